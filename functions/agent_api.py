@@ -1,0 +1,79 @@
+"""Workers: woken by API Gateway. A worker acts only for the attempt that it was made for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from penstock import bootstrap
+from penstock.domain import limits
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Result
+from penstock.entry import answer, body, reply, resolver
+from penstock.usecases import agents, outputs
+from penstock.usecases.agents import Caller, Hello
+from penstock.wire_agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentOutputs
+
+log = Logger()
+app = resolver()
+
+
+def caller(job: str) -> Caller:
+    """The worker whose request this is."""
+    scheme, _, token = (app.current_event.headers.get("authorization") or "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise Refused(401, "no-token", "show the worker's token: Authorization: Bearer <token>")
+    return agents.authenticate(bootstrap.aws(), job, token.strip())
+
+
+@app.get("/v1/agent/agent.py")
+def agent_source() -> Response[Any]:
+    source = Path(__file__).parent / "penstock" / "agent.py"
+    return Response(200, "text/x-python", source.read_text(encoding="utf-8"))
+
+
+@app.post("/v1/agent/hello")
+def agent_hello() -> Response[Any]:
+    ask = body(app, AgentHello)
+    return reply(agents.hello(bootstrap.aws(), Hello(ask.worker, ask.key, ask.token, ask.host)))
+
+
+@app.post("/v1/agent/jobs/<job>/events")
+def agent_events(job: str) -> Response[Any]:
+    who = caller(job)
+    ask = body(app, AgentEvents, 4 * limits.EVENT_BATCH_BYTES)
+    return reply(agents.events(bootstrap.aws(), who, ask.first, agents.parse_lines(ask.events)))
+
+
+@app.post("/v1/agent/jobs/<job>/heartbeat")
+def agent_heartbeat(job: str) -> Response[Any]:
+    return reply(agents.heartbeat(bootstrap.aws(), caller(job)))
+
+
+@app.post("/v1/agent/jobs/<job>/outputs")
+def agent_outputs(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(outputs.begin(bootstrap.aws(), who.job, body(app, AgentOutputs).files))
+
+
+@app.post("/v1/agent/jobs/<job>/outputs/commit")
+def agent_commit(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(outputs.commit(bootstrap.aws(), who.job, body(app, AgentCommit).ids))
+
+
+@app.post("/v1/agent/jobs/<job>/finish")
+def agent_finish(job: str) -> Response[Any]:
+    who = caller(job)
+    ask = body(app, AgentFinish)
+    reason = ask.reason or f"the script {ask.result}"
+    return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code))
+
+
+@log.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    return answer(app, event, context)

@@ -1,0 +1,27 @@
+"""Users and operators: woken by API Gateway."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from penstock import api_jobs, api_site
+from penstock.entry import answer, document, resolver
+
+log = Logger()
+app = resolver()
+app.include_router(api_jobs.router)
+app.include_router(api_site.router)
+
+
+@app.get("/v1/openapi.json")
+def get_openapi() -> Response[Any]:
+    return Response(200, "application/json", document())
+
+
+@log.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    return answer(app, event, context)

@@ -1,0 +1,12 @@
+"""Penstock: the gate in front of scarce things.
+
+domain     what is true: plain values, no clock, no AWS
+ports      what the system needs from the world
+usecases   load, decide, commit
+store      rows in DynamoDB and their conditional writes
+adapters   queues, flows, objects, clock
+drivers    factories and wells that a site may choose from
+agent      the program on a worker; stands alone
+cli        the `penstock` command
+local      the same stack on one machine
+"""

@@ -1,0 +1,34 @@
+"""Queues on SQS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+LONGEST_DELAY = 900
+"""Seconds. Source: the SQS API reference, SendMessage, DelaySeconds."""
+
+
+class SqsQueues:
+    """Three queues: one for the scheduler, one for factories, one for wells."""
+
+    def __init__(self, client: SQSClient, schedule: str, factory: str, well: str) -> None:
+        self._client = client
+        self._schedule = schedule
+        self._factory = factory
+        self._well = well
+
+    def schedule(self, message: Mapping[str, Any]) -> None:
+        """Ask the scheduler for a step."""
+        self._send(self._schedule, message, 0)
+
+    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+        """Ask the unit's factory or well for its next step."""
+        self._send(self._factory if is_worker else self._well, {"unit": unit}, min(after, LONGEST_DELAY))
+
+    def _send(self, url: str, message: Mapping[str, Any], delay: int) -> None:
+        self._client.send_message(QueueUrl=url, MessageBody=json.dumps(message), DelaySeconds=delay)

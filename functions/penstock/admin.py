@@ -1,0 +1,28 @@
+"""The first operator: made by whoever may write the table, with their own AWS credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.adapters.world import RealWorld
+from penstock.domain.errors import Refused
+from penstock.domain.users import ADMIN
+from penstock.store.table import Table
+from penstock.system import System
+from penstock.usecases import users
+
+NAME = "admin"
+
+
+def create_admin(environment: Mapping[str, str]) -> str:
+    """Make the user `admin`, unless there is one, and a new token of theirs. Needs TABLE and AWS_REGION."""
+    store = Table(environment["TABLE"], environment["AWS_REGION"])
+    nothing: object = None
+    on = System(store, nothing, nothing, nothing, nothing, RealWorld(), "", str)  # type: ignore[arg-type]
+    try:
+        users.create(on, NAME, [ADMIN])
+    except Refused as refused:
+        if refused.code != "user-exists":
+            raise
+    secret, _ = users.issue(on, NAME, None)
+    return secret

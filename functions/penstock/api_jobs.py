@@ -1,0 +1,119 @@
+"""What users do with jobs, over HTTP: parse, call, reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from penstock import bootstrap, views, wire
+from penstock.domain import limits
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, State
+from penstock.domain.users import User
+from penstock.entry import body, reply, whole_number
+from penstock.usecases import jobs, logs, outputs, submitting, users
+
+router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+
+
+def caller() -> User:
+    """Whose request this is."""
+    return users.authenticate(bootstrap.aws(), router.current_event.headers.get("authorization"))
+
+
+def _job(job_id: str) -> Job:
+    return jobs.find(bootstrap.aws(), caller(), job_id)
+
+
+def _view(job: Job) -> wire.JobView:
+    return views.job(job, jobs.leases_of(bootstrap.aws(), job))
+
+
+@router.post("/v1/jobs")
+def submit_job() -> Response[Any]:
+    user = caller()
+    ask = body(router, wire.SubmitJob)
+    key = router.current_event.headers.get("idempotency-key")
+    if key is not None and not 1 <= len(key) <= 255:
+        raise Refused(400, "bad-request", "an Idempotency-Key has 1 to 255 characters")
+    return reply(wire.Created(submitting.submit(bootstrap.aws(), user, ask, key)), 201)
+
+
+@router.get("/v1/jobs")
+def list_jobs() -> Response[Any]:
+    query = router.current_event.query_string_parameters or {}
+    state = query.get("state", "")
+    if state and state not in list(State):
+        raise Refused(400, "bad-request", f"state is one of {', '.join(State)}")
+    limit = whole_number(router, "limit", 50, 1, limits.PAGE)
+    filters = {"state": state, "target": query.get("target", "")}
+    rows, page = jobs.listed(
+        bootstrap.aws(), caller(), query.get("owner"), filters, _tags(), limit, query.get("page", "")
+    )
+    return reply(wire.JobPage([_view(row) for row in rows], page))
+
+
+def _tags() -> dict[str, str]:
+    """Tags asked for as tag=k=v, also more than once."""
+    found = {}
+    for pair in router.current_event.get_multi_value_query_string_values("tag") or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise Refused(400, "bad-request", "tag looks like tag=name=value")
+        found[name] = value
+    return found
+
+
+@router.get("/v1/jobs/<job>")
+def get_job(job: str) -> Response[Any]:
+    return reply(_view(_job(job)))
+
+
+@router.post("/v1/jobs/<job>/cancel")
+def cancel_job(job: str) -> Response[Any]:
+    return reply(_view(jobs.cancel(bootstrap.aws(), caller(), job)))
+
+
+@router.post("/v1/jobs/<job>/retry")
+def retry_job(job: str) -> Response[Any]:
+    user = caller()
+    found = jobs.find(bootstrap.aws(), user, job)
+    return reply(wire.Created(submitting.retry(bootstrap.aws(), user, found)), 201)
+
+
+@router.get("/v1/jobs/<job>/why")
+def explain_job(job: str) -> Response[Any]:
+    return reply(views.why(jobs.explain(bootstrap.aws(), _job(job))))
+
+
+@router.get("/v1/jobs/<job>/events")
+def read_events(job: str) -> Response[Any]:
+    found = _job(job)
+    after = whole_number(router, "after", 0, 0, 10**11)
+    limit = whole_number(router, "limit", 500, 1, 1000)
+    if not found.is_settled:
+        logs.watch(bootstrap.aws(), job)
+    events = [views.event(event) for event in logs.read(bootstrap.aws(), job, after, limit)]
+    last = events[-1].seq if events else after
+    return reply(wire.EventPage(events, last, found.state.value, found.outcome.value if found.outcome else None))
+
+
+@router.get("/v1/jobs/<job>/outputs")
+def list_outputs(job: str) -> Response[Any]:
+    page = router.current_event.get_query_string_value("page", "") or ""
+    found, after = outputs.listed(bootstrap.aws(), _job(job), page)
+    return reply(wire.OutputPage([views.output(row) for row in found], after))
+
+
+@router.post("/v1/jobs/<job>/outputs/<output>/sign")
+def sign_output(job: str, output: str) -> Response[Any]:
+    ask = body(router, wire.SignOutput) if router.current_event.body else wire.SignOutput()
+    signed = outputs.sign(bootstrap.aws(), _job(job), output, ask.expires_in)
+    return reply(wire.SignedOutput(**signed))
+
+
+@router.get("/v1/jobs/<job>/timings")
+def get_timings(job: str) -> Response[Any]:
+    return reply(views.timings(_job(job), bootstrap.aws().world.now()))

@@ -1,0 +1,191 @@
+"""What operators do with the site, over HTTP: parse, call, reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from penstock import bootstrap, views, wire
+from penstock.domain.errors import not_found
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.site import SITE_KEY, SiteText
+from penstock.domain.units import Unit, unit_key
+from penstock.domain.users import User
+from penstock.entry import body, reply
+from penstock.operations import SORTS
+from penstock.usecases import configuring, sites, users
+
+router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+PAGE = 100
+
+
+def caller() -> User:
+    """Whose request this is."""
+    return users.authenticate(bootstrap.aws(), router.current_event.headers.get("authorization"))
+
+
+def operator() -> User:
+    """Whose request this is, if they may do everything."""
+    user = caller()
+    users.require_admin(user)
+    return user
+
+
+def _page() -> str:
+    return router.current_event.get_query_string_value("page", "") or ""
+
+
+def _pool(pool: Pool, *, whole: bool) -> wire.PoolView:
+    store, pk = bootstrap.aws().store, collection(pool.name)
+    slots = [slot for state in (SlotState.FREE, SlotState.HELD) for slot in store.find(pk, f"{state}#", Slot)]
+    return views.pool(pool, slots, store.find(pk, "wait#", Claim), whole=whole)
+
+
+@router.get("/v1/pools")
+def list_pools() -> Response[Any]:
+    caller()
+    found = bootstrap.aws().store.listed("pools", Pool, limit=1000)
+    return reply(wire.PoolPage([_pool(pool, whole=False) for pool in found], None))
+
+
+@router.get("/v1/pools/<sort>/<name>")
+def get_pool(sort: str, name: str) -> Response[Any]:
+    caller()
+    return reply(_pool(configuring.find(bootstrap.aws(), f"{sort}/{name}"), whole=True))
+
+
+@router.put("/v1/pools/<sort>/<name>/limit")
+def resize_pool(sort: str, name: str) -> Response[Any]:
+    operator()
+    limit = int(body(router, wire.PoolLimit).limit)
+    return reply(_pool(configuring.resize(bootstrap.aws(), f"{sort}/{name}", limit), whole=True))
+
+
+@router.post("/v1/pools/<sort>/<name>/pause")
+def pause_pool(sort: str, name: str) -> Response[Any]:
+    operator()
+    return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=True), whole=True))
+
+
+@router.post("/v1/pools/<sort>/<name>/resume")
+def resume_pool(sort: str, name: str) -> Response[Any]:
+    operator()
+    return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=False), whole=True))
+
+
+def _units(listing: str) -> tuple[list[Unit], str | None]:
+    operator()
+    found = bootstrap.aws().store.listed(listing, Unit, limit=PAGE, after=_page())
+    return found, (found[-1].id if len(found) == PAGE else None)
+
+
+def _unit(unit: str, what: str) -> Unit:
+    operator()
+    found = bootstrap.aws().store.get(unit_key(unit), Unit)
+    if found is None or found.is_a != what:
+        raise not_found(what, unit[:64])
+    return found
+
+
+@router.get("/v1/workers")
+def list_workers() -> Response[Any]:
+    found, page = _units("workers")
+    return reply(wire.WorkerPage([views.worker(unit) for unit in found], page))
+
+
+@router.get("/v1/workers/<worker>")
+def get_worker(worker: str) -> Response[Any]:
+    return reply(views.worker(_unit(worker, "worker")))
+
+
+@router.get("/v1/resources")
+def list_resources() -> Response[Any]:
+    found, page = _units("resources")
+    return reply(wire.ResourcePage([views.resource(unit) for unit in found], page))
+
+
+@router.get("/v1/resources/<resource>")
+def get_resource(resource: str) -> Response[Any]:
+    return reply(views.resource(_unit(resource, "resource")))
+
+
+@router.get("/v1/config")
+def get_site() -> Response[Any]:
+    operator()
+    row = bootstrap.aws().store.get(SITE_KEY, SiteText)
+    shown = wire.SiteView(row.toml, views.stamp(row.applied_at), row.applied_by) if row else None
+    return reply(shown or wire.SiteView(None, None, None))
+
+
+@router.put("/v1/config")
+def apply_site() -> Response[Any]:
+    user, ask = operator(), body(router, wire.ApplySite)
+    if (router.current_event.get_query_string_value("check", "") or "").lower() in ("true", "1"):
+        site = configuring.check(bootstrap.aws(), ask.toml, ask.path)
+        return reply(wire.SiteChanges(configuring.changes(sites.current(bootstrap.aws()), site)))
+    return reply(wire.SiteChanges(configuring.apply(bootstrap.aws(), user.name, ask.toml, ask.path)))
+
+
+def _list_entries(sort: str) -> Response[Any]:
+    caller()
+    return reply(wire.EntryPage(views.entries(sites.current(bootstrap.aws()), sort), None))
+
+
+def _get_entry(sort: str, name: str) -> Response[Any]:
+    caller()
+    for entry in views.entries(sites.current(bootstrap.aws()), sort):
+        if entry.name == name:
+            return reply(entry)
+    raise not_found(sort.removesuffix("s").replace("-", " ").replace("factorie", "factory"), name[:64])
+
+
+def _add_entries(sort: str) -> None:
+    router.get(f"/v1/{sort}")(lambda: _list_entries(sort))
+    router.get(f"/v1/{sort}/<name>")(lambda name: _get_entry(sort, name))
+
+
+for _sort in SORTS:
+    _add_entries(_sort)
+
+
+@router.get("/v1/whoami")
+def who_am_i() -> Response[Any]:
+    return reply(views.user(caller()))
+
+
+@router.get("/v1/users")
+def list_users() -> Response[Any]:
+    operator()
+    found = bootstrap.aws().store.listed("users", User, limit=PAGE, after=_page())
+    return reply(wire.UserPage([views.user(user) for user in found], found[-1].name if len(found) == PAGE else None))
+
+
+@router.post("/v1/users")
+def create_user() -> Response[Any]:
+    operator()
+    ask = body(router, wire.NewUser)
+    return reply(views.user(users.create(bootstrap.aws(), ask.name, ask.privileges)), 201)
+
+
+@router.put("/v1/users/<name>/privileges/<privilege>")
+def grant(name: str, privilege: str) -> Response[Any]:
+    operator()
+    return reply(views.user(users.change(bootstrap.aws(), name, privilege, grant=True)))
+
+
+@router.delete("/v1/users/<name>/privileges/<privilege>")
+def revoke(name: str, privilege: str) -> Response[Any]:
+    operator()
+    return reply(views.user(users.change(bootstrap.aws(), name, privilege, grant=False)))
+
+
+@router.post("/v1/users/<name>/tokens")
+def create_token(name: str) -> Response[Any]:
+    user = caller()
+    if user.name != name:
+        users.require_admin(user)
+    ask = body(router, wire.NewToken) if router.current_event.body else wire.NewToken()
+    secret, token = users.issue(bootstrap.aws(), name, ask.expires_in)
+    return reply(wire.TokenView(secret, views.stamp(token.expires)), 201)

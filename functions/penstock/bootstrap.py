@@ -1,0 +1,55 @@
+"""Plugs the adapters into the ports. The only reader of the environment in a function."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Literal
+
+import boto3
+from botocore.config import Config
+
+from penstock.adapters.flows import StepFlows
+from penstock.adapters.objects import S3Objects
+from penstock.adapters.queues import SqsQueues
+from penstock.adapters.world import RealWorld
+from penstock.drivers import Registry
+from penstock.lazy import Lazy
+from penstock.store.table import Table
+from penstock.system import System
+
+
+@cache
+def aws() -> System:
+    """The system on AWS, from a function's environment. Clients are made when they are first used."""
+    env = os.environ
+    config = Config(retries={"mode": "standard", "max_attempts": 4}, signature_version="v4")
+    return System(
+        store=Lazy(lambda: Table(env["TABLE"], env["AWS_REGION"])),
+        queues=Lazy(
+            lambda: SqsQueues(
+                boto3.client("sqs", config=config),
+                env["SCHEDULE_QUEUE"],
+                env["FACTORY_QUEUE"],
+                env["WELL_QUEUE"],
+            )
+        ),
+        flows=Lazy(lambda: StepFlows(boto3.client("stepfunctions", config=config), env["FLOW"])),
+        objects=Lazy(lambda: S3Objects(boto3.client("s3", config=_for_s3(config)), env["BUCKET"])),
+        drivers=Registry(env),
+        world=RealWorld(),
+        url=env.get("PUBLIC_URL", "").rstrip("/"),
+        signing_key=_signing_key,
+    )
+
+
+def _for_s3(config: Config) -> Config:
+    """Path-style where there is an endpoint of our own: a local one has no names below it."""
+    style: Literal["path", "virtual"] = "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"
+    return config.merge(Config(signature_version="s3v4", s3={"addressing_style": style}))
+
+
+@cache
+def _signing_key() -> str:
+    client = boto3.client("secretsmanager")
+    return client.get_secret_value(SecretId=os.environ["SIGNING_SECRET"])["SecretString"]

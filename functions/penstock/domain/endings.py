@@ -1,0 +1,59 @@
+"""How an attempt's end becomes its job's end, or its next attempt."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from penstock.domain import jobs
+from penstock.domain.jobs import Job, Outcome, Report, Result
+
+REASONS = {
+    "Cancelled": "the job was cancelled",
+    "Unsatisfiable": "what the job asks for cannot be had",
+    "QueueDeadline": "the job waited longer than the queue deadline",
+    "Lost": "the worker was lost",
+}
+"""What a flow's error means when its cause says nothing."""
+
+
+def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> Job:
+    """What becomes of a job whose attempt is over: settled, or queued with its next attempt.
+
+    The agent's report comes first, then a cancellation, then the error that ended the flow: an agent that finished
+    in time has the last word over whoever gave up on it.
+    """
+    if job.report:
+        return _by_report(job, job.report, now)
+    if job.cancelled_by:
+        return jobs.settle(job, Outcome.CANCELLED, f"cancelled by {job.cancelled_by}", now)
+    reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
+    if error == "Lost":
+        return _lost(job, Report(Result.LOST, reason, now), now)
+    outcome = Outcome.FAILED if error == "Unsatisfiable" else Outcome.ERRORED
+    return jobs.settle(job, outcome, reason, now)
+
+
+def _by_report(job: Job, report: Report, now: datetime) -> Job:
+    if report.result is Result.LOST:
+        return _lost(job, report, now)
+    if report.result is Result.CANCELLED or (job.cancelled_by and report.result is Result.FAILED):
+        by = job.cancelled_by or "the worker"
+        return jobs.settle(job, Outcome.CANCELLED, f"cancelled by {by}: {report.reason}", now, report.exit_code)
+    if report.result is Result.SUCCEEDED:
+        return jobs.settle(job, Outcome.SUCCEEDED, report.reason, now, report.exit_code)
+    if report.result is Result.FAILED and job.retry_failed and _may_retry(job):
+        return jobs.again(job, report, "failed", now)
+    return jobs.settle(job, Outcome.FAILED, report.reason, now, report.exit_code)
+
+
+def _lost(job: Job, report: Report, now: datetime) -> Job:
+    if job.cancelled_by:
+        return jobs.settle(job, Outcome.CANCELLED, f"cancelled by {job.cancelled_by}", now)
+    if _may_retry(job):
+        return jobs.again(job, report, "lost", now)
+    tries = "once" if job.attempt == 1 else f"{job.attempt} times"
+    return jobs.settle(job, Outcome.ERRORED, f"tried {tries}: {report.reason}", now)
+
+
+def _may_retry(job: Job) -> bool:
+    return job.attempt <= job.retries and not job.cancelled_by

@@ -1,0 +1,28 @@
+"""Job files: a script whose header says what the job needs. See docs/job-files.md for the format.
+
+parse reads a file; check_key checks one key's value from elsewhere in the same way.
+"""
+
+from penstock.domain.jobfile.durations import parse_duration
+from penstock.domain.jobfile.keys import check_key
+from penstock.domain.jobfile.parse import JobFile, parse
+from penstock.domain.jobfile.place import Fault
+from penstock.domain.jobfile.problem import Problem, Problems
+from penstock.domain.jobfile.relations import Dependency, Publish
+from penstock.domain.jobfile.resources import ResourceAsk
+from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
+
+__all__ = [
+    "Dependency",
+    "Fault",
+    "JobFile",
+    "OutputRule",
+    "Problem",
+    "Problems",
+    "Publish",
+    "ResourceAsk",
+    "check_key",
+    "parse",
+    "parse_duration",
+    "parse_output_rule",
+]

@@ -1,0 +1,131 @@
+"""From the text of a job file to a `JobFile`, or to everything that is wrong with it."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.domain.jobfile.header import Header, read_header
+from penstock.domain.jobfile.keys import KEYS, check_document
+from penstock.domain.jobfile.locate import Spot, locate, nearest
+from penstock.domain.jobfile.place import Fault, Path
+from penstock.domain.jobfile.problem import Problem, Problems
+from penstock.domain.jobfile.relations import Dependency, Publish
+from penstock.domain.jobfile.resources import ResourceAsk
+from penstock.domain.jobfile.rules import OutputRule
+from penstock.domain.jobfile.source import decode, flaws
+from penstock.domain.jobfile.tokens import tokenise, too_deep
+
+__all__ = ["JobFile", "parse"]
+
+# What `tomllib` says, and what usually led to it.
+TOML_HINTS = {
+    "Unclosed array": "close the list with `]`; entries are separated by commas",
+    "Cannot overwrite a value": "the same key is written twice",
+    "Cannot declare": "the same table is written twice",
+    "Invalid value": 'strings stand in double quotes: target = "default"',
+    "Expected '=' after a key": "a line is `key = value`; other text goes on a `#` line without the colon",
+    "Illegal character '\\n'": "close the string with a double quote",
+    "Unterminated string": "close the string with a double quote",
+    "Expected newline": 'one `key = value` per line; a double quote inside a string is written `\\"`',
+    "Unclosed inline table": "close the table with `}`, on the line that opened it",
+}
+AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """What a job file asks for. `script` is the whole text, header and all; `timeout` is in seconds.
+
+    A file with no `#:` line is a plain script: it has no name. `not_yet` holds a problem for each key that is
+    understood and checked but that no job can use so far.
+    """
+
+    path: str
+    script: str
+    name: str | None = None
+    target: str = "default"
+    enable: bool = True
+    skip_clone: bool = False
+    output_rules: tuple[OutputRule, ...] = ()
+    resources: tuple[ResourceAsk, ...] = ()
+    timeout: int | None = None
+    priority: int = 0
+    retries: int | None = None
+    retry_failed: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    dependencies: tuple[Dependency, ...] = ()
+    publish: tuple[Publish, ...] = ()
+    access_repos: tuple[str, ...] = ()
+    rust_toolchain: bool | str | None = None
+    not_yet: tuple[Problem, ...] = ()
+
+
+def parse(text: str | bytes, path: str) -> JobFile | Problems:
+    """Read a job file; `path` is only for messages. Never raises, whatever the text."""
+    script = decode(text, path)
+    if isinstance(script, Problem):
+        return Problems((script,))
+    header = read_header(script)
+    problems = [*flaws(script, header.end, path), *header.problems(path)]
+    values: dict[str, Any] = {}
+    if header.lines:
+        found = _read_values(header, path)
+        if isinstance(found, list):
+            problems += found
+        else:
+            values = found
+    if problems:
+        return Problems(tuple(sorted(problems, key=lambda one: (one.line, one.column))))
+    return JobFile(path, script, **values)
+
+
+def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
+    """The fields of a `JobFile` that the header gives, or what is wrong with it."""
+    tokens = tokenise(header.toml)
+    deep = too_deep(tokens)
+    if deep is not None:
+        return [Problem(path, *header.spot(deep), "this is nested too deeply", "no key needs more than three levels")]
+    try:
+        document = tomllib.loads(header.toml)
+    except ValueError as error:
+        return [_toml_problem(error, header, path)]
+    spots = locate(tokens)
+    values, faults = check_document(document)
+    if header.late:
+        # What is missing is likely in the lines below; one problem is enough for one slip.
+        faults = tuple(fault for fault in faults if fault.path)
+    if faults or header.late:
+        return [_problem(fault, spots, header, path) for fault in faults]
+    del values["variety"]
+    retry_failed = values.pop("on_failure", False)
+    not_yet = tuple(_not_yet(values, spots, header, path))
+    return {**values, "retry_failed": retry_failed, "not_yet": not_yet}
+
+
+def _toml_problem(error: ValueError, header: Header, path: str) -> Problem:
+    """What the TOML parser said, at the file's line and column. Its errors are all kinds of `ValueError`."""
+    said = str(error)
+    at = AT.search(said)
+    if at and at[1]:
+        line, column = header.place(int(at[1]), int(at[2]))
+    else:
+        line, column = header.spot(len(header.toml))
+    hint = next((hint for start, hint in TOML_HINTS.items() if said.startswith(start)), None)
+    return Problem(path, line, column, f"not TOML: {AT.sub('', said)}", hint)
+
+
+def _problem(fault: Fault, spots: dict[Path, Spot], header: Header, path: str) -> Problem:
+    spot = nearest(spots, fault.path)
+    line, column = header.spot(spot.key if fault.on_key else spot.value)
+    return Problem(path, line, column, fault.message, fault.hint)
+
+
+def _not_yet(values: Mapping[str, Any], spots: Mapping[Path, Spot], header: Header, path: str) -> Iterator[Problem]:
+    """The keys that are used, in the order of their lines, although nothing serves them so far."""
+    used = [key for key in KEYS.values() if key.not_yet and values.get(key.name)]
+    for key in sorted(used, key=lambda key: spots[key.name,]):
+        line, column = header.spot(spots[key.name,].key)
+        yield Problem(path, line, column, f"`{key.name}` is not available: {key.not_yet}", "remove it for now")

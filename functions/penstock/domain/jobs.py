@@ -1,0 +1,218 @@
+"""Jobs: what a user submits, and how it ends.
+
+                    ┌──────────── lost, and tries are left ────────────┐
+                    ▼                                                  │
+    submit ──▶ queued ──first acquire──▶ acquiring ──hello──▶ running ─┤
+                  └───────────────────────────┴──────────────────┴─────┴──▶ settled
+
+A job settles exactly once [JOB-1]: `settle` is the only function that makes it settled, and it takes only an
+unsettled one. Cancellation is a fact beside the state, so that it never races with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import ClassVar
+
+from penstock.domain.leases import Need
+from penstock.domain.rows import Key, Place, Row
+
+START_WITHIN = timedelta(minutes=1)
+"""How long an accepted job may wait for its flow before the sweep starts it again."""
+
+SETTLE_WITHIN = timedelta(minutes=2)
+"""How much longer than its timeout and grace a job may seem to run before it counts as lost."""
+
+
+class State(StrEnum):
+    """Where a job is. Each says who moves it on, and by when."""
+
+    WAITING = "waiting"  # for other jobs; moved on by their settling
+    QUEUED = "queued"  # moved on by its flow's first step; due START_WITHIN: the sweep starts the flow again
+    ACQUIRING = "acquiring"  # moved on by hello; due at the queue deadline: the sweep settles it
+    RUNNING = "running"  # moved on by finish; due at its timeout and some: the sweep calls it lost
+    SETTLED = "settled"  # final
+
+
+class Outcome(StrEnum):
+    """How a job ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ERRORED = "errored"  # our fault
+
+
+class Result(StrEnum):
+    """How an attempt ended, as told by its agent, or by us for an agent that no longer can."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known of how an attempt ended."""
+
+    result: Result
+    reason: str
+    time: datetime
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Times:
+    """When a job reached each of its stations."""
+
+    submitted: datetime
+    ready: datetime | None = None
+    acquired: datetime | None = None
+    started: datetime | None = None
+    settled: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PastAttempt:
+    """An attempt that was followed by another."""
+
+    attempt: int
+    outcome: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Row):
+    """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec."""
+
+    kind: ClassVar[str] = "job"
+    id: str
+    name: str
+    owner: str
+    target: str
+    target_resolved: str
+    state: State
+    needs: tuple[Need, ...]
+    times: Times
+    timeout: int
+    queue_seconds: int
+    grace: int
+    priority: int = 0
+    retries: int = 1
+    retry_failed: bool = False
+    attempt: int = 1
+    attempts: tuple[PastAttempt, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    cancelled_by: str | None = None
+    run_token: str | None = None
+    worker: str | None = None
+    report: Report | None = None
+    outcome: Outcome | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return job_key(self.id)
+
+    @property
+    def place(self) -> Place:
+        return Place(f"jobs#{self.owner}", self.id)
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the job has come to its end."""
+        return self.state is State.SETTLED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec(Row):
+    """What a job is to do: written once, read by whoever starts or repeats it."""
+
+    kind: ClassVar[str] = "spec"
+    job: str
+    path: str
+    script: str
+    output_rules: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    request: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return spec_key(self.job)
+
+
+def job_key(job: str) -> Key:
+    """Where a job's row is."""
+    return Key(f"job#{job}", "job")
+
+
+def spec_key(job: str) -> Key:
+    """Where a job's spec is."""
+    return Key(f"job#{job}", "spec")
+
+
+def acquire(job: Job, now: datetime) -> Job:
+    """A queued job whose flow has begun: it may wait until its queue deadline."""
+    ready = job.times.ready or now
+    return replace(job, state=State.ACQUIRING, due=ready + timedelta(seconds=job.queue_seconds))
+
+
+def start(job: Job, worker: str, now: datetime) -> Job:
+    """An acquiring job whose worker said hello. From here on the script may run."""
+    limit = timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
+    times = replace(job.times, acquired=job.times.acquired or now, started=now)
+    return replace(job, state=State.RUNNING, worker=worker, times=times, due=now + limit)
+
+
+def report(job: Job, news: Report) -> Job:
+    """A job of whose attempt the end is known. The first report stands."""
+    return job if job.report else replace(job, report=news, due=news.time + SETTLE_WITHIN)
+
+
+def cancel(job: Job, by: str, now: datetime) -> Job:
+    """A job that somebody wants ended. Its agent gets its grace; after that the sweep ends it."""
+    limit = now + timedelta(seconds=job.grace) + SETTLE_WITHIN
+    return replace(job, cancelled_by=job.cancelled_by or by, due=min(job.due or limit, limit))
+
+
+def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None) -> Job:
+    """The job's end. [JOB-1] Raises ValueError for a job that has one already."""
+    if job.is_settled:
+        raise ValueError(f"job {job.id} is settled already: {job.outcome}")
+    times = replace(job.times, settled=now)
+    return replace(
+        job,
+        state=State.SETTLED,
+        outcome=outcome,
+        reason=reason,
+        exit_code=exit_code,
+        times=times,
+        due=None,
+        run_token=None,
+    )
+
+
+def again(job: Job, why: Report, outcome: str, now: datetime) -> Job:
+    """The job with its next attempt queued; the attempt starts when the last one's worker is gone. [JOB-2]"""
+    past = PastAttempt(job.attempt, outcome, why.reason)
+    return replace(
+        job,
+        state=State.QUEUED,
+        attempt=job.attempt + 1,
+        attempts=(*job.attempts, past),
+        run_token=None,
+        worker=None,
+        report=None,
+        due=now + START_WITHIN,
+    )

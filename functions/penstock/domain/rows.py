@@ -1,0 +1,108 @@
+"""Rows and the four ways to write one.
+
+Truth is a row. A decision is a tuple of changes, each of which names what it assumed; a store commits all of them
+or none. These four conditions are the only ones there are:
+
+    Create(row)          no row stands at this key
+    Replace(was, row)    the row at this key is still `was`
+    Delete(was)          the row at this key is still `was`
+    Check(was)           the row at this key is still `was`; nothing is written
+
+"Still" means: carries the version that was read. A store numbers versions, starting at 1; 0 is a row never stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, NamedTuple
+
+
+class Key(NamedTuple):
+    """Where a row is: its collection and its place in it."""
+
+    pk: str
+    sk: str
+
+
+class Place(NamedTuple):
+    """Where a row is listed: a listing's name and the row's place in it."""
+
+    name: str
+    sort: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One item of the table. Subclasses add fields and say where they are kept."""
+
+    kind: ClassVar[str] = ""
+    version: int = 0
+
+    @property
+    def key(self) -> Key:
+        """The row's identity; never changes during its life."""
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the sweep nudges whoever must move this row on; None when nobody must."""
+        return None
+
+    @property
+    def place(self) -> Place | None:
+        """The listing that this row appears in; None when it appears in none."""
+        return None
+
+    @property
+    def expiry(self) -> datetime | None:
+        """When the row may be forgotten; None for never."""
+        return None
+
+
+@dataclass(frozen=True)
+class Create:
+    """Write a row where none stands."""
+
+    row: Row
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Write a row over the one that was read."""
+
+    was: Row
+    row: Row
+
+    def __post_init__(self) -> None:
+        if self.was.key != self.row.key:
+            raise ValueError(f"a replacement stays at its key: {self.was.key} is not {self.row.key}")
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Remove the row that was read."""
+
+    was: Row
+
+
+@dataclass(frozen=True)
+class Check:
+    """Require that a row that was read still stands."""
+
+    was: Row
+
+
+Change = Create | Replace | Delete | Check
+
+
+def key_of(change: Change) -> Key:
+    """Where a change is made. Two changes of one commit never share a key."""
+    return change.row.key if isinstance(change, Create) else change.was.key
+
+
+def holds(change: Change, stored: Row | None) -> bool:
+    """Whether a change's condition holds over what is stored: the pure twin of every conditional write."""
+    if isinstance(change, Create):
+        return stored is None
+    return stored is not None and stored.version == change.was.version

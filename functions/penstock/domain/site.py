@@ -1,0 +1,119 @@
+"""The site: which targets and resource types there are, who makes them, and how long things may take.
+
+A site is one TOML text. `resolve` follows redirects; what the text may say is checked by `siteparse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from penstock.domain.rows import Key, Row
+
+REDIRECTS = 32
+"""How many redirects may follow one another. Source: buildomat's bound."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A factory or a well: a driver and its settings."""
+
+    name: str
+    driver: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A named execution environment: served by a factory, or an alias of another target."""
+
+    name: str
+    factory: str | None = None
+    limit: int = 0
+    redirect: str | None = None
+    privilege: str | None = None
+
+    @property
+    def pool(self) -> str:
+        """The pool of its slots."""
+        return f"target/{self.name}"
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """A kind of managed resource: numbered by a limit, or with named slots."""
+
+    name: str
+    well: str
+    limit: int
+    names: tuple[str, ...] | None = None
+    privilege: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def pool(self) -> str:
+        """The pool of its slots."""
+        return f"resource/{self.name}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Site-wide bounds. All durations in seconds, sizes in bytes."""
+
+    queue: int = 7 * 24 * 3600
+    timeout: int = 4 * 3600
+    timeout_most: int = 24 * 3600
+    grace: int = 30
+    heartbeat: int = 15
+    lease: int = 120
+    boot: int = 600
+    retries: int = 1
+    output_bytes: int = 1024**3
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that a site says."""
+
+    factories: Mapping[str, Maker] = field(default_factory=dict)
+    wells: Mapping[str, Maker] = field(default_factory=dict)
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    resources: Mapping[str, ResourceType] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    def resolve(self, name: str) -> Target | None:
+        """The target that a name leads to, through its redirects; None when it leads nowhere."""
+        target = self.targets.get(name)
+        for _ in range(REDIRECTS):
+            if target is None or target.redirect is None:
+                return target
+            target = self.targets.get(target.redirect)
+        return None
+
+    def pools(self) -> dict[str, tuple[int, tuple[str, ...] | None]]:
+        """The limit and, for named pools, the names of each pool that the site has."""
+        found: dict[str, tuple[int, tuple[str, ...] | None]] = {
+            target.pool: (target.limit, None) for target in self.targets.values() if target.redirect is None
+        }
+        for kind in self.resources.values():
+            found[kind.pool] = (kind.limit, kind.names)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteText(Row):
+    """The site as it was applied."""
+
+    kind: ClassVar[str] = "site"
+    toml: str
+    applied_at: datetime
+    applied_by: str
+
+    @property
+    def key(self) -> Key:
+        return SITE_KEY
+
+
+SITE_KEY = Key("site", "site")

@@ -1,0 +1,94 @@
+"""Users, what they may do, and the hashed tokens they show. [SEC-2]"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from penstock.domain.rows import Key, Place, Row
+
+ADMIN = "admin"
+"""The privilege of operators: everything."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_PRIVILEGE = re.compile(r"[a-z0-9][a-z0-9._/-]{0,127}")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class User(Row):
+    """Somebody who submits jobs."""
+
+    kind: ClassVar[str] = "user"
+    name: str
+    privileges: tuple[str, ...] = ()
+    created: datetime
+
+    @property
+    def key(self) -> Key:
+        return user_key(self.name)
+
+    @property
+    def place(self) -> Place:
+        return Place("users", self.name)
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the user is an operator."""
+        return ADMIN in self.privileges
+
+    def may(self, privilege: str | None) -> bool:
+        """Whether the user has a privilege; nobody lacks the privilege that isn't asked for."""
+        return privilege is None or self.is_admin or privilege in self.privileges
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token(Row):
+    """A user's token, known by its hash only."""
+
+    kind: ClassVar[str] = "token"
+    digest: str
+    user: str
+    created: datetime
+    expires: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return token_key(self.digest)
+
+    @property
+    def expiry(self) -> datetime | None:
+        return self.expires
+
+
+def user_key(name: str) -> Key:
+    """Where a user's row is."""
+    return Key(f"user#{name}", "user")
+
+
+def token_key(digest: str) -> Key:
+    """Where the row of a token with this digest is."""
+    return Key(f"token#{digest}", "token")
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret. Tokens are long and random, so one round of SHA-256 is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a user."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_privilege(text: str) -> bool:
+    """Whether a text can name a privilege."""
+    return _PRIVILEGE.fullmatch(text) is not None
+
+
+def is_strong(token: str) -> bool:
+    """Whether a token chosen by somebody else is long and random enough in shape to be accepted."""
+    return _TOKEN.fullmatch(token) is not None

@@ -1,0 +1,68 @@
+"""What a site may choose from: drivers of factories and wells, ours and those of installed packages.
+
+A driver is a class that takes its settings, keeps ports.Driver, and has `complaints(settings)`. Ours are listed here;
+others are found through the entry points `penstock.factories` and `penstock.wells`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from penstock.domain.errors import Misconfigured
+from penstock.ports import Driver
+
+FACTORIES = {"process": "penstock.drivers.factories.process:ProcessFactory"}
+WELLS = {"lock": "penstock.drivers.wells.lock:LockWell"}
+
+
+class Registry:
+    """All drivers there are, by name; a driver's module is imported when it is first used."""
+
+    def __init__(self, surroundings: Mapping[str, str]) -> None:
+        self._surroundings = surroundings
+
+    def factory(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+        """The driver of a factory."""
+        return self._made("factory", driver, settings)
+
+    def well(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+        """The driver of a well."""
+        return self._made("well", driver, settings)
+
+    def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with a driver's settings."""
+        try:
+            found: Sequence[str] = _load(kind, driver).complaints(settings)
+        except Misconfigured as error:
+            return [str(error)]
+        return found
+
+    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with the options that a job passes to a well."""
+        try:
+            found: Sequence[str] = _load("well", driver).objections(options)
+        except Misconfigured as error:
+            return [str(error)]
+        return found
+
+    def _made(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Driver:
+        made: Driver = _load(kind, driver)(settings, self._surroundings)
+        return made
+
+
+def _load(kind: str, driver: str) -> Any:
+    ours = FACTORIES if kind == "factory" else WELLS
+    if driver in ours:
+        module, _, name = ours[driver].partition(":")
+        return getattr(import_module(module), name)
+    theirs = {
+        entry.name: entry
+        for entry in entry_points(group="penstock.factories" if kind == "factory" else "penstock.wells")
+    }
+    if driver in theirs:
+        return theirs[driver].load()
+    known = ", ".join(sorted({*ours, *theirs}))
+    raise Misconfigured(f"there is no {kind} driver {driver!r}; there are: {known}")

@@ -1,0 +1,121 @@
+"""Every call that the service takes, as data. The OpenAPI document is made from it, routes are tested against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock import wire, wire_agent
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call: what is sent, what comes back, and which parameters there are besides those in the path."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    reply: type | None = None
+    body: type | None = None
+    status: int = 200
+    query: tuple[str, ...] = ()
+    open: bool = False
+
+
+SORTS = ("targets", "resource-types", "factories", "wells")
+"""What a site is made of."""
+
+OPERATIONS = (
+    Operation("submit_job", "POST", "/v1/jobs", "Submit a job", wire.Created, wire.SubmitJob, 201),
+    Operation(
+        "list_jobs",
+        "GET",
+        "/v1/jobs",
+        "List your jobs, newest first",
+        wire.JobPage,
+        query=("state", "target", "tag", "owner", "limit", "page"),
+    ),
+    Operation("get_job", "GET", "/v1/jobs/{job}", "Show a job", wire.JobView),
+    Operation("cancel_job", "POST", "/v1/jobs/{job}/cancel", "Cancel a job", wire.JobView),
+    Operation("retry_job", "POST", "/v1/jobs/{job}/retry", "Submit a job once more", wire.Created, status=201),
+    Operation("explain_job", "GET", "/v1/jobs/{job}/why", "Say why a job is where it is", wire.WhyView),
+    Operation(
+        "read_events", "GET", "/v1/jobs/{job}/events", "Read a job's log", wire.EventPage, query=("after", "limit")
+    ),
+    Operation(
+        "list_outputs", "GET", "/v1/jobs/{job}/outputs", "List a job's outputs", wire.OutputPage, query=("page",)
+    ),
+    Operation(
+        "sign_output",
+        "POST",
+        "/v1/jobs/{job}/outputs/{output}/sign",
+        "Get a URL for an output",
+        wire.SignedOutput,
+        wire.SignOutput,
+    ),
+    Operation("get_timings", "GET", "/v1/jobs/{job}/timings", "Show how long each step took", wire.TimingsView),
+    Operation("list_pools", "GET", "/v1/pools", "List the pools", wire.PoolPage),
+    Operation("get_pool", "GET", "/v1/pools/{sort}/{name}", "Show a pool, its holders and its queue", wire.PoolView),
+    Operation(
+        "resize_pool", "PUT", "/v1/pools/{sort}/{name}/limit", "Set a pool's limit", wire.PoolView, wire.PoolLimit
+    ),
+    Operation("pause_pool", "POST", "/v1/pools/{sort}/{name}/pause", "Stop granting from a pool", wire.PoolView),
+    Operation("resume_pool", "POST", "/v1/pools/{sort}/{name}/resume", "Grant from a pool again", wire.PoolView),
+    Operation("list_workers", "GET", "/v1/workers", "List the workers", wire.WorkerPage, query=("page",)),
+    Operation("get_worker", "GET", "/v1/workers/{worker}", "Show a worker", wire.WorkerView),
+    Operation("list_resources", "GET", "/v1/resources", "List the resources", wire.ResourcePage, query=("page",)),
+    Operation("get_resource", "GET", "/v1/resources/{resource}", "Show a resource", wire.ResourceView),
+    Operation("get_site", "GET", "/v1/config", "Show the site's configuration", wire.SiteView),
+    Operation(
+        "apply_site",
+        "PUT",
+        "/v1/config",
+        "Check (check=true) or apply the site's configuration",
+        wire.SiteChanges,
+        wire.ApplySite,
+        query=("check",),
+    ),
+    *(
+        Operation(f"list_{sort.replace('-', '_')}", "GET", f"/v1/{sort}", f"List the {sort}", wire.EntryPage)
+        for sort in SORTS
+    ),
+    *(
+        Operation(f"get_{sort.replace('-', '_')[:-1]}", "GET", f"/v1/{sort}/{{name}}", "Show one of them", wire.Entry)
+        for sort in SORTS
+    ),
+    Operation("who_am_i", "GET", "/v1/whoami", "Show whose token this is", wire.UserView),
+    Operation("list_users", "GET", "/v1/users", "List the users", wire.UserPage, query=("page",)),
+    Operation("create_user", "POST", "/v1/users", "Create a user", wire.UserView, wire.NewUser, 201),
+    Operation("grant", "PUT", "/v1/users/{name}/privileges/{privilege}", "Grant a privilege", wire.UserView),
+    Operation("revoke", "DELETE", "/v1/users/{name}/privileges/{privilege}", "Revoke a privilege", wire.UserView),
+    Operation(
+        "create_token",
+        "POST",
+        "/v1/users/{name}/tokens",
+        "Make a token, shown once",
+        wire.TokenView,
+        wire.NewToken,
+        201,
+    ),
+    Operation("get_openapi", "GET", "/v1/openapi.json", "This document", open=True),
+)
+
+AGENT_OPERATIONS = (
+    Operation("agent_source", "GET", "/v1/agent/agent.py", "The agent's own program", open=True),
+    Operation(
+        "agent_hello", "POST", "/v1/agent/hello", "Say hello and get the job", body=wire_agent.AgentHello, open=True
+    ),
+    Operation("agent_events", "POST", "/v1/agent/jobs/{job}/events", "Send lines", body=wire_agent.AgentEvents),
+    Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
+    Operation(
+        "agent_outputs", "POST", "/v1/agent/jobs/{job}/outputs", "Ask leave to send files", body=wire_agent.AgentOutputs
+    ),
+    Operation(
+        "agent_commit",
+        "POST",
+        "/v1/agent/jobs/{job}/outputs/commit",
+        "Say that files were sent",
+        body=wire_agent.AgentCommit,
+    ),
+    Operation("agent_finish", "POST", "/v1/agent/jobs/{job}/finish", "Say how it ended", body=wire_agent.AgentFinish),
+)

@@ -1,0 +1,169 @@
+"""What the system needs from the world, on one screen. Adapters and drivers keep these promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from penstock.domain.rows import Change, Key, Row
+from penstock.domain.units import CleanProof
+
+R = TypeVar("R", bound=Row)
+
+
+class Store(Protocol):
+    """The table. Reads see every commit that was answered before them, except where said."""
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        """The row at a key. Raises TypeError when another kind of row stands there."""
+
+    def find(
+        self,
+        pk: str,
+        prefix: str,
+        kind: type[R],
+        *,
+        limit: int = 1000,
+        last: bool = False,
+        after: str = "",
+        upto: str = "",
+    ) -> list[R]:
+        """The rows of a collection whose place begins with a prefix, in order; with `last`, from the end.
+
+        Only those behind the place `after`, or those not behind the place `upto`; not both.
+        """
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        """Make all changes, or none and say False: somebody else moved first, read again."""
+
+    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
+        """The kinds and keys of rows whose deadline has passed, oldest first; a read that may lag."""
+
+    def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
+        """The rows of a listing, in order of their place; a read that may lag."""
+
+
+class Queues(Protocol):
+    """Hints to whoever does the next step. Any of them may be lost, doubled, late or out of order."""
+
+    def schedule(self, message: Mapping[str, Any]) -> None:
+        """Ask the scheduler for a step."""
+
+    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+        """Ask the unit's factory or well to take its next step, after some seconds (at most 900)."""
+
+
+class Flows(Protocol):
+    """The state machine that sequences one attempt."""
+
+    def start(self, job: str, attempt: int, orders: Sequence[int]) -> None:
+        """Start the flow of an attempt; starting it again changes nothing."""
+
+    def succeed(self, token: str) -> None:
+        """Answer a parked step. Answering one that is no more changes nothing."""
+
+    def fail(self, token: str, error: str, cause: str) -> None:
+        """Answer a parked step with an error. Answering one that is no more changes nothing."""
+
+    def ended(self) -> Iterable[tuple[str, int, str]]:
+        """Job, attempt and status of flows that lately ended other than well."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Leave to send or fetch one object for a while: how, where, and with which headers."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Objects(Protocol):
+    """Where bytes are."""
+
+    def upload(self, name: str, size: int, sha256: str) -> Grant:
+        """Leave to send an object of this size (bytes) and digest (hex)."""
+
+    def download(self, name: str, seconds: int, filename: str) -> Grant:
+        """Leave to fetch an object for some seconds, to be saved under a file name."""
+
+    def size(self, name: str) -> int | None:
+        """An object's size in bytes; None when there is none."""
+
+    def delete(self, name: str) -> None:
+        """Delete an object; deleting what is gone is fine."""
+
+
+class World(Protocol):
+    """Time and chance, passed into the domain by whoever asks."""
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+
+    def ulid(self) -> str:
+        """A new id."""
+
+    def secret(self) -> str:
+        """A new random text that nobody guesses."""
+
+    def pause(self, tries: int) -> None:
+        """Wait a moment, longer with every try, before racing again."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The driver is done. `metadata` is what the unit's job may know of it."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NotYet:
+    """The driver is not done: look again in some seconds."""
+
+    after: int = 5
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a driver needs to make one unit. `key` lets a worker's agent say hello once; wells get none."""
+
+    id: str
+    type: str
+    slot: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    url: str = ""
+    key: str = ""
+
+
+class Driver(Protocol):
+    """What factories and wells have in common. A driver never touches our tables."""
+
+    def create(self, order: Order) -> Ready | NotYet:
+        """Make the unit, tagged with its id. Asked twice with one id it makes one. Raises DriverError."""
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Remove every trace of the unit, and the unit; fine for what is gone. Raises DriverError."""
+
+    def list(self) -> Iterable[str]:
+        """The ids of all units that exist outside and carry our tag. Raises DriverError."""
+
+
+class Drivers(Protocol):
+    """The drivers that a site may choose from."""
+
+    def factory(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+        """The driver of a factory. Raises Misconfigured."""
+
+    def well(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+        """The driver of a well. Raises Misconfigured."""
+
+    def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with a driver's settings; `kind` is factory or well."""
+
+    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with the options that a job passes to a well."""

@@ -1,0 +1,56 @@
+"""Rows to JSON and back, by their dataclass. Times are RFC 3339 in UTC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from cattrs import Converter
+from cattrs.gen import make_dict_unstructure_fn
+
+from penstock.domain.jobs import Job, Spec
+from penstock.domain.leases import Lease
+from penstock.domain.logs import Batch
+from penstock.domain.outputs import Output
+from penstock.domain.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.rows import Row
+from penstock.domain.site import SiteText
+from penstock.domain.submissions import Submission, Watch
+from penstock.domain.units import Unit
+from penstock.domain.users import Token, User
+
+KINDS: Mapping[str, type[Row]] = {
+    kind.kind: kind
+    for kind in (
+        Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
+    )
+}  # fmt: skip
+
+
+@cache
+def converter() -> Converter:
+    """The one converter. Made on first use, for it costs milliseconds that not every import should pay."""
+    made = Converter(omit_if_default=True)
+    made.register_unstructure_hook(datetime, datetime.isoformat)
+    made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    made.register_structure_hook(str, lambda text, _: text)
+    for kind in KINDS.values():
+        made.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True))
+    return made
+
+
+def dump(row: Row) -> str:
+    """A row as JSON, without its version, which is kept beside it, and without what has its default."""
+    fields = converter().unstructure(row)
+    fields.pop("version", None)
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
+def load(kind: str, body: str, version: int) -> Row:
+    """The row that JSON describes. Raises KeyError for a kind that is not known."""
+    fields: dict[str, Any] = json.loads(body)
+    row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
+    return row

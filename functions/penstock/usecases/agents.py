@@ -1,0 +1,201 @@
+"""What a worker's agent may do, and only for the attempt that it was made for. [SEC-2]"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from penstock.domain import jobs, leases, limits, units, users
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, Report, Result, Spec, State, job_key, spec_key
+from penstock.domain.leases import Lease, lease_key
+from penstock.domain.logs import Line
+from penstock.domain.rows import Change, Replace
+from penstock.domain.site import Limits
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.system import System
+from penstock.usecases import logs, race, sites
+from penstock.usecases.units import bootstrap_key
+from penstock.wire_agent import AgentLine
+
+GONE = Refused(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
+
+
+@dataclass(frozen=True)
+class Hello:
+    """A worker's first call: who it is, the key it was given, and the token it chose."""
+
+    worker: str
+    key: str
+    token: str
+    host: str = ""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A worker that has shown its token, and its job."""
+
+    unit: Unit
+    job: Job
+
+
+def hello(on: System, ask: Hello) -> dict[str, Any]:
+    """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer."""
+    if not users.is_strong(ask.token):
+        raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
+    digest = users.digest(ask.token)
+    site = sites.current(on)
+    job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    if lease:
+        on.flows.succeed(lease.token)
+    if news:
+        place = f" on {ask.host[:64]}" if ask.host else ""
+        logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
+    return _assignment(on, job, site.limits, ask.worker)
+
+
+def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool]]:
+    unit = on.store.get(unit_key(ask.worker), Unit)
+    if unit is None or unit.is_a is not UnitKind.WORKER or not _is_key(on, ask):
+        raise Refused(401, "wrong-key", "this is not the key of that worker")
+    job = on.store.get(job_key(unit.job), Job)
+    if unit.state in (UnitState.DIRTY, UnitState.GONE) or job is None or job.attempt != unit.attempt:
+        raise GONE
+    if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
+        raise Refused(409, "token-taken", "this worker has said hello already, with another token")
+    if unit.token_hash:
+        if job.report:
+            raise GONE
+        return [], (job, False)
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease is None or lease.state is not leases.LeaseState.GRANTED or job.cancelled_by:
+        raise GONE
+    now = on.world.now()
+    begun = jobs.start(job, unit.id, now)
+    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease))
+    return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
+
+
+def _is_key(on: System, ask: Hello) -> bool:
+    return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
+
+
+def _assignment(on: System, job: Job, bounds: Limits, worker: str) -> dict[str, Any]:
+    """All that an agent needs to run a job."""
+    spec = on.store.get(spec_key(job.id), Spec)
+    if spec is None:
+        raise Refused(410, "spec-gone", "the job's script is no longer kept")
+    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    need = next(need for need in job.needs if need.order == leases.WORKER)
+    due = (job.times.started or on.world.now()) + timedelta(seconds=job.timeout)
+    return {
+        "job": job.id,
+        "name": job.name,
+        "owner": job.owner,
+        "attempt": job.attempt,
+        "fence": lease.fence if lease else 0,
+        "target": job.target_resolved,
+        "worker": worker,
+        "factory": need.maker,
+        "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
+        "output_rules": list(spec.output_rules),
+        "resources": _metadata(on, job),
+        "env": dict(spec.env),
+        "timeout_seconds": job.timeout,
+        "grace_seconds": job.grace,
+        "heartbeat_seconds": bounds.heartbeat,
+        "lease_seconds": bounds.lease,
+        "deadline": due.isoformat(),
+        "limits": {
+            "output_bytes": bounds.output_bytes,
+            "outputs": limits.OUTPUTS,
+            "line_bytes": limits.EVENT_LINE_BYTES,
+            "batch_bytes": limits.EVENT_BATCH_BYTES,
+            "batch_events": limits.EVENTS_PER_BATCH,
+        },
+    }
+
+
+def _metadata(on: System, job: Job) -> dict[str, Any]:
+    """What the job may know of each resource that it holds, by the name it gave it."""
+    found: dict[str, Any] = {}
+    for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
+        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
+        if unit and unit.fence == lease.fence:
+            found[lease.name] = {"type": lease.type, "metadata": dict(unit.metadata)}
+    return found
+
+
+def authenticate(on: System, job_id: str, token: str) -> Caller:
+    """The worker that a token belongs to, if it may act for a job. Raises Refused 403 or 410."""
+    job = on.store.get(job_key(job_id), Job)
+    unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
+    if job is None or unit is None:
+        raise Refused(403, "not-your-job", "this token is not of the worker of that job")
+    if unit.token_hash is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
+        raise GONE
+    if not hmac.compare_digest(unit.token_hash, users.digest(token)):
+        raise Refused(403, "not-your-job", "this token is not of the worker of that job")
+    return Caller(unit, job)
+
+
+def events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
+    """Add lines to the job's log."""
+    if caller.job.report is None:
+        logs.hear(on, caller.job, first, lines)
+    return _news(on, caller.job)
+
+
+def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
+    """Renew the worker's lease."""
+    seconds = sites.current(on).limits.lease
+
+    def decide() -> tuple[Sequence[Change], None]:
+        unit = on.store.get(caller.unit.key, Unit)
+        if unit is None or unit.state is not UnitState.READY or unit.fence != caller.unit.fence:
+            raise GONE
+        return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
+
+    race.run(on, decide)
+    return _news(on, caller.job) | {"lease_seconds": seconds}
+
+
+def _news(on: System, job: Job) -> dict[str, Any]:
+    return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id)}
+
+
+def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: int | None) -> dict[str, Any]:
+    """Record how the script ended. The first report of an attempt stands. [JOB-1] [SLOT-3]"""
+    if result is Result.LOST:
+        raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
+
+    def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
+        job = on.store.get(caller.job.key, Job)
+        if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
+            raise GONE
+        told = jobs.report(job, Report(result, reason, on.world.now(), exit_code))
+        return ([Replace(job, told)] if told != job else []), (told, told != job)
+
+    job, _ = race.run(on, decide)
+    if job.run_token:
+        on.flows.succeed(job.run_token)
+    return {}
+
+
+def parse_lines(given: Sequence[AgentLine]) -> list[Line]:
+    """Lines as an agent sent them. Raises Refused 413 when they are too many, 400 for a time that is none."""
+    if len(given) > limits.EVENTS_PER_BATCH or sum(len(line.payload) for line in given) > limits.EVENT_BATCH_BYTES:
+        raise Refused(413, "batch-too-big", f"send at most {limits.EVENTS_PER_BATCH} lines at once")
+    return [Line(_time(line.time), line.stream, line.payload, line.task) for line in given]
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(400, "bad-request", f"{text!r} is not a time as in RFC 3339") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

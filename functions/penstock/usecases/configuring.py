@@ -1,0 +1,128 @@
+"""Applying a site: what it says is checked whole, then the pools are brought to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from penstock.domain import siteparse
+from penstock.domain.errors import Fault, Refused, not_found
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.site import SITE_KEY, Site, SiteText
+from penstock.domain.units import STEP_WITHIN
+from penstock.system import System
+from penstock.usecases import race, sites
+
+TABLES = ("factories", "wells", "targets", "resources", "limits")
+
+
+def check(on: System, toml: str, path: str) -> Site:
+    """The site that a text describes. Raises Refused 422 with everything that is wrong."""
+    found = siteparse.parse(toml, path)
+    faults = list(found) if isinstance(found, tuple) else list(_drivers(on, found, path))
+    if faults or isinstance(found, tuple):
+        raise Refused(422, "bad-site", f"{path} cannot be applied", faults)
+    return found
+
+
+def _drivers(on: System, site: Site, path: str) -> Iterator[Fault]:
+    """What the drivers say of their settings."""
+    for kind, table, makers in (("factory", "factories", site.factories), ("well", "wells", site.wells)):
+        for maker in makers.values():
+            for complaint in on.drivers.complaints(kind, maker.driver, maker.settings):
+                yield Fault(complaint, where=f"{table}.{maker.name}", file=path)
+
+
+def changes(before: Site, after: Site) -> list[str]:
+    """What differs between two sites, a sentence each."""
+    told: list[str] = []
+    for table in TABLES[:-1]:
+        was, now = getattr(before, table), getattr(after, table)
+        told += [f"{table}.{name} added" for name in now if name not in was]
+        told += [f"{table}.{name} removed" for name in was if name not in now]
+        told += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
+    return told + (["limits changed"] if before.limits != after.limits else [])
+
+
+def apply(on: System, by: str, toml: str, path: str) -> list[str]:
+    """Apply a site and say what changed. Applying the same again changes nothing."""
+    site = check(on, toml, path)
+
+    def decide() -> tuple[Sequence[Change], list[str]]:
+        was = on.store.get(SITE_KEY, SiteText)
+        told = changes(sites.parsed(was.toml) if was else Site(), site)
+        row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
+        if was and was.toml == toml:
+            return [], told
+        return [Replace(was, row) if was else Create(row)], told
+
+    told = race.run(on, decide)
+    return told + _fit_pools(on, site)
+
+
+def _fit_pools(on: System, site: Site) -> list[str]:
+    """Bring every pool's row to the site; pools that the site no longer has lose their slots as they fall free."""
+    wanted = site.pools()
+    existing = {pool.name: pool for pool in on.store.listed("pools", Pool, limit=1000)}
+    gone = {name: (0, pool.names) for name, pool in existing.items() if name not in wanted}
+    told = []
+    for name, (limit, names) in {**wanted, **gone}.items():
+        was = on.store.get(pool_key(name), Pool)
+        if was and (was.limit, was.names) == (limit, names) and was.due is None:
+            continue
+        set_pool(on, name, limit, names)
+        if was is None or (was.limit, was.names) != (limit, names):
+            told.append(f"pool {name}: {_shape(was.limit, was.names) if was else 'new'} -> {_shape(limit, names)}")
+    return told
+
+
+def _shape(limit: int, names: tuple[str, ...] | None) -> str:
+    return f"limit {limit}" if names is None or not limit else ", ".join(names)
+
+
+def set_pool(on: System, name: str, limit: int, names: tuple[str, ...] | None) -> None:
+    """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is."""
+    due = on.world.now() + STEP_WITHIN
+
+    def decide() -> tuple[Sequence[Change], None]:
+        was = on.store.get(pool_key(name), Pool)
+        if was is None:
+            return [Create(Pool(name=name, limit=limit, names=names, due=due))], None
+        return [Replace(was, replace(was, limit=limit, names=names, due=due))], None
+
+    race.run(on, decide)
+    on.queues.schedule({"do": "resize", "pool": name})
+
+
+def resize(on: System, name: str, limit: int) -> Pool:
+    """Set the limit of a numbered pool until the site is applied again. Raises Refused 404 or 409."""
+    was = find(on, name)
+    if was.names is not None:
+        raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
+    if not 0 <= limit <= siteparse.SLOTS:
+        raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {siteparse.SLOTS}")
+    set_pool(on, name, limit, None)
+    return find(on, name)
+
+
+def pause(on: System, name: str, *, paused: bool) -> Pool:
+    """Stop granting from a pool, or go on. Holders keep what they hold."""
+
+    def decide() -> tuple[Sequence[Change], Pool]:
+        was = find(on, name)
+        now = replace(was, paused=paused)
+        return ([Replace(was, now)] if was.paused != paused else []), now
+
+    pool = race.run(on, decide)
+    if not paused:
+        on.queues.schedule({"do": "serve", "pool": name})
+    return pool
+
+
+def find(on: System, name: str) -> Pool:
+    """A pool by name. Raises Refused 404."""
+    pool = on.store.get(pool_key(name), Pool)
+    if pool is None:
+        raise not_found("pool", name)
+    return pool

@@ -1,0 +1,113 @@
+"""A user's jobs: find, list, cancel, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.domain import ids, jobs, leases, pools, why
+from penstock.domain.errors import Refused, not_found
+from penstock.domain.jobs import Job, job_key
+from penstock.domain.leases import Lease, LeaseState
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.rows import Change, Replace
+from penstock.domain.units import Unit, unit_key
+from penstock.domain.users import User
+from penstock.domain.why import Block, Why
+from penstock.system import System
+from penstock.usecases import logs, race
+
+SCANNED = 1000
+"""How many jobs one page of a filtered list looks at."""
+
+
+def find(on: System, user: User, job_id: str) -> Job:
+    """A job that a user may see. Another's is as good as none. Raises Refused 404. [SEC-2]"""
+    job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
+    if job is None or not (job.owner == user.name or user.is_admin):
+        raise not_found("job", job_id[:64])
+    return job
+
+
+def listed(
+    on: System,
+    user: User,
+    owner: str | None,
+    filters: Mapping[str, str],
+    tags: Mapping[str, str],
+    limit: int,
+    page: str,
+) -> tuple[list[Job], str | None]:
+    """Some of a user's jobs, newest first, and the page that follows. Filters: state, target."""
+    if owner and owner != user.name and not user.is_admin:
+        raise Refused(403, "privilege-missing", "only operators list the jobs of others")
+    found: list[Job] = []
+    after, scanned = page, 0
+    while len(found) < limit and scanned < SCANNED:
+        rows = on.store.listed(f"jobs#{owner or user.name}", Job, limit=100, after=after, newest=True)
+        for row in rows:
+            scanned, after = scanned + 1, row.id
+            if _matches(row, filters, tags):
+                found.append(row)
+            if len(found) == limit:
+                return found, after
+        if len(rows) < 100:
+            return found, None
+    return found, after
+
+
+def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> bool:
+    state, target = filters.get("state"), filters.get("target")
+    return (
+        (not state or job.state == state)
+        and (not target or target in (job.target, job.target_resolved))
+        and all(job.tags.get(name) == value for name, value in tags.items())
+    )
+
+
+def cancel(on: System, user: User, job_id: str) -> Job:
+    """End a job: what waits is told at once, a running agent by its next call. Raises Refused 409 for a settled one."""
+
+    def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
+        job = find(on, user, job_id)
+        if job.is_settled:
+            raise Refused(409, "job-settled", f"job {job_id} is settled already: {job.outcome}")
+        now = jobs.cancel(job, user.name, on.world.now())
+        return ([Replace(job, now)] if not job.cancelled_by else []), (now, not job.cancelled_by)
+
+    job, news = race.run(on, decide)
+    if news:
+        logs.say(on, job.id, job.attempt, f"cancelled by {user.name}")
+    stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
+    return job
+
+
+def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
+    """End the step that a job's flow is parked in, unless its script runs."""
+    for lease in leases_of(on, job):
+        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
+            on.flows.fail(lease.token, error, cause)
+
+
+def leases_of(on: System, job: Job) -> list[Lease]:
+    """The leases of a job's present attempt."""
+    return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
+
+
+def explain(on: System, job: Job) -> Why:
+    """Why a job is where it is."""
+    held = leases_of(on, job)
+    waiting = next((lease for lease in held if lease.state is LeaseState.WAITING), None)
+    granted = next((lease for lease in held if lease.state is LeaseState.GRANTED), None)
+    unit = on.store.get(unit_key(granted.unit), Unit) if granted and granted.unit else None
+    blocked = _block(on, waiting) if waiting else None
+    return why.explain(job, held, blocked, unit.reason if unit else None)
+
+
+def _block(on: System, lease: Lease) -> Block | None:
+    pool = on.store.get(pool_key(lease.pool), Pool)
+    if pool is None:
+        return None
+    pk = pools.collection(lease.pool)
+    claims = on.store.find(pk, "wait#", Claim)
+    slots = [slot for state in (SlotState.FREE, SlotState.HELD) for slot in on.store.find(pk, f"{state}#", Slot)]
+    return why.block(pool, slots, claims, lease.job)

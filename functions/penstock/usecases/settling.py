@@ -1,0 +1,70 @@
+"""The end of an attempt: always, and exactly once. [JOB-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.domain import endings, leases, units
+from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools import Claim
+from penstock.domain.rows import Change, Delete, Replace
+from penstock.domain.units import Unit, unit_key
+from penstock.system import System
+from penstock.usecases import logs, race
+
+
+def settle(on: System, job_id: str, attempt: int, error: str | None, cause: str | None) -> None:
+    """Record how an attempt ended and begin to put back what it had. A second call only passes the turn again."""
+    before = on.store.get(job_key(job_id), Job)
+    if before is None:
+        return
+    after = race.run(on, lambda: _end(on, job_id, attempt, error, cause))
+    if after is not None:
+        told = f"settled: {after.outcome}: {after.reason}"
+        if not after.is_settled:
+            past = after.attempts[-1]
+            told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
+        logs.say(on, job_id, attempt, told)
+    put_back(on, job_id, attempt)
+
+
+def _end(
+    on: System, job_id: str, attempt: int, error: str | None, cause: str | None
+) -> tuple[Sequence[Change], Job | None]:
+    """The job's end, and with it the end of every lease of the attempt, in one commit."""
+    job = on.store.get(job_key(job_id), Job)
+    if job is None or job.attempt != attempt or job.is_settled:
+        return [], None
+    after = endings.conclude(job, error, cause, on.world.now())
+    changes: list[Change] = [Replace(job, after)]
+    for lease in on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease):
+        changes += _end_lease(on, job, lease)
+    return changes, after
+
+
+def _end_lease(on: System, job: Job, lease: Lease) -> list[Change]:
+    ended = leases.end(lease)
+    changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
+    if lease.state is LeaseState.WAITING:
+        place = Claim(
+            pool=lease.pool, job=job.id, attempt=lease.attempt, order=lease.order,
+            priority=job.priority, since=lease.since,
+        )  # fmt: skip
+        claim = on.store.get(place.key, Claim)
+        changes += [Delete(claim)] if claim else []
+    unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
+    if unit:
+        dirty = units.soil(unit, "its lease ended", on.world.now())
+        changes += [] if dirty == unit else [Replace(unit, dirty)]
+    return changes
+
+
+def put_back(on: System, job_id: str, attempt: int) -> None:
+    """Give the turn to the first of an attempt's leases to be put back; with none left, to its next attempt."""
+    turn = leases.next_release(on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease))
+    if turn and turn.unit:
+        on.queues.advance(turn.unit, turn.order == WORKER)
+    job = on.store.get(job_key(job_id), Job)
+    if job and job.state is State.QUEUED and (turn is None or turn.order != WORKER):
+        on.queues.schedule({"do": "start", "job": job_id})

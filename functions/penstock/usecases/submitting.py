@@ -1,0 +1,207 @@
+"""From a request to an accepted job: every check that can be made before anything waits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Any
+
+from penstock.domain import limits
+from penstock.domain.errors import Fault, Refused
+from penstock.domain.jobfile import JobFile, Problem, Problems, ResourceAsk, check_key, parse
+from penstock.domain.jobs import START_WITHIN, Job, Spec, State, Times, spec_key
+from penstock.domain.leases import WORKER, Need
+from penstock.domain.rows import Change, Create
+from penstock.domain.site import Site, Target
+from penstock.domain.submissions import Submission
+from penstock.domain.users import User, digest
+from penstock.system import System
+from penstock.usecases import logs, race, sites
+from penstock.wire import SubmitJob
+
+CHECKED = ("name", "target", "resources", "output_rules", "tags", "env", "priority", "timeout", "retries")
+"""The values of a request that are checked as if they stood in the file."""
+
+
+def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) -> str:
+    """Accept a job and return its id; the same key and the same request return the same job. Raises Refused."""
+    file = _file(ask)
+    site = sites.current(on)
+    target = _target(site, user, file.target)
+    needs = (*_resources(on, site, user, file), _worker(target))
+    job, spec = _rows(on, user, ask, file, target, needs, site)
+    memory = _memory(user, ask, idempotency_key, job)
+
+    def decide() -> tuple[Sequence[Change], str]:
+        known = on.store.get(memory.key, Submission) if memory else None
+        if known and memory:
+            return [], _repeated(known, memory)
+        return [Create(job), Create(spec), *([Create(memory)] if memory else [])], job.id
+
+    accepted = race.run(on, decide)
+    if accepted == job.id:
+        logs.say(on, job.id, 1, _welcome(job))
+        on.flows.start(job.id, 1, [need.order for need in needs if need.order != WORKER])
+    return accepted
+
+
+def _welcome(job: Job) -> str:
+    wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
+    aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
+    return (
+        f"job {job.id} accepted: {f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
+    )
+
+
+def _file(ask: SubmitJob) -> JobFile:
+    """The job file with the request's own values over it."""
+    path = ask.path[: limits.NAME_CHARS]
+    file = parse(ask.script, path)
+    if isinstance(file, Problems):
+        too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
+        code = (413, "script-too-big") if too_big else (400, "bad-job-file")
+        raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in file.items])
+    values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
+    checked = {name: check_key(name, value) for name, value in values.items()}
+    faults = [
+        Fault(fault.message, where=fault.where, hint=fault.hint) for _, found in checked.values() for fault in found
+    ]
+    if faults:
+        raise Refused(400, "bad-request", "some values of the request cannot be", faults)
+    _refuse_not_yet(ask, file)
+    return _merge(file, {name: value for name, (value, _) in checked.items()})
+
+
+def _fault(problem: Problem) -> Fault:
+    return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
+
+
+def _refuse_not_yet(ask: SubmitJob, file: JobFile) -> None:
+    faults = [_fault(problem) for problem in file.not_yet]
+    for name in ("inputs", "dependencies"):
+        if getattr(ask, name):
+            faults.append(Fault(f"{name} are not available yet", where=name, hint="leave them out for now"))
+    if faults:
+        raise Refused(422, "not-available-yet", "the job needs what is not built yet", faults)
+    if not file.enable:
+        raise Refused(
+            422,
+            "job-disabled",
+            f"{file.path} says enable = false",
+            [Fault("the job is disabled", file=file.path)],
+        )
+
+
+def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
+    merged = dict(values)
+    merged["tags"] = {**file.tags, **values.get("tags", {})}
+    merged["env"] = {**file.env, **values.get("env", {})}
+    merged["output_rules"] = (*file.output_rules, *values.get("output_rules", ()))
+    merged.setdefault("name", file.name or PurePosixPath(file.path).stem or "job")
+    for key in ("tags", "env", "output_rules"):
+        most = {"tags": limits.TAGS, "env": limits.ENV_ENTRIES, "output_rules": limits.OUTPUT_RULES}[key]
+        if len(merged[key]) > most:
+            raise Refused(400, "bad-request", f"there are more than {most} {key}")
+    return replace(file, **merged)
+
+
+def _target(site: Site, user: User, name: str) -> Target:
+    target = site.resolve(name)
+    if target is None:
+        raise _unknown("target", name, [n for n in site.targets if site.resolve(n)])
+    for step in (site.targets[name], target):
+        if not user.may(step.privilege):
+            raise Refused(403, "privilege-missing", f"target {step.name} needs the privilege {step.privilege!r}")
+    if target.limit == 0:
+        raise Refused(422, "unsatisfiable", f"target {target.name} has a limit of 0: no job can run there")
+    return target
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
+    close = get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known)) or 'none'}"
+    code = "unknown-" + what.replace(" ", "-")
+    return Refused(422, code, f"there is no {what} {name!r}; {hint}", [Fault(f"no {what} {name!r}", hint=hint)])
+
+
+def _resources(on: System, site: Site, user: User, file: JobFile) -> Iterator[Need]:
+    """The resources in lexicographic order of their type, which is the order of their acquisition. [QUEUE-3]"""
+    asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
+    for order, ask in enumerate(asked, 1):
+        kind = site.resources.get(ask.type)
+        if kind is None:
+            raise _unknown("resource type", ask.type, list(site.resources))
+        if not user.may(kind.privilege):
+            raise Refused(403, "privilege-missing", f"resource type {ask.type} needs the privilege {kind.privilege!r}")
+        wanted = sum(other.type == ask.type for other in asked)
+        if wanted > kind.limit:
+            why = f"the job wants {wanted} of {ask.type} and there are {kind.limit}: it could never run"
+            raise Refused(422, "unsatisfiable", why)
+        _check_options(on, site, ask, kind.well)
+        yield Need(order, ask.name, ask.type, kind.pool, kind.well, dict(ask.options))
+
+
+def _check_options(on: System, site: Site, ask: ResourceAsk, well: str) -> None:
+    maker = site.wells[well]
+    wrong = on.drivers.objections(maker.driver, ask.options)
+    if wrong:
+        faults = [Fault(text, where=f"resources.{ask.name}.options") for text in wrong]
+        raise Refused(422, "bad-options", f"well {well} does not take these options of {ask.name}", faults)
+
+
+def _worker(target: Target) -> Need:
+    return Need(WORKER, "worker", target.name, target.pool, target.factory or "")
+
+
+def _rows(
+    on: System, user: User, ask: SubmitJob, file: JobFile, target: Target, needs: tuple[Need, ...], site: Site
+) -> tuple[Job, Spec]:
+    now = on.world.now()
+    job = Job(
+        id=on.world.ulid(),
+        name=file.name or "job",
+        owner=user.name,
+        target=file.target,
+        target_resolved=target.name,
+        state=State.QUEUED,
+        needs=needs,
+        times=Times(submitted=now, ready=now),
+        timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
+        queue_seconds=site.limits.queue,
+        grace=site.limits.grace,
+        priority=file.priority,
+        retries=file.retries if file.retries is not None else site.limits.retries,
+        retry_failed=file.retry_failed,
+        tags=file.tags,
+        due=now + START_WITHIN,
+    )
+    rules = tuple(rule.text for rule in file.output_rules)
+    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
+    return job, Spec(job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, request=request)
+
+
+def _memory(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
+    if key is None:
+        return None
+    asked = hashlib.sha256(json.dumps(asdict(ask), sort_keys=True).encode()).hexdigest()
+    return Submission(
+        owner=user.name, key_digest=digest(key), request_digest=asked, job=job.id, time=job.times.submitted
+    )
+
+
+def _repeated(known: Submission, now: Submission) -> str:
+    if known.request_digest != now.request_digest:
+        raise Refused(409, "idempotency-key-reused", "this Idempotency-Key was used for another request")
+    return known.job
+
+
+def retry(on: System, user: User, job: Job) -> str:
+    """Submit a job's request once more, as a new job."""
+    spec = on.store.get(spec_key(job.id), Spec)
+    if spec is None:
+        raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
+    return submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)  # type: ignore[arg-type]

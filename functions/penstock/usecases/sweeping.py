@@ -1,0 +1,116 @@
+"""The sweep: nudges everything that is overdue, and compares what exists outside with the rows. [UNIT-1]
+
+It decides nothing itself: it sends the hint that was lost, or takes the step that nobody else is there to take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain.errors import DriverError
+from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.pools import Claim, Pool, collection
+from penstock.domain.rows import Key
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.system import System
+from penstock.usecases import acquiring, jobs, outputs, settling, sites
+
+AT_ONCE = 500
+"""How many overdue rows one sweep looks at; the rest are the next one's."""
+
+log = Logger(child=True)
+
+
+@dataclass
+class Swept:
+    """What one sweep did."""
+
+    nudged: int = 0
+    failed: int = 0
+    flows: int = 0
+    strays: int = 0
+
+
+def sweep(on: System) -> Swept:
+    """One sweep. What fails for one row does not stop the others."""
+    done = Swept()
+    for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
+        try:
+            nudge(on, kind, key)
+            done.nudged += 1
+        except Exception:
+            log.exception("a nudge failed", extra={"kind": kind, "key": list(key)})
+            done.failed += 1
+    serve_all(on)
+    done.flows = settle_ended(on)
+    done.strays = destroy_strays(on)
+    return done
+
+
+def nudge(on: System, kind: str, key: Key) -> None:
+    """Move on what is overdue, by the kind of row it is."""
+    if kind == "unit":
+        unit = on.store.get(key, Unit)
+        if unit and unit.due:
+            on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    elif kind == "pool":
+        on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
+    elif kind == "output":
+        outputs.expire(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
+    elif kind == "job":
+        _nudge_job(on, key)
+
+
+def _nudge_job(on: System, key: Key) -> None:
+    job = on.store.get(key, Job)
+    if job is None or job.due is None or job.due > on.world.now():
+        return
+    if job.cancelled_by or job.report:
+        settling.settle(on, job.id, job.attempt, "Cancelled", None)
+    elif job.state is State.QUEUED:
+        acquiring.start(on, job.id)
+        settling.put_back(on, job.id, job.attempt - 1)
+    elif job.state is State.ACQUIRING:
+        why = f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}"
+        jobs.stop_waiting(on, job, "QueueDeadline", why)
+        settling.settle(on, job.id, job.attempt, "QueueDeadline", why)
+    elif job.state is State.RUNNING:
+        why = f"worker {job.worker} neither finished nor stopped in the time that the job had"
+        settling.settle(on, job.id, job.attempt, "Lost", why)
+
+
+def serve_all(on: System) -> None:
+    """Serve every pool that somebody waits for: a hand-over may have been lost. [QUEUE-1]"""
+    for pool in on.store.listed("pools", Pool, limit=1000):
+        if on.store.find(collection(pool.name), "wait#", Claim, limit=1):
+            acquiring.serve(on, pool.name)
+
+
+def settle_ended(on: System) -> int:
+    """Settle attempts whose flow ended without doing so."""
+    count = 0
+    for job_id, attempt, status in on.flows.ended():
+        job = on.store.get(job_key(job_id), Job)
+        if job and job.attempt == attempt and not job.is_settled:
+            settling.settle(on, job_id, attempt, status, None)
+            count += 1
+    return count
+
+
+def destroy_strays(on: System) -> int:
+    """Destroy what factories and wells list as ours and no row knows, or knows as gone. Absence proves nothing."""
+    site, count = sites.current(on), 0
+    makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
+    for is_a, maker in makers:
+        try:
+            driver = sites.driver(on, site, is_a, maker)
+            for found in driver.list():
+                unit = on.store.get(unit_key(found), Unit)
+                if unit is None or unit.state is UnitState.GONE:
+                    driver.clean(found, on.world.now())
+                    count += 1
+        except DriverError as error:
+            log.warning("a driver could not be listed", extra={"maker": maker, "why": str(error)})
+    return count

@@ -1,0 +1,190 @@
+"""The next step of a unit, whatever it is: what factories and wells do. Messages only say which unit. [UNIT-1]"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from datetime import timedelta
+
+from penstock.domain import jobs, leases, pools, units
+from penstock.domain.errors import DriverError, Unsatisfiable
+from penstock.domain.jobs import Job, Report, Result, State, job_key
+from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools import Slot, SlotState
+from penstock.domain.rows import Change, Key, Replace
+from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.ports import NotYet, Order
+from penstock.system import System
+from penstock.usecases import acquiring, logs, race, sites
+
+
+def advance(on: System, unit_id: str) -> None:
+    """Take a unit's next step. Doing it twice, late or for nothing is the same as doing it once."""
+    unit = on.store.get(unit_key(unit_id), Unit)
+    if unit is None or unit.state is UnitState.GONE:
+        return
+    overdue = unit.due is not None and unit.due <= on.world.now()
+    if unit.state is UnitState.DIRTY:
+        _put_back(on, unit)
+    elif unit.is_a is UnitKind.WORKER and unit.made and overdue:
+        _lose(on, unit)
+    elif unit.state is UnitState.CREATING and not unit.made:
+        _make(on, unit)
+    elif unit.state is UnitState.READY:
+        _answer(on, unit)
+
+
+def _make(on: System, unit: Unit) -> None:
+    site = sites.current(on)
+    try:
+        done = sites.driver(on, site, unit.is_a, unit.maker).create(_order(on, unit))
+    except Unsatisfiable as error:
+        _fail(on, unit, "Unsatisfiable", str(error))
+        return
+    except DriverError as error:
+        _again(on, unit, f"{type(error).__name__}: {error}")
+        return
+    if isinstance(done, NotYet):
+        _again(on, unit, done.reason, done.after)
+        return
+    now = on.world.now()
+    if unit.is_a is UnitKind.WORKER:
+        on.store.commit([Replace(unit, units.made(unit, now, timedelta(seconds=site.limits.boot)))])
+        return
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease is None or lease.state is not LeaseState.GRANTED:
+        return
+    made = units.ready(unit, done.metadata, now)
+    if on.store.commit([Replace(unit, made), Replace(lease, leases.ready(lease))]):
+        on.flows.succeed(lease.token)
+
+
+def _order(on: System, unit: Unit) -> Order:
+    """What the driver needs. A worker's bootstrap key is derived from its id, so that a second call gives the same."""
+    job = on.store.get(job_key(unit.job), Job)
+    need = next((need for need in job.needs if need.order == unit.order), None) if job else None
+    if unit.is_a is UnitKind.RESOURCE:
+        kind = sites.current(on).resources.get(unit.type)
+        settings = kind.settings if kind else {}
+        return Order(unit.id, unit.type, unit.slot, settings, need.options if need else {})
+    return Order(unit.id, unit.type, unit.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
+
+
+def bootstrap_key(signing_key: str, unit: str) -> str:
+    """The key with which a worker's agent says hello, once."""
+    return hmac.new(signing_key.encode(), unit.encode(), hashlib.sha256).hexdigest()
+
+
+def _again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
+    """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
+    pause = timedelta(seconds=after) if after is not None else None
+    next_try = units.later(unit, reason, on.world.now(), pause)
+    if not on.store.commit([Replace(unit, next_try)]):
+        return
+    if reason and reason != unit.reason:
+        logs.say(on, unit.job, unit.attempt, f"{unit.maker} cannot give {unit.type} yet: {reason}", "worker")
+    if next_try.due:
+        seconds = int((next_try.due - on.world.now()).total_seconds())
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
+
+
+def _fail(on: System, unit: Unit, error: str, cause: str) -> None:
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
+        on.flows.fail(lease.token, error, cause)
+
+
+def _answer(on: System, unit: Unit) -> None:
+    """Answer the step that waits for a unit that is there; the first answer may have been lost."""
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease and lease.state is LeaseState.READY:
+        on.flows.succeed(lease.token)
+
+
+def _lose(on: System, unit: Unit) -> None:
+    """A worker that did not say hello, or was not heard of, in time: its attempt is lost. [JOB-1]"""
+    now = on.world.now()
+    if unit.state is UnitState.CREATING:
+        _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time after it was made")
+        on.store.commit([Replace(unit, units.later(unit, "no hello", now, units.STEP_WITHIN))])
+        return
+
+    def decide() -> tuple[Sequence[Change], tuple[Job, bool] | None]:
+        fresh = on.store.get(unit_key(unit.id), Unit)
+        job = on.store.get(job_key(unit.job), Job)
+        if fresh is None or fresh.state is not UnitState.READY or not fresh.due or fresh.due > now:
+            return [], None
+        if job is None or job.state is not State.RUNNING or job.attempt != unit.attempt:
+            return [], None
+        silent = f"worker {unit.id} was lost: nothing was heard from its agent in time"
+        told = jobs.report(job, Report(Result.LOST, silent, now))
+        later = units.later(fresh, "lost", now, units.STEP_WITHIN)
+        if told == job:
+            return [Replace(fresh, later)], (job, False)
+        return [Replace(fresh, later), Replace(job, told)], (told, True)
+
+    found = race.run(on, decide)
+    if found is None:
+        return
+    job, is_news = found
+    if is_news and job.report:
+        logs.say(on, job.id, job.attempt, job.report.reason)
+    if job.run_token:
+        on.flows.succeed(job.run_token)
+
+
+def _put_back(on: System, unit: Unit) -> None:
+    """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
+    attempt = on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease)
+    turn = leases.next_release(attempt)
+    if turn is not None and turn.order != unit.order:
+        _again(on, unit, None, int(units.STEP_WITHIN.total_seconds()))
+        return
+    try:
+        site = sites.current(on)
+        proof = sites.driver(on, site, unit.is_a, unit.maker).clean(unit.id, on.world.now())
+    except DriverError as error:
+        _again(on, unit, f"cleaning failed: {type(error).__name__}: {error}")
+        return
+    if isinstance(proof, NotYet):
+        _again(on, unit, proof.reason, proof.after)
+        return
+    if race.run(on, lambda: _release(on, unit.id, proof)):
+        took = int((proof.time - unit.since).total_seconds())
+        logs.say(
+            on,
+            unit.job,
+            unit.attempt,
+            f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back",
+        )
+    _go_on(on, unit)
+
+
+def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
+    """The one write that frees a slot: with the proof, and only for the holder with this fence. [SLOT-3] [UNIT-2]"""
+    unit = on.store.get(unit_key(unit_id), Unit)
+    if unit is None or unit.state is not UnitState.DIRTY:
+        return [], False
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    slot = on.store.get(_held(unit), Slot)
+    changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time))]
+    if slot and slot.fence == unit.fence and slot.unit == unit.id:
+        changes += pools.move(slot, pools.give_back(slot))
+    if lease and lease.state is LeaseState.RELEASING:
+        changes.append(Replace(lease, leases.released(lease)))
+    return changes, True
+
+
+def _held(unit: Unit) -> Key:
+    return Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key
+
+
+def _go_on(on: System, unit: Unit) -> None:
+    """Who frees a slot hands it over, and passes the turn to the next lease of the attempt. [QUEUE-1]"""
+    acquiring.serve(on, unit.pool)
+    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    if left and left.unit:
+        on.queues.advance(left.unit, left.order == WORKER)
+    if unit.order == WORKER:
+        on.queues.schedule({"do": "start", "job": unit.job})

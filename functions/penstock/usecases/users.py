@@ -1,0 +1,90 @@
+"""Users, their privileges and their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock.domain import users
+from penstock.domain.errors import Refused, not_found
+from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.users import ADMIN, Token, User, digest, token_key, user_key
+from penstock.system import System
+from penstock.usecases import race
+
+PREFIX = "pst_"
+"""What user tokens begin with, so that scanners for leaked secrets can know them."""
+
+
+def authenticate(on: System, header: str | None) -> User:
+    """The user whose bearer token a request shows. Raises Refused 401."""
+    scheme, _, secret = (header or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise Refused(401, "no-token", "show a token: Authorization: Bearer <token>")
+    token = on.store.get(token_key(digest(secret.strip())), Token)
+    if token is None:
+        raise Refused(401, "unknown-token", "this token is not known here, or no longer")
+    if token.expires and token.expires <= on.world.now():
+        raise Refused(401, "token-expired", f"this token expired at {token.expires.isoformat()}; ask for a new one")
+    user = on.store.get(user_key(token.user), User)
+    if user is None:
+        raise Refused(401, "unknown-token", "the user of this token is gone")
+    return user
+
+
+def require_admin(user: User) -> None:
+    """Raises Refused 403 for anybody but an operator. [SEC-2]"""
+    if not user.is_admin:
+        raise Refused(403, "privilege-missing", f"this needs the privilege {ADMIN!r}")
+
+
+def create(on: System, name: str, privileges: Sequence[str]) -> User:
+    """A new user. Raises Refused 409 for a name that is taken."""
+    if not users.is_name(name):
+        raise Refused(400, "bad-request", "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit")
+    for privilege in privileges:
+        _check_privilege(privilege)
+    user = User(name=name, privileges=tuple(sorted(set(privileges))), created=on.world.now())
+    if not on.store.commit([Create(user)]):
+        raise Refused(409, "user-exists", f"there is a user {name!r} already")
+    return user
+
+
+def find(on: System, name: str) -> User:
+    """A user by name. Raises Refused 404."""
+    user = on.store.get(user_key(name), User) if users.is_name(name) else None
+    if user is None:
+        raise not_found("user", name)
+    return user
+
+
+def change(on: System, name: str, privilege: str, *, grant: bool) -> User:
+    """Grant or revoke a privilege; doing it twice is fine."""
+    _check_privilege(privilege)
+
+    def decide() -> tuple[Sequence[Change], User]:
+        was = find(on, name)
+        kept = set(was.privileges) - {privilege}
+        now = replace(was, privileges=tuple(sorted(kept | ({privilege} if grant else set()))))
+        return ([Replace(was, now)] if now != was else []), now
+
+    return race.run(on, decide)
+
+
+def issue(on: System, name: str, expires_in: int | None) -> tuple[str, Token]:
+    """A new token of a user: the secret, shown once, and what is kept of it."""
+    if expires_in is not None and not 1 <= expires_in <= 10 * 366 * 24 * 3600:
+        raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years")
+    user = find(on, name)
+    now = on.world.now()
+    secret = PREFIX + on.world.secret()
+    expires = now + timedelta(seconds=expires_in) if expires_in else None
+    token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
+    on.store.commit([Create(token)])
+    return secret, token
+
+
+def _check_privilege(privilege: str) -> None:
+    if not users.is_privilege(privilege):
+        raise Refused(400, "bad-request", f"{privilege[:80]!r} cannot be a privilege; they look like target.lab")

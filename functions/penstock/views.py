@@ -1,0 +1,174 @@
+"""What callers are shown of the rows: from the domain's values to those of `wire`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from penstock import wire
+from penstock.domain.jobs import Job, Times
+from penstock.domain.leases import WORKER, Lease
+from penstock.domain.outputs import Output
+from penstock.domain.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.site import Site
+from penstock.domain.units import Unit
+from penstock.domain.users import User
+from penstock.domain.why import Why
+from penstock.usecases.logs import Event
+
+
+def stamp(time: datetime | None) -> str | None:
+    """A time as RFC 3339 with milliseconds."""
+    return _stamp(time) if time else None
+
+
+def _stamp(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def job(row: Job, leases: Sequence[Lease]) -> wire.JobView:
+    """A job with the resources of its present attempt."""
+    states = {lease.order: lease for lease in leases}
+    resources = []
+    for need in row.needs:
+        lease = states.get(need.order)
+        if need.order != WORKER:
+            state: Any = lease.state.value if lease else "wanted"
+            resources.append(wire.JobResource(need.name, need.type, state, lease.slot if lease else None))
+    return wire.JobView(
+        id=row.id,
+        name=row.name,
+        owner=row.owner,
+        state=row.state.value,
+        outcome=row.outcome.value if row.outcome else None,
+        reason=row.reason,
+        attempt=row.attempt,
+        target=row.target,
+        target_resolved=row.target_resolved,
+        resources=resources,
+        times=times(row.times),
+        worker=row.worker,
+        exit_code=row.exit_code,
+        tags=dict(row.tags),
+        priority=row.priority,
+        timeout=row.timeout,
+        attempts=[wire.JobAttempt(past.attempt, past.outcome, past.reason) for past in row.attempts],
+    )
+
+
+def times(given: Times) -> wire.JobTimes:
+    """A job's stations."""
+    return wire.JobTimes(
+        _stamp(given.submitted),
+        stamp(given.ready),
+        stamp(given.acquired),
+        stamp(given.started),
+        stamp(given.settled),
+    )
+
+
+def timings(row: Job, now: datetime) -> wire.TimingsView:
+    """A job's stations and the seconds between them; what is not over yet is counted up to now."""
+    end = row.times.settled or now
+    ready, started = row.times.ready or row.times.submitted, row.times.started
+    seconds = {
+        "waiting": ready - row.times.submitted,
+        "acquiring": (started or end) - ready,
+        "running": (end - started) if started else end - end,
+        "total": end - row.times.submitted,
+    }
+    return wire.TimingsView(times(row.times), {name: span.total_seconds() for name, span in seconds.items()})
+
+
+def why(found: Why) -> wire.WhyView:
+    """An explanation."""
+    block = found.blocked_on
+    shown = None
+    if block:
+        shown = wire.BlockView(
+            pool=block.pool,
+            kind="numbered" if block.kind == "numbered" else "named",
+            position=block.position,
+            ahead=[wire.AheadView(one.job, _stamp(one.since)) for one in block.ahead],
+            held_by=[wire.HolderView(one.slot, one.job, _stamp(one.since)) for one in block.held_by],
+            limit=block.limit,
+            held=block.held,
+            free=block.free,
+            paused=block.paused,
+        )
+    return wire.WhyView(found.job, found.state.value, found.summary, shown, found.waiting_for, _stamp(found.since))
+
+
+def event(found: Event) -> wire.EventView:
+    """A line of a log."""
+    line = found.line
+    return wire.EventView(found.seq, _stamp(line.time), line.stream, line.task, found.attempt, line.payload)
+
+
+def output(row: Output) -> wire.OutputView:
+    """A file."""
+    return wire.OutputView(row.id, row.path, row.size, row.sha256, _stamp(row.time))
+
+
+def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bool) -> wire.PoolView:
+    """A pool; `whole` with its slots and its queue."""
+    shown = [slot for slot in slots if slot.state is not SlotState.OFF]
+    queue = [
+        wire.QueuedView(number, claim.job, claim.attempt, _stamp(claim.since), claim.priority)
+        for number, claim in enumerate(claims, 1)
+    ]
+    return wire.PoolView(
+        pool=row.name,
+        kind="numbered" if row.names is None else "named",
+        limit=row.limit,
+        held=sum(slot.state is SlotState.HELD for slot in slots),
+        free=sum(slot.state is SlotState.FREE for slot in slots),
+        waiting=len(claims),
+        paused=row.paused,
+        slots=[_slot(slot) for slot in shown] if whole else None,
+        queue=queue if whole else None,
+    )
+
+
+def _slot(row: Slot) -> wire.SlotView:
+    state: Any = "withdrawn" if row.withdrawn else row.state.value
+    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit)
+
+
+def worker(row: Unit) -> wire.WorkerView:
+    """A worker."""
+    return wire.WorkerView(
+        row.id,
+        row.type,
+        row.maker,
+        row.state.value,
+        row.job,
+        row.attempt,
+        _stamp(row.since),
+        stamp(row.due),
+        row.reason,
+    )
+
+
+def resource(row: Unit) -> wire.ResourceView:
+    """A resource, without its metadata. [SEC-1]"""
+    return wire.ResourceView(
+        row.id, row.type, row.maker, row.slot, row.state.value, row.job, row.attempt,
+        _stamp(row.since), stamp(row.due), row.reason,
+    )  # fmt: skip
+
+
+def user(row: User) -> wire.UserView:
+    """A user."""
+    return wire.UserView(row.name, list(row.privileges), _stamp(row.created))
+
+
+def entries(site: Site, sort: str) -> list[wire.Entry]:
+    """The targets, resource types, factories or wells of a site."""
+    table: Mapping[str, Any] = getattr(site, "resources" if sort == "resource-types" else sort)
+    return [
+        wire.Entry(name, {key: value for key, value in asdict(entry).items() if key != "name"})
+        for name, entry in sorted(table.items())
+    ]

@@ -1,0 +1,72 @@
+"""The JSON that agents send. What they get is described in docs/agent.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from penstock.wire import Bound
+
+
+@dataclass(frozen=True)
+class AgentHello:
+    """An agent's first call: the worker it is, its bootstrap key, and the token that it chose for itself."""
+
+    worker: Annotated[str, Bound(most=64)]
+    key: Annotated[str, Bound(most=128)]
+    token: Annotated[str, Bound(most=128)]
+    host: Annotated[str, Bound(most=255)] = ""
+    pid: int = 0
+    version: Annotated[str, Bound(most=64)] = ""
+
+
+@dataclass(frozen=True)
+class AgentLine:
+    """One line that a job said. `task` counts from 0."""
+
+    time: Annotated[str, Bound(most=40)]
+    stream: Annotated[str, Bound(most=64)]
+    payload: str
+    task: int | None = None
+
+
+@dataclass(frozen=True)
+class AgentEvents:
+    """Lines in order; the first has the agent's own number `first`, counted from 1."""
+
+    first: int
+    events: list[AgentLine]
+
+
+@dataclass(frozen=True)
+class AgentFile:
+    """A file to be sent: its path in the job, its size in bytes, its SHA-256 in hex."""
+
+    path: Annotated[str, Bound(most=1024)]
+    size: int
+    sha256: Annotated[str, Bound(most=64)]
+
+
+@dataclass(frozen=True)
+class AgentOutputs:
+    """Files that the agent asks leave to send."""
+
+    files: list[AgentFile]
+
+
+@dataclass(frozen=True)
+class AgentCommit:
+    """Outputs whose bytes were sent."""
+
+    ids: list[str]
+
+
+@dataclass(frozen=True)
+class AgentFinish:
+    """How the script ended."""
+
+    result: Literal["succeeded", "failed", "cancelled", "timed_out"]
+    exit_code: int | None = None
+    signal: int | None = None
+    task: int | None = None
+    reason: Annotated[str, Bound(most=2000)] | None = None

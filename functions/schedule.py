@@ -1,0 +1,36 @@
+"""Claims, grants and resizes: woken by SQS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from penstock import bootstrap, messages
+from penstock.usecases import acquiring
+
+log = Logger()
+
+
+def step(message: dict[str, Any]) -> None:
+    """Take the step that a message hints at."""
+    on = bootstrap.aws()
+    match message:
+        case {"do": "acquire", "job": job, "attempt": attempt, "order": order, "token": token}:
+            acquiring.acquire(on, job, attempt, order, token)
+        case {"do": "run", "job": job, "attempt": attempt, "token": token}:
+            acquiring.run(on, job, attempt, token)
+        case {"do": "serve", "pool": pool}:
+            acquiring.serve(on, pool)
+        case {"do": "resize", "pool": pool}:
+            acquiring.resize(on, pool)
+        case {"do": "start", "job": job}:
+            acquiring.start(on, job)
+        case _:
+            log.error("a message that nobody understands", extra={"do": message.get("do")})
+
+
+@log.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Take the steps of a batch; those that fail are delivered again."""
+    return messages.each(event, context, step)

@@ -1,0 +1,25 @@
+"""The end of an attempt: woken by its flow's last step, or by EventBridge when the flow ended any other way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from penstock import bootstrap
+from penstock.usecases import settling
+
+log = Logger()
+
+
+@log.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Settle the attempt that the event speaks of."""
+    detail = event.get("detail")
+    if detail:
+        job, _, attempt = detail["name"].rpartition("-")
+        settling.settle(bootstrap.aws(), job, int(attempt), detail["status"], detail.get("cause"))
+    else:
+        error = event.get("error") or {}
+        settling.settle(bootstrap.aws(), event["job"], event["attempt"], error.get("Error"), error.get("Cause"))
+    return {}

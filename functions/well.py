@@ -1,0 +1,23 @@
+"""Resources: creates, probes and cleans them through the drivers of the site's wells. Woken by SQS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from penstock import bootstrap, messages
+from penstock.usecases import units
+
+log = Logger()
+
+
+def step(message: dict[str, Any]) -> None:
+    """Take the next step of the unit that a message names."""
+    units.advance(bootstrap.aws(), message["unit"])
+
+
+@log.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Take the steps of a batch; those that fail are delivered again."""
+    return messages.each(event, context, step)

@@ -1,0 +1,5 @@
+#!/bin/ksh
+#:#: name = 'korn shell'
+#:#:#:variety='basic'
+#:
+echo "runs under bash all the same"

@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# just a script
+set -e
+make check

@@ -1,0 +1,151 @@
+"""One row per way to get a key or its value wrong: where it is reported, what is said, what is advised."""
+
+import pytest
+
+from tests.jobfile.helpers import below, only
+
+KEY_ROWS = [
+    # unknown keys
+    ('taget = "x"', 4, 4, "unknown key `taget`", "did you mean `target`?"),
+    ('Skip-Clone = "x"', 4, 4, "unknown key `Skip-Clone`", "did you mean `skip_clone`?"),
+    ("enabled = true", 4, 4, "unknown key `enabled`", 'use "enable" to disable a job'),
+    ("disable = true", 4, 4, "unknown key `disable`", 'use "enable" to disable a job'),
+    ("disabled = true", 4, 4, "unknown key `disabled`", 'use "enable" to disable a job'),
+    ("[zzz]", 4, 5, "unknown key `zzz`", "known here: name, variety, enable"),
+    ('"\\u001b[31m" = 1', 4, 4, "unknown key `?[31m`", "known here"),
+    # text
+    ("target = 3", 4, 13, "`target` wants a string, not a whole number", "double quotes"),
+    ("target = [1]", 4, 13, "`target` wants a string, not a list", ""),
+    ("target = 2026-01-01", 4, 13, "not a date or time", "double quotes"),
+    ('target = " "', 4, 13, "`target` is empty", ""),
+    (f'target = "{"x" * 129}"', 4, 13, "has 129 characters; it may have at most 128", ""),
+    ('target = "a\\nb"', 4, 13, "control character U+000A", ""),
+    # flags and numbers
+    ('skip_clone = "yes"', 4, 17, "`skip_clone` wants true or false, not a string", "without quotes"),
+    ("enable = 1", 4, 13, "`enable` wants true or false, not a whole number", ""),
+    ("priority = 101", 4, 15, "`priority` must be from -100 to 100", ""),
+    ("priority = -101", 4, 15, "`priority` must be from -100 to 100", ""),
+    ('priority = "1"', 4, 15, "wants a whole number from -100 to 100, not a string", "without quotes"),
+    ("priority = 0.5", 4, 15, "not a number with a fraction", ""),
+    ("retries = true", 4, 14, "`retries` wants a whole number from 0 to 10, not true or false", ""),
+    ("retries = 11", 4, 14, "`retries` must be from 0 to 10", ""),
+    ("retries = 0x" + "f" * 9999, 4, 14, "`retries` must be from 0 to 10", ""),
+    # durations
+    ('timeout = "soon"', 4, 14, "`timeout`: wanted a duration", ""),
+    ("timeout = 1.5", 4, 14, "`timeout`: wanted a duration", ""),
+    ("timeout = 0", 4, 14, "`timeout` must be from 1 second to 7 days", ""),
+    ('timeout = "8d"', 4, 14, "`timeout` must be from 1 second to 7 days", ""),
+    ('on_failure = "stop"', 4, 17, "`on_failure` cannot be `stop`", '"retry"'),
+    ("on_failure = true", 4, 17, "`on_failure` wants a string", ""),
+    # output rules
+    ('output_rules = "/a"', 4, 19, "`output_rules` wants a list of output rules, not a string", '["/a"]'),
+    ("output_rules = true", 4, 19, "not true or false", ""),
+    ('output_rules = [\n"/a",\n"b"]', 6, 4, "`output_rules`: wanted sigil/absolute path", "a rule is"),
+    ('output_rules = ["/a", 3]', 4, 26, "an entry of `output_rules` wants a string", ""),
+    (f'output_rules = ["/{"x" * 1024}"]', 4, 20, "has 1025 characters; it may have at most 1024", ""),
+    ("output_rules = [" + '"/a",' * 101 + "]", 4, 520, "has 101 entries; it may have at most 100", ""),
+    # what is not available yet is checked all the same
+    ("rust_toolchain = 1.85", 4, 21, "`rust_toolchain` wants true, false or a channel", ""),
+    ('rust_toolchain = ""', 4, 21, "`rust_toolchain` is empty", ""),
+    ('access_repos = ["a/b", "c"]', 4, 27, "`c` is not a repository", 'like "owner/name"'),
+    ("access_repos = [1]", 4, 20, "an entry of `access_repos` wants a repository, not a whole number", ""),
+    ('dependencies = ["a"]', 4, 19, "`dependencies` wants tables like [dependencies.build], not a list", ""),
+    ('dependencies.x = "y"', 4, 21, "`dependencies.x` wants a table, not a string", 'job = "name of'),
+    ("[dependencies.x]", 4, 18, "`dependencies.x` has no `job`", "like [dependencies.build]"),
+    ("[dependencies.x]\njob = 1", 5, 10, "`dependencies.x.job` wants a string", ""),
+    ("[dependencies.x]\njob = 'b'\ncopy = 1", 6, 4, "unknown key `copy`", "known here: job"),
+    ("[dependencies.'x/y']\njob = 'b'", 4, 18, "no `/` in a dependency's name", "/input"),
+    ("[dependencies.x]\njob = 'a'", 4, 18, "the job depends on itself", "another job"),
+    (
+        "\n".join(f"dependencies.d{at}.job = 'b'" for at in range(9)),
+        12,
+        17,
+        "9 entries; it may have at most 8",
+        "",
+    ),
+    ("[[publish]]\nseries = 's'\nname = 'n'", 4, 6, "`publish` has no `from_output`", "[[publish]]"),
+    ("publish = [{from_output='x', series='s', name='n'}]", 4, 28, "`x` is not an absolute path", "exact"),
+    (
+        "[[publish]]\nfrom_output = '/x'\nseries = 's'\nname = 'n'\n[[publish]]\nseries = 's'\n"
+        "from_output = '/x'\nname = 'n'\nversion = '1'",
+        12,
+        4,
+        "unknown key `version`",
+        "known here: from_output, series, name",
+    ),
+    # resources
+    ("resources = 'bench'", 4, 16, "`resources` wants a list of resource types, or tables like", ""),
+    ("resources = ['a', 'b c']", 4, 22, "`b c` is not a resource type", "letters"),
+    ("resources = ['a', 'a']", 4, 22, "`a` is listed twice", "[resources.one]"),
+    ("resources = [{type = 'a'}]", 4, 17, "wants a resource type in quotes, not a table", "[resources.db]"),
+    ("[[resources]]\ntype = 'a'", 4, 6, "wants a resource type in quotes, not a table", "[resources.db]"),
+    ("[resources.db]\noptions = {}", 4, 15, "`resources.db` has no `type`", 'type = "database"'),
+    ("[resources.db]\ntyp = 'x'\ntype = 'x'", 5, 4, "unknown key `typ`", "did you mean `type`?"),
+    ("[resources.'a b']\ntype = 'x'", 4, 15, "`a b` is not a resource name", "letters"),
+    ("resources.db = 'x'", 4, 19, "`resources.db` wants a table, not a string", "[resources.db]"),
+    ("[resources.db]\ntype = 'x'\noptions = 1", 6, 14, "`resources.db.options` wants a table", "{ size"),
+    (
+        "[resources.db]\ntype = 'x'\noptions.when = 10:00:00",
+        6,
+        19,
+        "wants a string, number, true",
+        "",
+    ),
+    ("[resources.db]\ntype = 'x'\noptions.a = [1, nan]", 6, 20, "wants a finite number", ""),
+    ("[resources.db]\ntype = 'x'\noptions.a = 9223372036854775808", 6, 16, "at most 64 bits", ""),
+    ("[resources.db]\ntype = 'x'\noptions.a = '\\u0000'\noptions.b = \"\\u0000\"", 7, 16, "without NUL", ""),
+    ("[resources.db]\ntype = 'x'\noptions.a = [[[[[[[[[]]]]]]]]]", 6, 24, "nested at most 8 deep", ""),
+    (f"[resources.db]\ntype = 'x'\noptions.a = '{'x' * 9000}'", 6, 4, "takes 9009 bytes as JSON", ""),
+    (
+        "\n".join(f"resources.r{at}.type = 'b'" for at in range(21)),
+        24,
+        14,
+        "21 entries; it may have at most 20",
+        "",
+    ),
+    # environment and tags
+    ("env = ['A=1']", 4, 10, "`env` wants a table of strings, not a list", ""),
+    ("env.A = 1", 4, 12, "`env.A` wants a string, not a whole number", "double quotes"),
+    ("env.A-B = '1'", 4, 8, "a variable's name is letters", ""),
+    ("env.1A = '1'", 4, 8, "a variable's name is letters", ""),
+    ("env.PENSTOCK_JOB_ID = '1'", 4, 8, "set by the service", ""),
+    ("env.BUILDOMAT_JOB_ID = '1'", 4, 8, "set by the service", ""),
+    ('env.A = "\\u0000"', 4, 12, "holds the character U+0000", ""),
+    (f"env.A = '{'x' * 32768}'", 4, 4, "`env` takes 32769 bytes; it may take at most 32768", "into a file"),
+    ("\n".join(f"env.A{at} = ''" for at in range(101)), 104, 8, "101 entries; it may have at most 100", ""),
+    ("tags.Big = 'x'", 4, 9, "a tag's name is lower-case letters", ""),
+    (f"tags.{'x' * 129} = ''", 4, 9, "a tag's name has at most 128", ""),
+    (f"tags.a = '{'x' * 1025}'", 4, 13, "has 1025 characters; it may have at most 1024", ""),
+    ("tags.a = true", 4, 13, "`tags.a` wants a string, not true or false", ""),
+    # keys swallowed by the table above them
+    (
+        "[dependencies.x]\njob = 'b'\ntarget = 'y'",
+        6,
+        4,
+        "unknown key `target`",
+        "above the `dependencies.x` table's",
+    ),
+    (
+        "[dependencies]\ntarget = 'y'",
+        5,
+        13,
+        "`dependencies.target` wants a table",
+        "above the `dependencies`",
+    ),
+    ("[env]\npriority = 1", 5, 15, "`env.priority` wants a string", "above the `env` table's line"),
+    (
+        "[[publish]]\nfrom_output = '/x'\nseries = 's'\nname = 'n'\naccess_repos = []",
+        8,
+        4,
+        "unknown key `access_repos`",
+        "above the `publish` table's line",
+    ),
+]
+
+
+@pytest.mark.parametrize(("toml", "line", "column", "message", "hint"), KEY_ROWS)
+def test_key(toml: str, line: int, column: int, message: str, hint: str) -> None:
+    found = only(below(toml))
+    assert found[:2] == (line, column), found
+    assert message in found[2]
+    assert hint in found[3]

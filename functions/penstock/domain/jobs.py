@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from penstock.domain.leases import Need
 from penstock.domain.rows import Key, Place, Row
@@ -145,7 +145,7 @@ class Spec(Row):
     script: str
     output_rules: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    request: Mapping[str, object] = field(default_factory=dict)
+    request: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:

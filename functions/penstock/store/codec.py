@@ -36,7 +36,7 @@ def converter() -> Converter:
     made = Converter(omit_if_default=True)
     made.register_unstructure_hook(datetime, datetime.isoformat)
     made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
-    made.register_structure_hook(str, lambda text, _: text)
+    made.register_structure_hook_func(lambda kind: kind is str, lambda text, _: text)
     for kind in KINDS.values():
         made.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True))
     return made

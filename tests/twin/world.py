@@ -1,0 +1,236 @@
+"""The other ports in memory, and the site that moves messages and flows along."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from penstock.domain import ids
+from penstock.domain.units import CleanProof
+from penstock.drivers import Registry
+from penstock.ports import Grant, NotYet, Order, Ready
+from penstock.system import System
+from penstock.usecases import acquiring, settling, units
+from tests.twin.store import MemoryStore
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class TestWorld:
+    """A clock that is moved by hand, and dice with a seed."""
+
+    __test__ = False
+
+    def __init__(self, seed: int = 0) -> None:
+        self.dice = random.Random(seed)
+        self.time = START
+
+    def now(self) -> datetime:
+        return self.time
+
+    def ulid(self) -> str:
+        self.time += timedelta(milliseconds=1)
+        return ids.ulid(self.time, self.dice.randbytes(ids.RANDOM_BYTES))
+
+    def secret(self) -> str:
+        return f"{self.dice.getrandbits(256):064x}"
+
+    def pause(self, tries: int) -> None:
+        del tries
+
+
+@dataclass
+class MemoryQueues:
+    """Messages in order, each with the time before which it is not delivered."""
+
+    world: TestWorld
+    messages: deque[tuple[datetime, str, dict[str, Any]]] = field(default_factory=deque)
+
+    def schedule(self, message: Mapping[str, Any]) -> None:
+        self.messages.append((self.world.now(), "schedule", json.loads(json.dumps(message))))
+
+    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+        due = self.world.now() + timedelta(seconds=after)
+        self.messages.append((due, "factory" if is_worker else "well", {"unit": unit}))
+
+
+@dataclass
+class Execution:
+    """One flow: the steps it has still to take, and the token that it waits with."""
+
+    job: str
+    attempt: int
+    steps: list[dict[str, Any]]
+    token: str | None = None
+    ended: bool = False
+
+
+class MemoryFlows:
+    """Walks the steps of attempt.asl.json: resources one by one, the worker, the run, and always settle."""
+
+    def __init__(self, queues: MemoryQueues) -> None:
+        self.queues = queues
+        self.executions: dict[tuple[str, int], Execution] = {}
+        self.settling: deque[tuple[str, int, str | None, str | None]] = deque()
+        self.tokens: dict[str, Execution] = {}
+
+    def start(self, job: str, attempt: int, orders: Sequence[int]) -> None:
+        if (job, attempt) in self.executions:
+            return
+        acquire = [{"do": "acquire", "order": order} for order in (*orders, 0)]
+        flow = Execution(job, attempt, [*acquire, {"do": "run"}])
+        self.executions[job, attempt] = flow
+        self._step(flow)
+
+    def _step(self, flow: Execution) -> None:
+        if not flow.steps:
+            self._end(flow, None, None)
+            return
+        token = f"token-{flow.job}-{flow.attempt}-{len(flow.steps)}"
+        flow.token = token
+        self.tokens[token] = flow
+        given = {"job": flow.job, "attempt": flow.attempt, "token": token}
+        self.queues.schedule(flow.steps.pop(0) | given)
+
+    def _end(self, flow: Execution, error: str | None, cause: str | None) -> None:
+        flow.ended, flow.token = True, None
+        self.settling.append((flow.job, flow.attempt, error, cause))
+
+    def succeed(self, token: str) -> None:
+        flow = self.tokens.get(token)
+        if flow and flow.token == token:
+            self._step(flow)
+
+    def fail(self, token: str, error: str, cause: str) -> None:
+        flow = self.tokens.get(token)
+        if flow and flow.token == token:
+            self._end(flow, error, cause)
+
+    def ended(self) -> Iterable[tuple[str, int, str]]:
+        return ()
+
+
+class MemoryObjects:
+    """Objects in a dict."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+
+    def upload(self, name: str, size: int, sha256: str) -> Grant:
+        return Grant("PUT", f"memory://{name}")
+
+    def download(self, name: str, seconds: int, filename: str) -> Grant:
+        return Grant("GET", f"memory://{name}")
+
+    def size(self, name: str) -> int | None:
+        return len(self.objects[name]) if name in self.objects else None
+
+    def delete(self, name: str) -> None:
+        self.objects.pop(name, None)
+
+
+class HandFactory:
+    """A factory whose machines do nothing until a test lets their agent say hello."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Order] = {}
+        self.says: list[Exception | NotYet] = []
+
+    def create(self, order: Order) -> Ready | NotYet:
+        if self.says:
+            said = self.says.pop(0)
+            if isinstance(said, Exception):
+                raise said
+            return said
+        self.made[order.id] = order
+        return Ready()
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        self.made.pop(unit, None)
+        return CleanProof(by="hand", time=now, checked=unit)
+
+    def list(self) -> Iterable[str]:
+        return list(self.made)
+
+
+class TestDrivers(Registry):
+    """The real drivers, and the factory `hand`."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.hand = HandFactory()
+
+    def factory(self, driver: str, settings: Mapping[str, Any]) -> Any:
+        return self.hand if driver == "hand" else super().factory(driver, settings)
+
+    def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
+        return [] if driver == "hand" else super().complaints(kind, driver, settings)
+
+
+class Twin:
+    """The whole system. `run` delivers what is due until nothing is."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.world = TestWorld(seed)
+        self.store = MemoryStore()
+        self.queues = MemoryQueues(self.world)
+        self.flows = MemoryFlows(self.queues)
+        self.objects = MemoryObjects()
+        self.drivers = TestDrivers()
+        self.on = System(
+            self.store,
+            self.queues,
+            self.flows,
+            self.objects,
+            self.drivers,
+            self.world,
+            "http://here",
+            lambda: hashlib.sha256(b"key").hexdigest(),
+        )
+
+    def run(self) -> None:
+        """Deliver messages and settle flows until nothing is due."""
+        for _ in range(10_000):
+            if self.flows.settling:
+                settling.settle(self.on, *self.flows.settling.popleft())
+            elif not self.deliver():
+                return
+        raise AssertionError("the messages never end")
+
+    def deliver(self) -> bool:
+        """Deliver the first message that is due. False when none is."""
+        now = self.world.now()
+        for position, (due, queue, message) in enumerate(self.queues.messages):
+            if due <= now:
+                del self.queues.messages[position]
+                self.take(queue, message)
+                return True
+        return False
+
+    def take(self, queue: str, message: dict[str, Any]) -> None:
+        """Do what a handler does with a message."""
+        if queue != "schedule":
+            units.advance(self.on, message["unit"])
+            return
+        given = dict(message)
+        step = given.pop("do")
+        if step == "acquire":
+            acquiring.acquire(self.on, given["job"], given["attempt"], given["order"], given["token"])
+        elif step == "run":
+            acquiring.run(self.on, given["job"], given["attempt"], given["token"])
+        else:
+            {"serve": acquiring.serve, "resize": acquiring.resize, "start": acquiring.start}[step](
+                self.on, *given.values()
+            )
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock."""
+        self.world.time += timedelta(seconds=seconds)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.users import User
+from penstock.usecases import configuring
+from tests.twin.world import START, Twin
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 2
+[targets.default]
+redirect = "linux"
+[targets.lab]
+factory = "hand"
+privilege = "target.lab"
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+names = ["bench-1"]
+[resources.licence]
+well = "locks"
+limit = 2
+"""
+
+
+@pytest.fixture
+def twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+@pytest.fixture
+def ada() -> User:
+    return User(name="ada", created=START, version=1)
+
+
+@pytest.fixture
+def root() -> User:
+    return User(name="root", privileges=("admin",), created=START, version=1)

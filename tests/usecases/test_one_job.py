@@ -1,0 +1,178 @@
+"""One job's life, through the real use cases."""
+
+from __future__ import annotations
+
+from penstock.domain.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.pools import Claim, Slot, SlotState, collection
+from penstock.domain.units import Unit, UnitState
+from penstock.domain.users import User
+from penstock.usecases import agents, jobs, logs, submitting, sweeping, units
+from penstock.usecases.agents import Caller, Hello
+from penstock.wire import SubmitJob
+from tests.twin.world import Twin
+
+SCRIPT = "#!/bin/bash\necho hello\n"
+TOKEN = "t" * 43
+
+
+def submit(twin: Twin, user: User, **ask: object) -> str:
+    return submitting.submit(twin.on, user, SubmitJob(SCRIPT, **ask), None)  # type: ignore[arg-type]
+
+
+def job_of(twin: Twin, job: str) -> Job:
+    found = twin.store.get(job_key(job), Job)
+    assert found
+    return found
+
+
+def worker_of(twin: Twin, job: str) -> Unit:
+    found = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == job and row.order == 0]
+    return max(found, key=lambda unit: unit.attempt)
+
+
+def hello(twin: Twin, job: str) -> Caller:
+    worker = worker_of(twin, job).id
+    key = units.bootstrap_key(twin.on.signing_key(), worker)
+    agents.hello(twin.on, Hello(worker, key, TOKEN))
+    twin.run()
+    return agents.authenticate(twin.on, job, TOKEN)
+
+
+def finish(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
+    agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
+    twin.run()
+
+
+def told(twin: Twin, job: str) -> list[str]:
+    return [event.line.payload for event in logs.read(twin.on, job, 0, 1000)]
+
+
+def slots(twin: Twin, pool: str, state: SlotState) -> list[str]:
+    return [slot.name for slot in twin.store.find(collection(pool), f"{state}#", Slot)]
+
+
+def assert_all_is_put_back(twin: Twin) -> None:
+    assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
+    assert len(slots(twin, "resource/licence", SlotState.FREE)) == 2
+    assert len(slots(twin, "target/linux", SlotState.FREE)) == 2
+    assert not [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.state is not UnitState.GONE]
+    assert not [row for row in twin.store.rows.values() if isinstance(row, Claim)]
+    assert not twin.drivers.hand.made
+
+
+def test_a_job_runs_and_leaves_nothing(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    assert job_of(twin, job).state is State.ACQUIRING
+    hello(twin, job)
+    assert job_of(twin, job).state is State.RUNNING
+    finish(twin, job)
+    settled = job_of(twin, job)
+    assert (settled.state, settled.outcome, settled.attempt) == (State.SETTLED, Outcome.SUCCEEDED, 1)
+    assert_all_is_put_back(twin)
+
+
+def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["licence", "bench"])
+    twin.run()
+    granted = [line.partition(":")[0] for line in told(twin, job) if "got slot" in line]
+    assert granted == ["resource/bench", "resource/licence", "target/linux"]
+    assignment = agents.hello(
+        twin.on,
+        Hello(
+            worker_of(twin, job).id, units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN
+        ),
+    )
+    assert assignment["resources"]["bench"]["metadata"]["name"] == "bench-1"
+    twin.run()
+    finish(twin, job, Result.FAILED)
+    assert job_of(twin, job).outcome is Outcome.FAILED
+    given_back = [line.partition(":")[0] for line in told(twin, job) if "given back" in line]
+    assert given_back == ["target/linux", "resource/licence", "resource/bench"]
+    assert_all_is_put_back(twin)
+
+
+def test_two_jobs_that_want_one_bench_run_one_after_the_other(twin: Twin, ada: User) -> None:
+    first, second = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
+    twin.run()
+    why = jobs.explain(twin.on, job_of(twin, second))
+    assert why.blocked_on
+    assert why.blocked_on.position == 1
+    assert [(holder.slot, holder.job) for holder in why.blocked_on.held_by] == [("bench-1", first)]
+    assert f"bench-1 by job {first}" in why.summary
+    hello(twin, first)
+    finish(twin, first)
+    assert worker_of(twin, second).state is UnitState.CREATING
+    hello(twin, second)
+    finish(twin, second)
+    assert_all_is_put_back(twin)
+
+
+def test_a_waiting_job_is_cancelled_at_once(twin: Twin, ada: User) -> None:
+    first, second = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
+    twin.run()
+    jobs.cancel(twin.on, ada, second)
+    twin.run()
+    assert job_of(twin, second).outcome is Outcome.CANCELLED
+    hello(twin, first)
+    finish(twin, first)
+    assert_all_is_put_back(twin)
+
+
+def test_a_job_is_cancelled_while_its_worker_boots(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    jobs.cancel(twin.on, ada, job)
+    twin.run()
+    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert_all_is_put_back(twin)
+
+
+def test_a_running_job_hears_of_its_cancellation_and_reports(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    caller = hello(twin, job)
+    jobs.cancel(twin.on, ada, job)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    assert agents.heartbeat(twin.on, caller)["cancel"]
+    finish(twin, job, Result.CANCELLED)
+    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert_all_is_put_back(twin)
+
+
+def test_a_lost_agent_leads_to_the_next_attempt_and_then_to_an_error(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["bench"])
+    for attempt in (1, 2):
+        twin.run()
+        hello(twin, job)
+        assert job_of(twin, job).attempt == attempt
+        twin.pass_time(121)
+        sweeping.sweep(twin.on)
+        twin.run()
+    settled = job_of(twin, job)
+    assert (settled.outcome, settled.attempt) == (Outcome.ERRORED, 2)
+    assert "nothing was heard from its agent" in str(settled.reason)
+    assert [past.outcome for past in settled.attempts] == ["lost"]
+    assert_all_is_put_back(twin)
+
+
+def test_a_worker_that_never_says_hello_is_lost(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, retries=0)
+    twin.run()
+    twin.pass_time(601)
+    sweeping.sweep(twin.on)
+    twin.run()
+    assert job_of(twin, job).outcome is Outcome.ERRORED
+    assert "did not say hello" in str(job_of(twin, job).reason)
+    assert_all_is_put_back(twin)
+
+
+def test_a_job_that_waits_past_the_queue_deadline_is_errored(twin: Twin, ada: User) -> None:
+    first, second = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, first)
+    twin.pass_time(7 * 24 * 3600 + 1)
+    sweeping.sweep(twin.on)
+    twin.run()
+    assert job_of(twin, second).outcome is Outcome.ERRORED
+    assert "queue deadline" in str(job_of(twin, second).reason)

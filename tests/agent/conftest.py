@@ -1,0 +1,80 @@
+"""A worker: the real agent as a process with a root of its own, as the process factory starts it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.control_plane import KEY, PATIENCE_SECONDS, WORKER, ControlPlane, Misbehave, order
+
+AGENT = Path(__file__).parents[2] / "functions" / "penstock" / "agent.py"
+PYTHON = os.environ.get("PENSTOCK_AGENT_PYTHON", sys.executable)
+
+
+class Worker:
+    """A folder with a config and, once started, an agent."""
+
+    def __init__(self, folder: Path, plane: ControlPlane) -> None:
+        self.folder, self.plane, self.root = folder, plane, folder / "root"
+        config = {"url": plane.url, "worker": WORKER, "key": KEY, "root": str(self.root)}
+        (folder / "agent.json").write_text(json.dumps(config))
+        self.agents: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> subprocess.Popen[bytes]:
+        command = [PYTHON, str(AGENT), "run", "--config", str(self.folder / "agent.json")]
+        environment = {**os.environ, "PENSTOCK_WORKER_ID": WORKER, "SECRET_OF_THE_MACHINE": "leaked"}
+        with open(self.folder / "agent.log", "ab") as log:
+            agent = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
+        self.agents.append(agent)
+        return agent
+
+    def run(self) -> int:
+        """Start the agent and return its exit code."""
+        return self.start().wait(PATIENCE_SECONDS)
+
+    def finish(self) -> dict[str, Any]:
+        """Run the agent to its good end and return the one outcome it reported."""
+        assert self.run() == 0, self.log()
+        return self.outcome()
+
+    def outcome(self) -> dict[str, Any]:
+        first, *repeats = self.plane.finishes
+        assert repeats == [first] * len(repeats)
+        return first
+
+    def log(self) -> str:
+        return (self.folder / "agent.log").read_text()
+
+    def stop(self) -> None:
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.terminate()
+                agent.wait(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+    """Make a worker whose service answers hello with `order(**changes)`."""
+    with ExitStack() as stack:
+
+        def make(misbehave: Misbehave = lambda endpoint, count: None, **changes: Any) -> Worker:
+            plane = stack.enter_context(ControlPlane(order(**changes), misbehave))
+            made = Worker(tmp_path, plane)
+            stack.callback(made.stop)
+            return made
+
+        yield make
+
+
+def is_alive(pid: str) -> bool:
+    """Tell whether a process runs; a zombie doesn't."""
+    try:
+        return Path("/proc", pid.strip(), "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

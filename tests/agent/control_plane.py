@@ -1,0 +1,174 @@
+"""A real HTTP server that speaks the service's side of the agent API, and misbehaves when told to."""
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+WORKER, KEY, JOB = "worker-1", "bootstrap-key-of-worker-1", "job-1"
+PATIENCE_SECONDS = 25.0
+
+Misbehave = Callable[[str, int], Any]
+"""Given an endpoint and which call of it this is (from 1), returns None (behave), a status to answer with,
+"drop" (close without having done it) or "forget" (do it, then close without an answer)."""
+
+
+def order(**changes: Any) -> dict[str, Any]:
+    """Return an answer to hello with short intervals; `script` stands for one task."""
+    script = changes.pop("script", "true")
+    limits = {
+        "output_bytes": 1 << 20,
+        "outputs": 20,
+        "line_bytes": 4096,
+        "batch_bytes": 65536,
+        "batch_events": 100,
+    }
+    limits.update(changes.pop("limits", {}))
+    return {
+        **{
+            "job": JOB,
+            "name": "test",
+            "attempt": 2,
+            "fence": 7,
+            "target": "here",
+            "owner": "ann",
+            "worker": WORKER,
+        },
+        "factory": "local",
+        "tasks": [{"name": "build", "script": script, "env": {}, "env_clear": False, "workdir": None}],
+        **{"output_rules": [], "resources": {}, "env": {}, "deadline": "2030-01-01T00:00:00Z"},
+        **{"timeout_seconds": 60, "grace_seconds": 1, "heartbeat_seconds": 0.2, "lease_seconds": 60},
+        "limits": limits,
+        **changes,
+    }
+
+
+class ControlPlane:
+    """What the service has been told. All of it is guarded by `changed`."""
+
+    def __init__(self, reply: dict[str, Any], misbehave: Misbehave = lambda endpoint, count: None) -> None:
+        self.reply, self.misbehave = reply, misbehave
+        self.changed = threading.Condition()
+        self.calls: list[str] = []
+        self.hellos: list[dict[str, Any]] = []
+        self.token: str | None = None
+        self.events: dict[int, dict[str, Any]] = {}
+        self.uploads: dict[str, dict[str, Any]] = {}
+        self.finishes: list[dict[str, Any]] = []
+        self.cancel = False
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"plane": self}))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> "ControlPlane":
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def wait_for(self, what: Callable[[], Any]) -> None:
+        """Wait until something is true of what the service was told."""
+        with self.changed:
+            assert self.changed.wait_for(what, PATIENCE_SECONDS), (self.lines(), self.calls[-20:])
+
+    def wait_for_line(self, text: str) -> None:
+        self.wait_for(lambda: text in self.lines("stdout"))
+
+    def lines(self, *streams: str) -> list[str]:
+        """Return the payloads of all events, or of some streams, in order."""
+        events = [self.events[number] for number in sorted(self.events)]
+        return [event["payload"] for event in events if not streams or event["stream"] in streams]
+
+    def outputs(self) -> dict[str, bytes]:
+        """Return what was uploaded and committed, by path."""
+        return {u["path"]: u["data"] for u in self.uploads.values() if u.get("committed")}
+
+    def answer(self, endpoint: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Do what a call asks for; return status and reply."""
+        return getattr(self, f"_{endpoint}")(body)
+
+    def _hello(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.hellos.append(body)
+        if body["key"] != KEY:
+            return 401, {"detail": "wrong key"}
+        if self.token not in (None, body["token"]):
+            return 409, {"detail": "another token is in use"}
+        self.token = body["token"]
+        return 200, self.reply
+
+    def _events(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        for number, event in enumerate(body["events"], body["first"]):
+            assert number <= len(self.events) + 1, "a gap"
+            assert self.events.setdefault(number, event) == event, "two events with one number"
+        return 200, {"cancel": self.cancel, "watched": True}
+
+    def _heartbeat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        return 200, {"cancel": self.cancel, "watched": True, "lease_seconds": self.reply["lease_seconds"]}
+
+    def _outputs(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        uploads = []
+        for file in body["files"]:
+            id_ = f"o{len(self.uploads) + 1}"
+            self.uploads[id_] = dict(file)
+            url = f"{self.url}/store/{id_}?signature=s"
+            uploads.append({"id": id_, "path": file["path"], "url": url, "method": "PUT", "headers": {"x-kept": "1"}})
+        return 200, {"uploads": uploads}
+
+    def _commit(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        for id_ in body["ids"]:
+            self.uploads[id_]["committed"] = True
+        return 200, {}
+
+    def _finish(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.finishes.append(body)
+        return 200, {}
+
+    def put(self, id_: str, data: bytes) -> None:
+        self.uploads[id_]["data"] = data
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One call; `plane` is set by the subclass that a control plane makes for itself."""
+
+    plane: ControlPlane
+
+    def do_POST(self) -> None:
+        self.serve(self.path.rpartition("/")[2])
+
+    def do_PUT(self) -> None:
+        self.serve("store")
+
+    def serve(self, endpoint: str) -> None:
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.plane.changed:
+            self.plane.calls.append(endpoint)
+            fault = self.plane.misbehave(endpoint, self.plane.calls.count(endpoint))
+            if isinstance(fault, int):
+                status, reply = fault, {"detail": "as the test wants"}
+            elif fault != "drop":
+                status, reply = self.work(endpoint, data)
+            self.plane.changed.notify_all()
+        if fault not in ("drop", "forget"):
+            self.reply(status, reply)
+
+    def work(self, endpoint: str, data: bytes) -> tuple[int, dict[str, Any]]:
+        if endpoint == "store":
+            assert self.headers["x-kept"] == "1"
+            self.plane.put(self.path.split("/")[2].split("?")[0], data)
+            return 200, {}
+        if endpoint != "hello" and self.headers["Authorization"] != f"Bearer {self.plane.token}":
+            return 401, {"detail": "unknown token"}
+        return self.plane.answer(endpoint, json.loads(data))
+
+    def reply(self, status: int, reply: dict[str, Any]) -> None:
+        data = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: object) -> None:
+        pass

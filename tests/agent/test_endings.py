@@ -1,0 +1,131 @@
+"""How work is stopped, and that nothing survives it."""
+
+import signal
+
+from tests.agent.conftest import is_alive
+
+RULES = ["/work/*.txt"]
+
+
+def pid_in(job, name):
+    return (job.root / "work" / name).read_text()
+
+
+def cancelled(job):
+    """Start a job, cancel it once it says `ready`, return the agent's exit code."""
+    agent = job.start()
+    job.plane.wait_for_line("ready")
+    job.plane.cancel = True
+    return agent.wait(25)
+
+
+def test_cancel_lets_a_trap_clean_up_and_uploads_outputs(worker):
+    trap = "trap 'echo evidence > e.txt; exit 0' TERM; echo ready; while :; do sleep 0.1; done"
+    job = worker(script=trap, output_rules=RULES, grace_seconds=20)
+    assert cancelled(job) == 0
+    assert job.outcome()["result"] == "cancelled"
+    assert job.outcome()["reason"] == "the job was cancelled; it got SIGTERM"
+    assert job.plane.outputs() == {"/work/e.txt": b"evidence\n"}
+
+
+def test_who_ignores_term_is_killed_after_the_grace(worker):
+    script = "trap '' TERM; echo $$ > pid; echo out > e.txt; echo ready; while :; do sleep 0.1; done"
+    job = worker(script=script, output_rules=RULES, grace_seconds=0.5)
+    assert cancelled(job) == 0
+    assert job.outcome()["reason"] == "the job was cancelled; it got SIGTERM, and SIGKILL after 0.5 s"
+    assert job.plane.outputs() == {"/work/e.txt": b"out\n"}
+    assert not is_alive(pid_in(job, "pid"))
+
+
+def test_cancel_between_tasks_counts_only_if_it_stopped_work(worker):
+    job = worker(script="echo ready; sleep 0.1", output_rules=["=/work/none"])
+    job.plane.misbehave = lambda endpoint, count: 503 if endpoint == "finish" and count < 3 else None
+    agent = job.start()
+    job.plane.wait_for(lambda: "finish" in job.plane.calls)
+    job.plane.cancel = True
+    assert agent.wait(25) == 0
+    assert job.outcome()["result"] == "failed"
+
+
+def test_timeout(worker):
+    job = worker(script="echo out > e.txt; sleep 1000", output_rules=RULES, timeout_seconds=0.5)
+    outcome = job.finish()
+    assert outcome["result"] == "timed_out"
+    assert outcome["reason"] == "the job ran longer than its timeout of 0.5s; it got SIGTERM"
+    assert outcome["signal"] == signal.SIGTERM
+    assert job.plane.outputs() == {"/work/e.txt": b"out\n"}
+
+
+def test_strays_are_dead_afterwards(worker):
+    forked = "(env -i setsid bash -c 'echo $$ > bare; exec sleep 1000' &>/dev/null &)"
+    named = "(setsid bash -c 'echo $$ > named; exec sleep 1000' &>/dev/null &)"
+    settled = "until [ -s bare -a -s named -a -s background ]; do sleep 0.05; done"
+    background = "bash -c 'echo $$ > background; exec sleep 1000' &>/dev/null &"
+    script = f"{forked}; {named}; {background}\n{settled}"
+    job = worker(script=script)
+    assert job.finish()["result"] == "succeeded"
+    assert [is_alive(pid_in(job, name)) for name in ("bare", "named", "background")] == [False] * 3
+    assert any("left running" in line for line in job.plane.lines("worker"))
+
+
+def test_a_stray_that_holds_the_pipes_does_not_hold_the_job(worker):
+    job = worker(script="setsid sleep 1000 & echo $! > pid; echo done")
+    assert job.finish()["result"] == "succeeded"
+    assert job.plane.lines("stdout") == ["done"]
+    assert any("stayed open" in line for line in job.plane.lines("task"))
+    assert not is_alive(pid_in(job, "pid"))
+
+
+def test_a_lost_lease_stops_the_work_without_a_report(worker):
+    def cut_off(endpoint, count):
+        return "drop" if endpoint != "hello" and "ready" in job.plane.lines("stdout") else None
+
+    script = "trap '' TERM; echo $$ > pid; echo ready; while :; do sleep 0.1; done"
+    job = worker(cut_off, script=script, lease_seconds=1.5, grace_seconds=60)
+    assert job.run() == 1
+    assert job.plane.finishes == []
+    assert not is_alive(pid_in(job, "pid"))
+    assert "the lease could not be renewed" in job.log()
+
+
+def test_a_lost_lease_still_uploads_what_it_can(worker):
+    def no_renewal(endpoint, count):
+        return 503 if endpoint in ("events", "heartbeat") else None
+
+    job = worker(no_renewal, script="echo out > e.txt; sleep 1000", lease_seconds=1.5, output_rules=RULES)
+    assert job.run() == 1
+    assert job.plane.finishes == []
+    assert job.plane.outputs() == {"/work/e.txt": b"out\n"}
+
+
+def test_410_stops_everything_at_once(worker):
+    def gone(endpoint, count):
+        return 410 if endpoint == "heartbeat" and "ready" in job.plane.lines("stdout") else None
+
+    job = worker(gone, script="echo $$ > pid; echo ready; sleep 1000", output_rules=["/work/**"])
+    assert job.run() == 0
+    assert job.plane.finishes == []
+    assert job.plane.uploads == {}
+    assert not is_alive(pid_in(job, "pid"))
+
+
+def test_sigterm_to_the_agent_ends_the_work(worker):
+    job = worker(script="trap '' TERM; echo $$ > pid; echo ready; while :; do sleep 0.1; done", grace_seconds=60)
+    agent = job.start()
+    job.plane.wait_for_line("ready")
+    agent.terminate()
+    assert agent.wait(25) == 1
+    assert job.plane.finishes == []
+    assert not is_alive(pid_in(job, "pid"))
+
+
+def test_an_agent_that_was_killed_does_not_run_its_job_again(worker):
+    job = worker(script="echo $$ >> pid; echo ready; exec sleep 1000")
+    agent = job.start()
+    job.plane.wait_for_line("ready")
+    agent.kill()
+    agent.wait(25)
+    assert job.run() == 1
+    assert len(job.plane.hellos) == 1
+    assert "will not run twice" in job.log()
+    assert not is_alive(pid_in(job, "pid"))

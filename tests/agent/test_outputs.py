@@ -1,0 +1,146 @@
+"""What the output rules upload, and when that fails the job."""
+
+import hashlib
+
+import pytest
+
+from tests.agent.control_plane import ControlPlane
+
+
+def outputs(worker, script, rules, **changes):
+    job = worker(script=script, output_rules=rules, **changes)
+    return job.finish(), job.plane
+
+
+def test_a_failing_script_still_uploads(worker):
+    outcome, plane = outputs(worker, "echo log > a.log; exit 3", ["/work/*.log"])
+    assert outcome["result"] == "failed"
+    assert plane.outputs() == {"/work/a.log": b"log\n"}
+    (upload,) = plane.uploads.values()
+    assert (upload["size"], upload["sha256"]) == (4, hashlib.sha256(b"log\n").hexdigest())
+    assert plane.lines("worker") == ["uploading /work/a.log (4 B)", "uploaded /work/a.log"]
+
+
+FILES = "mkdir -p d/e .h; touch a.txt .b.txt c1 c2 c3 d/x.txt d/e/y.txt .h/z.txt empty"
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        (["/work/*.txt"], "a.txt .b.txt"),
+        (["/work/**/*.txt"], "a.txt .b.txt d/x.txt d/e/y.txt .h/z.txt"),
+        (["/work/d/**"], "d/x.txt d/e/y.txt"),
+        (["/work/c[12]", "/work/c?"], "c1 c2 c3"),
+        (["/work/c[!12]"], "c3"),
+        (["/work/c*", "!/work/c2"], "c1 c3"),
+        (["=%/work/empty", "/work/d", "/work/none", "/work/*/nothing"], "empty"),
+        (["/*/c1"], "c1"),
+    ],
+)
+def test_globs(worker, rules, expected):
+    outcome, plane = outputs(worker, FILES, rules)
+    assert outcome["result"] == "succeeded"
+    assert sorted(plane.outputs()) == sorted(f"/work/{name}" for name in expected.split())
+
+
+def test_many_files_go_in_batches(worker):
+    outcome, plane = outputs(worker, "touch f{1..120}", ["/work/f*"], limits={"outputs": 200})
+    assert outcome["result"] == "succeeded"
+    assert len(plane.outputs()) == 120
+    assert plane.calls.count("commit") == 3
+
+
+def test_a_required_rule_without_a_match_fails_the_job(worker):
+    outcome, _ = outputs(worker, "touch a", ["/work/a", "=/work/b*"])
+    assert outcome["result"] == "failed"
+    assert outcome["reason"] == 'no file was uploaded for output rule "=/work/b*", which requires one'
+
+
+def test_the_script_is_to_blame_before_the_outputs(worker):
+    outcome, _ = outputs(worker, "exit 4", ["=/work/b"])
+    assert outcome["reason"] == 'task 0 "build" exited with code 4'
+
+
+def test_a_fifo_is_never_opened_and_links_stay_inside(worker):
+    script = "mkfifo fifo; ln -s /etc/passwd out; ln -s real in; ln -s nowhere broken; echo r > real"
+    outcome, plane = outputs(worker, script, ["/work/*"])
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/in": b"r\n", "/work/real": b"r\n"}
+    assert "warning: /work/out is a link to outside of the job; not uploaded" in plane.lines("worker")
+
+
+def test_limits(worker):
+    limits = {"outputs": 2, "output_bytes": 1024}
+    outcome, plane = outputs(worker, "touch a b c; truncate -s 1025 a", ["/work/*"], limits=limits)
+    assert outcome["reason"] == "the output rules match 3 files; a job may have 2 outputs"
+    assert sorted(plane.outputs()) == ["/work/b"]
+    assert "error: output /work/a has 1.0 KiB; the limit is 1.0 KiB" in plane.lines("worker")
+
+
+def test_a_name_that_is_not_utf8(worker):
+    outcome, plane = outputs(worker, "touch a $'b\\xff'", ["/work/*"])
+    assert outcome["reason"] == "the name of output b'/work/b\\xff' is not UTF-8"
+    assert list(plane.outputs()) == ["/work/a"]
+
+
+def while_uploading(monkeypatch, change):
+    """Have `change` happen to the first upload, in the middle of it."""
+
+    def put(plane, id_, data):
+        plane.uploads[id_]["data"] = data
+        if len([upload for upload in plane.uploads.values() if "data" in upload]) == 1:
+            change()
+
+    monkeypatch.setattr(ControlPlane, "put", put)
+
+
+def test_a_file_that_changes_fails_the_job(worker, monkeypatch, tmp_path):
+    while_uploading(monkeypatch, lambda: (tmp_path / "root/work/a").write_bytes(b"longer than before"))
+    outcome, plane = outputs(worker, "echo a > a", ["/work/a"])
+    expected = 'output /work/a was not uploaded: it changed while it was read; a rule with "%" allows that'
+    assert (outcome["result"], outcome["reason"]) == ("failed", expected)
+    assert plane.outputs() == {}
+
+
+def test_a_file_that_may_grow_is_uploaded_as_it_was(worker, monkeypatch, tmp_path):
+    while_uploading(monkeypatch, lambda: (tmp_path / "root/work/a").write_bytes(b"a\nmore"))
+    outcome, plane = outputs(worker, "echo a > a", ["=%/work/a"])
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/a": b"a\n"}
+
+
+def test_a_file_that_may_vanish_is_a_warning(worker, monkeypatch, tmp_path):
+    while_uploading(monkeypatch, lambda: (tmp_path / "root/work/b").unlink())
+    outcome, plane = outputs(worker, "echo a > a; echo b > b", ["%/work/*"])
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/a": b"a\n"}
+    assert "warning: output /work/b was not uploaded: it vanished" in plane.lines("worker")
+
+
+def test_one_refused_file_does_not_take_the_others_with_it(worker):
+    job = worker(script="touch a b c", output_rules=["/work/*"])
+    take = job.plane._outputs
+
+    def picky(body):
+        refused = any(file["path"] == "/work/b" for file in body["files"])
+        return (422, {"detail": "not b"}) if refused else take(body)
+
+    job.plane._outputs = picky
+    expected = "output /work/b was not uploaded: the service refused it: HTTP 422: not b"
+    assert job.finish()["reason"] == expected
+    assert sorted(job.plane.outputs()) == ["/work/a", "/work/c"]
+
+
+def test_storage_that_refuses_gets_a_fresh_url_and_then_fails_the_job(worker):
+    job = worker(lambda endpoint, count: 403 if endpoint == "store" and count == 1 else None, script="touch a")
+    job.plane.reply["output_rules"] = ["=/work/a"]
+    assert job.finish()["result"] == "succeeded"
+    assert len(job.plane.uploads) == 2
+
+
+def test_storage_that_always_refuses(worker):
+    job = worker(lambda endpoint, count: 403 if endpoint == "store" else None, script="touch a")
+    job.plane.reply["output_rules"] = ["/work/a"]
+    outcome = job.finish()
+    assert (outcome["result"], job.plane.outputs()) == ("failed", {})
+    assert outcome["reason"] == "output /work/a was not uploaded: storage answered HTTP 403"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from penstock import bootstrap
+from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
@@ -29,10 +28,9 @@ def caller(job: str) -> Caller:
     return agents.authenticate(bootstrap.aws(), job, token.strip())
 
 
-@app.get("/v1/agent/agent.py")
+@app.get("/v1/agent/agent.pyz")
 def agent_source() -> Response[Any]:
-    source = Path(__file__).parent / "penstock" / "agent.py"
-    return Response(200, "text/x-python", source.read_text(encoding="utf-8"))
+    return Response(200, "application/zip", agentfile.build(), {"etag": f'"{agentfile.digest()}"'})
 
 
 @app.post("/v1/agent/hello")

@@ -16,8 +16,8 @@ def step(message: dict[str, Any]) -> None:
     """Take the step that a message hints at."""
     on = bootstrap.aws()
     match message:
-        case {"do": "acquire", "job": job, "attempt": attempt, "order": order, "token": token}:
-            acquiring.acquire(on, job, attempt, order, token)
+        case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
+            acquiring.acquire(on, job, attempt, number, token)
         case {"do": "run", "job": job, "attempt": attempt, "token": token}:
             acquiring.run(on, job, attempt, token)
         case {"do": "serve", "pool": pool}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
@@ -12,7 +13,7 @@ from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State
 from penstock.domain.users import User
-from penstock.entry import body, reply, whole_number
+from penstock.entry import body, page_after, reply, whole_number
 from penstock.usecases import jobs, logs, outputs, submitting, users
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -43,22 +44,21 @@ def submit_job() -> Response[Any]:
 
 @router.get("/v1/jobs")
 def list_jobs() -> Response[Any]:
-    query = router.current_event.query_string_parameters or {}
+    user, query = caller(), router.current_event.query_string_parameters or {}
     state = query.get("state", "")
     if state and state not in list(State):
         raise Refused(400, "bad-request", f"state is one of {', '.join(State)}")
     limit = whole_number(router, "limit", 50, 1, limits.PAGE)
     filters = {"state": state, "target": query.get("target", "")}
-    rows, page = jobs.listed(
-        bootstrap.aws(), caller(), query.get("owner"), filters, _tags(), limit, query.get("page", "")
-    )
-    return reply(wire.JobPage([_view(row) for row in rows], page))
+    page = page_after(router)
+    rows, following = jobs.listed(bootstrap.aws(), user, query.get("owner"), filters, _tags(), limit, page)
+    return reply(wire.JobPage([_view(row) for row in rows], following))
 
 
 def _tags() -> dict[str, str]:
-    """Tags asked for as tag=k=v, also more than once."""
+    """Tags asked for as tag=k=v, also more than once. The raw text is read, as the parsed one joins with commas."""
     found = {}
-    for pair in router.current_event.get_multi_value_query_string_values("tag") or []:
+    for pair in parse_qs(router.current_event.raw_query_string, errors="replace").get("tag", []):
         name, equals, value = pair.partition("=")
         if not equals:
             raise Refused(400, "bad-request", "tag looks like tag=name=value")
@@ -102,8 +102,7 @@ def read_events(job: str) -> Response[Any]:
 
 @router.get("/v1/jobs/<job>/outputs")
 def list_outputs(job: str) -> Response[Any]:
-    page = router.current_event.get_query_string_value("page", "") or ""
-    found, after = outputs.listed(bootstrap.aws(), _job(job), page)
+    found, after = outputs.listed(bootstrap.aws(), _job(job), page_after(router))
     return reply(wire.OutputPage([views.output(row) for row in found], after))
 
 

@@ -13,7 +13,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
-from penstock.entry import body, reply
+from penstock.entry import body, page_after, reply
 from penstock.operations import SORTS
 from penstock.usecases import configuring, sites, users
 
@@ -31,10 +31,6 @@ def operator() -> User:
     user = caller()
     users.require_admin(user)
     return user
-
-
-def _page() -> str:
-    return router.current_event.get_query_string_value("page", "") or ""
 
 
 def _pool(pool: Pool, *, whole: bool) -> wire.PoolView:
@@ -77,13 +73,13 @@ def resume_pool(sort: str, name: str) -> Response[Any]:
 
 def _units(listing: str) -> tuple[list[Unit], str | None]:
     operator()
-    found = bootstrap.aws().store.listed(listing, Unit, limit=PAGE, after=_page())
+    found = bootstrap.aws().store.listed(listing, Unit, limit=PAGE, after=page_after(router))
     return found, (found[-1].id if len(found) == PAGE else None)
 
 
 def _unit(unit: str, what: str) -> Unit:
     operator()
-    found = bootstrap.aws().store.get(unit_key(unit), Unit)
+    found = bootstrap.aws().store.get(unit_key(unit[:64]), Unit)
     if found is None or found.is_a != what:
         raise not_found(what, unit[:64])
     return found
@@ -158,7 +154,7 @@ def who_am_i() -> Response[Any]:
 @router.get("/v1/users")
 def list_users() -> Response[Any]:
     operator()
-    found = bootstrap.aws().store.listed("users", User, limit=PAGE, after=_page())
+    found = bootstrap.aws().store.listed("users", User, limit=PAGE, after=page_after(router))
     return reply(wire.UserPage([views.user(user) for user in found], found[-1].name if len(found) == PAGE else None))
 
 

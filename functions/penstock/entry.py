@@ -6,10 +6,12 @@ Nothing that a client sends ends in a 500: what cannot be read is refused with w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -36,6 +38,11 @@ RETRY_AFTER = 1
 
 NESTED = 32
 """How deeply a request may be nested."""
+
+GUESSES = 50
+"""For how many unknown keys it is guessed what was meant: a body may hold very many."""
+
+_PAGE = re.compile(r"[A-Za-z0-9._-]{0,128}")
 
 
 def resolver() -> APIGatewayHttpResolver:
@@ -99,7 +106,7 @@ def _no_route(_: Exception) -> Response[Any]:
 
 def body(app: BaseRouter, kind: type[T], most: int = limits.BODY_BYTES) -> T:
     """The request's body as a class of `wire`. Raises Refused 413 or 400 with everything that is wrong."""
-    raw = app.current_event.decoded_body or ""
+    raw = _text(app)
     if len(raw.encode("utf-8", "surrogatepass")) > most:
         raise Refused(413, "body-too-big", f"the body has more than {most} bytes")
     given = _parse(raw)
@@ -112,6 +119,14 @@ def body(app: BaseRouter, kind: type[T], most: int = limits.BODY_BYTES) -> T:
         said = f"{where or 'the body'} {error.message.removeprefix(name).strip()}"
         raise Refused(400, "bad-request", said, [Fault(said, where=where)]) from None
     return _build(kind, given)
+
+
+def _text(app: BaseRouter) -> str:
+    """The body as text. Raises Refused 400 for bytes that are none."""
+    try:
+        return app.current_event.decoded_body or ""
+    except ValueError:
+        raise Refused(400, "malformed-json", "the body is not text in UTF-8") from None
 
 
 def _build(kind: type[T], given: Mapping[str, Any]) -> T:
@@ -155,11 +170,10 @@ def _known(kind: type, given: object) -> None:
         raise Refused(400, "bad-request", "the body must be a JSON object")
     keys = list(getattr(kind, "__dataclass_fields__", {}))
     faults = []
-    for key in given:
-        if key not in keys:
-            close = get_close_matches(key, keys, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(keys)}"
-            faults.append(Fault(f"unknown key {key[:64]!r}", where=key[:64], hint=hint))
+    for key in islice((key for key in given if key not in keys), GUESSES):
+        close = get_close_matches(key[:64], keys, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(keys)}"
+        faults.append(Fault(f"unknown key {key[:64]!r}", where=key[:64], hint=hint))
     if faults:
         raise Refused(400, "bad-request", "the body has keys that are not known", faults)
 
@@ -193,3 +207,11 @@ def whole_number(app: BaseRouter, name: str, default: int, least: int, most: int
     if not text.isascii() or not text.isdigit() or len(text) > 12 or not least <= int(text) <= most:
         raise Refused(400, "bad-request", f"{name} must be a whole number from {least} to {most}")
     return int(text)
+
+
+def page_after(app: BaseRouter) -> str:
+    """The page that was asked for. Raises Refused 400 for what no answer ever named as one."""
+    text = app.current_event.get_query_string_value("page", "") or ""
+    if not _PAGE.fullmatch(text):
+        raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
+    return text

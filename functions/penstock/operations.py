@@ -101,7 +101,7 @@ OPERATIONS = (
 )
 
 AGENT_OPERATIONS = (
-    Operation("agent_source", "GET", "/v1/agent/agent.py", "The agent's own program", open=True),
+    Operation("agent_source", "GET", "/v1/agent/agent.pyz", "The agent's own program", open=True),
     Operation(
         "agent_hello", "POST", "/v1/agent/hello", "Say hello and get the job", body=wire_agent.AgentHello, open=True
     ),

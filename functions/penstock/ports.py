@@ -58,8 +58,8 @@ class Queues(Protocol):
 class Flows(Protocol):
     """The state machine that sequences one attempt."""
 
-    def start(self, job: str, attempt: int, orders: Sequence[int]) -> None:
-        """Start the flow of an attempt; starting it again changes nothing."""
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        """Start the flow of an attempt; starting it again changes nothing. Raises Unreached."""
 
     def succeed(self, token: str) -> None:
         """Answer a parked step. Answering one that is no more changes nothing."""

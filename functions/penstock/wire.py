@@ -332,7 +332,7 @@ class ApplySite:
     """A site's configuration to check or apply."""
 
     toml: str
-    path: str = "site.toml"
+    path: Annotated[str, Bound(most=1024)] = "site.toml"
 
 
 @dataclass(frozen=True)

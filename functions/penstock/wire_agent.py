@@ -34,7 +34,7 @@ class AgentLine:
 class AgentEvents:
     """Lines in order; the first has the agent's own number `first`, counted from 1."""
 
-    first: int
+    first: Annotated[int, Bound(least=1, most=10**9)]
     events: list[AgentLine]
 
 

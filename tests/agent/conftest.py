@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from penstock import agentfile
 
 from tests.agent.control_plane import KEY, PATIENCE_SECONDS, WORKER, ControlPlane, Misbehave, order
 
-AGENT = Path(__file__).parents[2] / "functions" / "penstock" / "agent.py"
 PYTHON = os.environ.get("PENSTOCK_AGENT_PYTHON", sys.executable)
 
 
 class Worker:
     """A folder with a config and, once started, an agent."""
 
-    def __init__(self, folder: Path, plane: ControlPlane) -> None:
-        self.folder, self.plane, self.root = folder, plane, folder / "root"
+    def __init__(self, agent: Path, folder: Path, plane: ControlPlane) -> None:
+        self.agent, self.folder, self.plane, self.root = agent, folder, plane, folder / "root"
         config = {"url": plane.url, "worker": WORKER, "key": KEY, "root": str(self.root)}
         (folder / "agent.json").write_text(json.dumps(config))
         self.agents: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> subprocess.Popen[bytes]:
-        command = [PYTHON, str(AGENT), "run", "--config", str(self.folder / "agent.json")]
+        command = [PYTHON, str(self.agent), "run", "--config", str(self.folder / "agent.json")]
         environment = {**os.environ, "PENSTOCK_WORKER_ID": WORKER, "SECRET_OF_THE_MACHINE": "leaked"}
         with open(self.folder / "agent.log", "ab") as log:
             agent = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
@@ -58,14 +58,22 @@ class Worker:
                 agent.wait(PATIENCE_SECONDS)
 
 
+@pytest.fixture(scope="session")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The agent as machines get it."""
+    path = tmp_path_factory.mktemp("agent") / "agent.pyz"
+    path.write_bytes(agentfile.build())
+    return path
+
+
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+def worker(agent: Path, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
     """Make a worker whose service answers hello with `order(**changes)`."""
     with ExitStack() as stack:
 
         def make(misbehave: Misbehave = lambda endpoint, count: None, **changes: Any) -> Worker:
             plane = stack.enter_context(ControlPlane(order(**changes), misbehave))
-            made = Worker(tmp_path, plane)
+            made = Worker(agent, tmp_path, plane)
             stack.callback(made.stop)
             return made
 

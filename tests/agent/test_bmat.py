@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.agent.conftest import AGENT, PYTHON
+from tests.agent.conftest import PYTHON
 
 ADDRESSES = [
     {"name": "extra", "cidr": "10.0.0.0/28", "routed": False, "gateway": "10.0.0.1"},
@@ -92,10 +92,10 @@ def test_a_long_root_has_a_socket_too(worker, tmp_path):
     assert job.plane.lines("stdout") == ["local"]
 
 
-def test_outside_of_a_job(tmp_path):
-    done = subprocess.run([PYTHON, AGENT, "bmat", "resource", "list"], capture_output=True, text=True, env={})
+def test_outside_of_a_job(agent, tmp_path):
+    done = subprocess.run([PYTHON, agent, "bmat", "resource", "list"], capture_output=True, text=True, env={})
     assert done.returncode == 1
     assert "bmat works in the tasks of a running job" in done.stderr
-    (tmp_path / "bmat").symlink_to(AGENT)
+    (tmp_path / "bmat").symlink_to(agent)
     usage = subprocess.run([PYTHON, tmp_path / "bmat", "resource", "get", "-h"], capture_output=True, text=True)
     assert usage.stdout.startswith("usage: bmat resource get [-h] NAME [KEY]")

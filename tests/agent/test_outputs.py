@@ -1,6 +1,7 @@
 """What the output rules upload, and when that fails the job."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
@@ -69,12 +70,27 @@ def test_a_fifo_is_never_opened_and_links_stay_inside(worker):
     assert "warning: /work/out is a link to outside of the job; not uploaded" in plane.lines("worker")
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "/../secret", "../secret", "/work/../../secret", "/work/**/../../../secret", "/work/*/../../../secret",
+        "/work/[.][.]/../secret", "/work/up/secret", "/work/up/**", "/work/up/../../secret", "=/../../../../etc/passwd",
+    ],
+)  # fmt: skip
+def test_no_rule_reaches_outside_of_the_root(worker, tmp_path, rule):
+    (tmp_path / "secret").write_text("secret")
+    outcome, plane = outputs(worker, "mkdir d; ln -s ../.. up", [rule])
+    assert outcome["result"] == ("failed" if rule.startswith("=") else "succeeded")
+    outside = (b"secret", Path("/etc/passwd").read_bytes())
+    assert not [data for data in plane.outputs().values() if data in outside]
+
+
 def test_limits(worker):
     limits = {"outputs": 2, "output_bytes": 1024}
     outcome, plane = outputs(worker, "touch a b c; truncate -s 1025 a", ["/work/*"], limits=limits)
     assert outcome["reason"] == "the output rules match 3 files; a job may have 2 outputs"
     assert sorted(plane.outputs()) == ["/work/b"]
-    assert "error: output /work/a has 1.0 KiB; the limit is 1.0 KiB" in plane.lines("worker")
+    assert "error: output /work/a was not uploaded: it has 1.0 KiB; the limit is 1.0 KiB" in plane.lines("worker")
 
 
 def test_a_name_that_is_not_utf8(worker):
@@ -136,6 +152,13 @@ def test_storage_that_refuses_gets_a_fresh_url_and_then_fails_the_job(worker):
     job.plane.reply["output_rules"] = ["=/work/a"]
     assert job.finish()["result"] == "succeeded"
     assert len(job.plane.uploads) == 2
+
+
+def test_bytes_that_did_not_arrive_fail_the_job(worker):
+    job = worker(lambda endpoint, count: 409 if endpoint == "commit" else None, script="touch a")
+    job.plane.reply["output_rules"] = ["/work/a"]
+    expected = "output /work/a was not uploaded: the service refused it: HTTP 409: as the test wants"
+    assert job.finish()["reason"] == expected
 
 
 def test_storage_that_always_refuses(worker):

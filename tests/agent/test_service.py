@@ -78,3 +78,14 @@ def test_secrets_stay_out_of_the_log_and_the_events(worker):
     told = job.log() + "".join(job.plane.lines())
     assert not [secret for secret in (KEY, job.plane.token, "pw!", "signature") if secret in told]
     assert JOB in told
+
+
+def test_a_report_that_is_refused_counts_as_lost(worker):
+    job = worker(lambda endpoint, count: 409 if endpoint == "finish" else None)
+    assert job.run() == 1
+    assert "HTTP 409" in job.log()
+
+
+def test_a_reason_is_never_too_long(worker):
+    task = {"name": "x" * 3000, "script": "false"}
+    assert len(worker(tasks=[task]).finish()["reason"]) == 2000

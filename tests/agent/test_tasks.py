@@ -117,3 +117,13 @@ def test_a_cleared_environment_keeps_the_workers_id(worker):
         "env_clear": True,
     }
     assert environment_of(worker(tasks=[task])) == {"B": "1", "PENSTOCK_WORKER_ID": "worker-1"}
+
+
+def test_what_the_agent_says_about_the_job_cannot_be_overridden(worker):
+    names = ("PENSTOCK_JOB_ID", "PENSTOCK_ATTEMPT", "PENSTOCK_WORKER_ID", "PENSTOCK_ROOT", "BUILDOMAT_JOB_ID")
+    task = {"name": "liar", "script": "env", "env": dict.fromkeys(names[1:], "lie")}
+    job = worker(tasks=[task], env={"PENSTOCK_JOB_ID": "lie", "PENSTOCK_OTHER": "mine", "HOME": "/elsewhere"})
+    assert job.finish()["result"] == "succeeded"
+    seen = dict(line.partition("=")[::2] for line in job.plane.lines("stdout"))
+    assert [seen[name] for name in names] == ["job-1", "2", "worker-1", str(job.root), "job-1"]
+    assert (seen["PENSTOCK_OTHER"], seen["HOME"]) == ("mine", "/elsewhere")

@@ -80,10 +80,10 @@ class MemoryFlows:
         self.settling: deque[tuple[str, int, str | None, str | None]] = deque()
         self.tokens: dict[str, Execution] = {}
 
-    def start(self, job: str, attempt: int, orders: Sequence[int]) -> None:
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         if (job, attempt) in self.executions:
             return
-        acquire = [{"do": "acquire", "order": order} for order in (*orders, 0)]
+        acquire = [{"do": "acquire", "step": step} for step in (*steps, 0)]
         flow = Execution(job, attempt, [*acquire, {"do": "run"}])
         self.executions[job, attempt] = flow
         self._step(flow)
@@ -223,7 +223,7 @@ class Twin:
         given = dict(message)
         step = given.pop("do")
         if step == "acquire":
-            acquiring.acquire(self.on, given["job"], given["attempt"], given["order"], given["token"])
+            acquiring.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
         elif step == "run":
             acquiring.run(self.on, given["job"], given["attempt"], given["token"])
         else:

@@ -6,6 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from penstock.domain.errors import Unreached
+
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
@@ -23,14 +27,16 @@ class StepFlows:
         self._client = client
         self._machine = machine
 
-    def start(self, job: str, attempt: int, orders: Sequence[int]) -> None:
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         """Start the flow of an attempt. Ids only: an execution's history is kept for 90 days. [SEC-1]"""
-        given = {"job": job, "attempt": attempt, "needs": [{"order": order} for order in orders]}
+        given = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
         name = f"{job}-{attempt}"
         try:
             self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(given))
         except self._client.exceptions.ExecutionAlreadyExists:
             return
+        except (BotoCoreError, ClientError) as error:
+            raise Unreached(f"the flow of {name} could not be started: {error}") from error
 
     def succeed(self, token: str) -> None:
         """Answer a parked step."""

@@ -3,6 +3,7 @@
     PenstockError
     ├── Refused                what a client asked for cannot be; carries a stable code and an HTTP status
     ├── Moved                  a lost race that would not settle within its tries: again later
+    ├── Unreached              a hint could not be sent; the row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
         ├── RateLimited        no call of that kind for a while
         ├── QuotaReached       an account's quota is used up
@@ -51,6 +52,10 @@ class Refused(PenstockError):
 
 class Moved(PenstockError):
     """The rows kept changing; the step will be tried again."""
+
+
+class Unreached(PenstockError):
+    """A service that hints are sent through did not take one."""
 
 
 class DriverError(PenstockError):

@@ -163,9 +163,8 @@ def spec_key(job: str) -> Key:
 
 
 def acquire(job: Job, now: datetime) -> Job:
-    """A queued job whose flow has begun: it may wait until its queue deadline."""
-    ready = job.times.ready or now
-    return replace(job, state=State.ACQUIRING, due=ready + timedelta(seconds=job.queue_seconds))
+    """A queued job whose flow has begun: it may wait until its queue deadline, which each attempt has anew."""
+    return replace(job, state=State.ACQUIRING, due=now + timedelta(seconds=job.queue_seconds))
 
 
 def start(job: Job, worker: str, now: datetime) -> Job:

@@ -21,14 +21,19 @@ from typing import Any, ClassVar
 from penstock.domain.rows import Key, Row
 
 WORKER = 0
-"""The order of an attempt's worker; resources count from 1. The worker is acquired last and given back first."""
+"""The order, and the step, of an attempt's worker; resources count from 1. It is acquired last and given back first."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing that an attempt must acquire. `order` 0 is the worker, 1 and up are resources in order of type."""
+    """One thing that an attempt must acquire. `order` 0 is the worker, 1 and up are resources in order of type.
+
+    Needs of one type share a step: they are claimed together and granted together or not at all. One after the other,
+    two jobs that want two each of three could each hold one and wait for ever. [SLOT-2] [QUEUE-3]
+    """
 
     order: int
+    step: int
     name: str
     type: str
     pool: str
@@ -54,6 +59,7 @@ class Lease(Row):
     job: str
     attempt: int
     order: int
+    step: int
     name: str
     type: str
     pool: str

@@ -4,6 +4,7 @@ A DynamoDB item holds 400 KB, and a job's script and settings live in one item: 
 """
 
 SCRIPT_BYTES = 256 * 1024
+ROW_BYTES = 360 * 1024
 BODY_BYTES = 1024 * 1024
 NAME_CHARS = 128
 TAGS = 100

@@ -11,7 +11,7 @@ A slot is never forgotten, because its fence may only grow [SLOT-3].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -33,13 +33,17 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pool(Row):
-    """The capacity of one target or resource type. Its due time is set while its slots differ from its limit."""
+    """The capacity of one target or resource type. Its due time is set while its slots differ from its limit.
+
+    `over` is set while more may be held than the limit, because it was lowered.
+    """
 
     kind: ClassVar[str] = "pool"
     name: str
     names: tuple[str, ...] | None = None
     limit: int
     paused: bool = False
+    over: bool = False
     due: datetime | None = None
 
     @property
@@ -91,25 +95,30 @@ class SlotName(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Row):
-    """An attempt's place in a pool's queue."""
+    """An attempt's place in a pool's queue, for `count` slots at once."""
 
     kind: ClassVar[str] = "claim"
     pool: str
     job: str
     attempt: int
-    order: int
+    step: int
+    count: int
     priority: int
     since: datetime
 
     @property
     def key(self) -> Key:
-        rank = f"{RANK_BASE - self.priority:03d}"
-        return Key(collection(self.pool), f"wait#{rank}#{self.job}#{self.attempt:04d}#{self.order:02d}")
+        return claim_key(self.pool, self.priority, self.job, self.attempt, self.step)
 
 
 def collection(pool: str) -> str:
     """The collection of a pool's rows."""
     return f"pool#{pool}"
+
+
+def claim_key(pool: str, priority: int, job: str, attempt: int, step: int) -> Key:
+    """Where a claim is: by priority, then by the age of its job, which is in the job's id. [QUEUE-2]"""
+    return Key(collection(pool), f"wait#{RANK_BASE - priority:03d}#{job}#{attempt:04d}#{step:02d}")
 
 
 def pool_key(pool: str) -> Key:
@@ -124,8 +133,8 @@ def move(was: Slot, after: Slot) -> tuple[Change, ...]:
     return (Delete(was), Create(replace(after, version=0)))
 
 
-def take(slot: Slot, claim: Claim, unit: str, now: datetime) -> Slot:
-    """A free slot, held for a claim, with the next fence. [SLOT-1] [SLOT-3]"""
+def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot:
+    """A free slot, held for one lease of a claim, with the next fence. [SLOT-1] [SLOT-3]"""
     if slot.state is not SlotState.FREE:
         raise ValueError(f"only a free slot can be taken; {slot.pool}/{slot.name} is {slot.state}")
     return replace(
@@ -134,7 +143,7 @@ def take(slot: Slot, claim: Claim, unit: str, now: datetime) -> Slot:
         fence=slot.fence + 1,
         job=claim.job,
         attempt=claim.attempt,
-        order=claim.order,
+        order=order,
         unit=unit,
         since=now,
     )
@@ -146,9 +155,10 @@ def give_back(slot: Slot) -> Slot:
     return Slot(pool=slot.pool, name=slot.name, state=state, fence=slot.fence, version=slot.version)
 
 
-def pairs(pool: Pool, free: Sequence[Slot], claims: Sequence[Claim]) -> list[tuple[Slot, Claim]]:
-    """Which free slot goes to which claim: the first to the first, in the order of their keys. [QUEUE-2]"""
-    return [] if pool.paused else list(zip(free, claims, strict=False))
+def swap(back: Slot, withdrawn: Slot) -> tuple[Change, ...]:
+    """A slot comes back while another is withdrawn: this one goes in its place, for no more may be held."""
+    off = Slot(pool=back.pool, name=back.name, state=SlotState.OFF, fence=back.fence, version=back.version)
+    return (*move(back, off), *move(withdrawn, replace(withdrawn, withdrawn=False)))
 
 
 def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:

@@ -86,7 +86,7 @@ class Site:
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""
         target = self.targets.get(name)
-        for _ in range(REDIRECTS):
+        for _ in range(REDIRECTS + 1):
             if target is None or target.redirect is None:
                 return target
             target = self.targets.get(target.redirect)

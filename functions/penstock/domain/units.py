@@ -22,6 +22,8 @@ STEP_WITHIN = timedelta(seconds=45)
 
 BACK_OFF = timedelta(seconds=15)
 BACK_OFF_MOST = timedelta(minutes=10)
+_DOUBLINGS = 10
+"""More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
 
 class UnitKind(StrEnum):
@@ -127,7 +129,7 @@ def soil(unit: Unit, reason: str, now: datetime) -> Unit:
 
 def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
     """A unit whose driver is not done: the same step again, with a growing pause unless the driver named one."""
-    pause = after if after is not None else min(BACK_OFF * 2**unit.tries, BACK_OFF_MOST)
+    pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
     tries = unit.tries if after is not None else unit.tries + 1
     return replace(unit, reason=reason, tries=tries, due=now + pause)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from penstock.domain import jobs, leases, pools
 from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.leases import WORKER, Lease, LeaseState, Need, lease_key
+from penstock.domain.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, pool_key
 from penstock.domain.rows import Change, Check, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
@@ -19,98 +20,135 @@ GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
 
 
-def acquire(on: System, job_id: str, attempt: int, order: int, token: str) -> None:
+def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
     """Claim what one step of a flow waits for. The token is answered when it is there, or never will be."""
     job = on.store.get(job_key(job_id), Job)
-    need = _need(job, attempt, order)
-    if job is None or need is None or job.cancelled_by:
+    needs = _needs(job, attempt, step)
+    if job is None or not needs or job.cancelled_by:
         error = "Cancelled" if job and job.cancelled_by else "Stale"
         on.flows.fail(token, error, "the attempt needs nothing more")
         return
-    lease = race.run(on, lambda: _claim(on, job_id, attempt, need, token))
-    if lease is None:
+    held = race.run(on, lambda: _claim(on, job_id, attempt, step, token))
+    if not held:
         on.flows.fail(token, "Stale", "the attempt needs nothing more")
-    elif lease.state is LeaseState.READY:
-        on.flows.succeed(token)
-    elif lease.state is LeaseState.GRANTED and lease.unit:
-        on.queues.advance(lease.unit, order == WORKER)
-    elif not on.store.get(pool_key(need.pool), Pool):
-        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {need.pool}")
+    elif held[0].state is not LeaseState.WAITING:
+        answer(on, held)
+        for lease in held:
+            if lease.state is LeaseState.GRANTED and lease.unit:
+                on.queues.advance(lease.unit, step == WORKER)
+    elif not on.store.get(pool_key(needs[0].pool), Pool):
+        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
     else:
-        serve(on, need.pool)
-        _tell_if_waiting(on, job_id, lease)
+        serve(on, needs[0].pool)
+        _tell_if_waiting(on, job_id, held[0])
 
 
-def _need(job: Job | None, attempt: int, order: int) -> Need | None:
-    """What an attempt needs, if it is the job's present one and still acquiring."""
+def answer(on: System, held: Sequence[Lease]) -> None:
+    """Answer the step that waits for these leases, if all are ready. Answering twice is answering once."""
+    if held and all(lease.state is LeaseState.READY for lease in held):
+        on.flows.succeed(held[0].token)
+
+
+def step_of(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
+    """The leases that one step of an attempt's flow waits for."""
+    found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    return [lease for lease in found if lease.step == step]
+
+
+def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
+    """What a step acquires, if the attempt is the job's present one and still acquiring."""
     if job is None or job.attempt != attempt or job.state not in (State.QUEUED, State.ACQUIRING):
-        return None
-    return next((need for need in job.needs if need.order == order), None)
+        return []
+    return [need for need in job.needs if need.step == step]
 
 
-def _claim(on: System, job_id: str, attempt: int, need: Need, token: str) -> tuple[Sequence[Change], Lease | None]:
-    """The claim of a need: a waiting lease and its place in the pool's queue, while the attempt still wants it."""
+def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tuple[Sequence[Change], list[Lease]]:
+    """The claim of a step: waiting leases and their place in the pool's queue, while the attempt still wants them."""
     job = on.store.get(job_key(job_id), Job)
-    if job is None or job.cancelled_by or _need(job, attempt, need.order) is None:
-        return [], None
-    lease = on.store.get(lease_key(job_id, attempt, need.order), Lease)
-    if lease and lease.token == token:
-        return [], lease
-    if lease:
-        told = replace(lease, token=token)
-        return [Replace(lease, told)], told
+    needs = _needs(job, attempt, step)
+    if job is None or job.cancelled_by or not needs:
+        return [], []
+    held = step_of(on, job_id, attempt, step)
+    if held:
+        told = [replace(lease, token=token) for lease in held]
+        return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
     now = on.world.now()
-    fresh = Lease(
-        job=job_id, attempt=attempt, order=need.order, name=need.name, type=need.type, pool=need.pool,
-        state=LeaseState.WAITING, token=token, since=now,
-    )  # fmt: skip
-    claim = Claim(pool=need.pool, job=job_id, attempt=attempt, order=need.order, priority=job.priority, since=now)
+    fresh = [_lease(job, need, token, now) for need in needs]
+    claim = Claim(
+        pool=needs[0].pool,
+        job=job_id,
+        attempt=attempt,
+        step=step,
+        count=len(needs),
+        priority=job.priority,
+        since=now,
+    )
     begun: Change = Replace(job, jobs.acquire(job, now)) if job.state is State.QUEUED else Check(job)
-    return [begun, Create(fresh), Create(claim)], fresh
+    return [begun, Create(claim), *map(Create, fresh)], fresh
+
+
+def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
+    return Lease(
+        job=job.id,
+        attempt=job.attempt,
+        order=need.order,
+        step=need.step,
+        name=need.name,
+        type=need.type,
+        pool=need.pool,
+        state=LeaseState.WAITING,
+        token=token,
+        since=now,
+    )
 
 
 def serve(on: System, pool_name: str) -> None:
-    """Grant what can be granted: the first free slots to the first claims. [QUEUE-1]
+    """Grant what can be granted: the first free slots to the first claims. [QUEUE-1] [QUEUE-2]
 
     Both a claim and a release write first and serve after, with consistent reads: of two that race, one sees both.
     """
     for tries in range(GRANTS):
-        pair = _next_pair(on, pool_name)
-        if pair is None:
+        found = _first(on, pool_name)
+        if found is None:
             return
-        if not _grant(on, *pair):
+        if not _grant(on, *found):
             on.world.pause(min(tries, 4))
     on.queues.schedule({"do": "serve", "pool": pool_name})
 
 
-def _next_pair(on: System, pool_name: str) -> tuple[Slot, Claim] | None:
+def _first(on: System, pool_name: str) -> tuple[list[Slot], Claim] | None:
+    """The first claim of a pool and the free slots for it; None while there are not enough, or it is paused."""
     pool = on.store.get(pool_key(pool_name), Pool)
     if pool is None or pool.paused:
         return None
     claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=1)
     if not claims:
         return None
-    free = on.store.find(pools.collection(pool_name), "free#", Slot, limit=1)
-    return next(iter(pools.pairs(pool, free, claims)), None)
+    free = on.store.find(pools.collection(pool_name), "free#", Slot, limit=claims[0].count)
+    return (free, claims[0]) if len(free) == claims[0].count else None
 
 
-def _grant(on: System, slot: Slot, claim: Claim) -> bool:
-    """Grant a free slot to a claim, or drop a claim that nobody waits with. False when somebody else was first."""
-    lease = on.store.get(lease_key(claim.job, claim.attempt, claim.order), Lease)
-    if lease is None or lease.state is not LeaseState.WAITING:
-        return on.store.commit([Delete(claim)])
+def _grant(on: System, free: Sequence[Slot], claim: Claim) -> bool:
+    """Grant free slots to a claim, all or none, or drop a claim that nobody waits with. False for a lost race."""
     job = on.store.get(job_key(claim.job), Job)
-    if job is None:
+    waiting = step_of(on, claim.job, claim.attempt, claim.step)
+    if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
         return on.store.commit([Delete(claim)])
-    unit = _unit(on, lease, slot, next(need.maker for need in job.needs if need.order == lease.order))
-    taken = pools.take(slot, claim, unit.id, unit.since)
-    granted = leases.grant(lease, slot.name, taken.fence, unit.id)
-    changes = [*pools.move(slot, taken), Delete(claim), Replace(lease, granted), Create(unit)]
+    changes: list[Change] = [Delete(claim)]
+    made = []
+    for slot, lease in zip(free, waiting, strict=True):
+        unit = _unit(on, lease, slot, next(need.maker for need in job.needs if need.order == lease.order))
+        taken = pools.take(slot, claim, lease.order, unit.id, unit.since)
+        granted = leases.grant(lease, slot.name, taken.fence, unit.id)
+        changes += [*pools.move(slot, taken), Replace(lease, granted), Create(unit)]
+        made.append(unit)
     if not on.store.commit(changes):
         return False
-    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    waited = int((unit.since - lease.since).total_seconds())
-    logs.say(on, job.id, claim.attempt, f"{slot.pool}: got slot {slot.name} after {waited} s (unit {unit.id})")
+    for unit in made:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    waited = int((made[0].since - waiting[0].since).total_seconds())
+    got = ", ".join(f"slot {unit.slot} (unit {unit.id})" for unit in made)
+    logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s")
     return True
 
 
@@ -172,7 +210,12 @@ def start(on: System, job_id: str) -> None:
         worker = next((lease for lease in before if lease.order == WORKER), None)
         if worker and worker.state is not LeaseState.RELEASED:
             return
-    on.flows.start(job.id, job.attempt, [need.order for need in job.needs if need.order != WORKER])
+    on.flows.start(job.id, job.attempt, steps(job.needs))
+
+
+def steps(needs: Sequence[Need]) -> list[int]:
+    """The steps in which an attempt acquires its resources; the worker's comes after them."""
+    return sorted({need.step for need in needs} - {WORKER})
 
 
 def resize(on: System, pool_name: str) -> None:
@@ -183,12 +226,12 @@ def resize(on: System, pool_name: str) -> None:
             return
         slots = _slots(on, pool_name)
         if slots is not None:
-            steps = pools.fit(pool, slots)
-            if not steps:
-                if pool.due:
-                    on.store.commit([Replace(pool, replace(pool, due=None))])
-                break
-            for step in steps:
+            todo = pools.fit(pool, slots)
+            if not todo:
+                settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
+                if settled == pool or on.store.commit([Replace(pool, settled)]):
+                    break
+            for step in todo:
                 on.store.commit([Check(pool), *step])
         on.world.pause(tries)
     serve(on, pool_name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain import jobs, leases, limits, units, users
+from penstock.domain import ids, jobs, leases, limits, units, users
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Report, Result, Spec, State, job_key, spec_key
 from penstock.domain.leases import Lease, lease_key
@@ -132,7 +133,7 @@ def _metadata(on: System, job: Job) -> dict[str, Any]:
 
 def authenticate(on: System, job_id: str, token: str) -> Caller:
     """The worker that a token belongs to, if it may act for a job. Raises Refused 403 or 410."""
-    job = on.store.get(job_key(job_id), Job)
+    job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
     unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
     if job is None or unit is None:
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")
@@ -188,9 +189,16 @@ def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: i
 
 def parse_lines(given: Sequence[AgentLine]) -> list[Line]:
     """Lines as an agent sent them. Raises Refused 413 when they are too many, 400 for a time that is none."""
-    if len(given) > limits.EVENTS_PER_BATCH or sum(len(line.payload) for line in given) > limits.EVENT_BATCH_BYTES:
-        raise Refused(413, "batch-too-big", f"send at most {limits.EVENTS_PER_BATCH} lines at once")
+    size = sum(len(line.payload.encode()) for line in given)
+    if len(given) > limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES or _kept(given) > limits.ROW_BYTES:
+        most = f"{limits.EVENTS_PER_BATCH} lines and {limits.EVENT_BATCH_BYTES} bytes (a control character counts six)"
+        raise Refused(413, "batch-too-big", f"send at most {most}")
     return [Line(_time(line.time), line.stream, line.payload, line.task) for line in given]
+
+
+def _kept(given: Sequence[AgentLine]) -> int:
+    """The bytes that lines take in their row: JSON writes a control character as six."""
+    return sum(len(json.dumps(asdict(line), ensure_ascii=False).encode()) for line in given)
 
 
 def _time(text: str) -> datetime:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from penstock.domain import siteparse
+from penstock.domain import limits, siteparse
 from penstock.domain.errors import Fault, Refused, not_found
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Create, Replace
@@ -13,6 +14,9 @@ from penstock.domain.site import SITE_KEY, Site, SiteText
 from penstock.domain.units import STEP_WITHIN
 from penstock.system import System
 from penstock.usecases import race, sites
+
+LONGEST = 128
+"""No pool's name has more characters."""
 
 TABLES = ("factories", "wells", "targets", "resources", "limits")
 
@@ -48,6 +52,9 @@ def changes(before: Site, after: Site) -> list[str]:
 def apply(on: System, by: str, toml: str, path: str) -> list[str]:
     """Apply a site and say what changed. Applying the same again changes nothing."""
     site = check(on, toml, path)
+    size = len(json.dumps(toml, ensure_ascii=False).encode())
+    if size > limits.ROW_BYTES:
+        raise Refused(413, "site-too-big", f"{path} takes {size} bytes as JSON; there is room for {limits.ROW_BYTES}")
 
     def decide() -> tuple[Sequence[Change], list[str]]:
         was = on.store.get(SITE_KEY, SiteText)
@@ -89,7 +96,8 @@ def set_pool(on: System, name: str, limit: int, names: tuple[str, ...] | None) -
         was = on.store.get(pool_key(name), Pool)
         if was is None:
             return [Create(Pool(name=name, limit=limit, names=names, due=due))], None
-        return [Replace(was, replace(was, limit=limit, names=names, due=due))], None
+        over = was.over or limit < was.limit
+        return [Replace(was, replace(was, limit=limit, names=names, due=due, over=over))], None
 
     race.run(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
@@ -122,7 +130,7 @@ def pause(on: System, name: str, *, paused: bool) -> Pool:
 
 def find(on: System, name: str) -> Pool:
     """A pool by name. Raises Refused 404."""
-    pool = on.store.get(pool_key(name), Pool)
+    pool = on.store.get(pool_key(name), Pool) if len(name) <= LONGEST else None
     if pool is None:
-        raise not_found("pool", name)
+        raise not_found("pool", name[:LONGEST])
     return pool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.domain import ids, jobs, leases, pools, why
+from penstock.domain import ids, jobs, leases, pools, users, why
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState
@@ -40,6 +40,8 @@ def listed(
     """Some of a user's jobs, newest first, and the page that follows. Filters: state, target."""
     if owner and owner != user.name and not user.is_admin:
         raise Refused(403, "privilege-missing", "only operators list the jobs of others")
+    if owner and not users.is_name(owner):
+        raise Refused(400, "bad-request", "owner is the name of a user")
     found: list[Job] = []
     after, scanned = page, 0
     while len(found) < limit and scanned < SCANNED:

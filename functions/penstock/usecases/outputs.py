@@ -58,9 +58,9 @@ def _upload(on: System, row: Output) -> dict[str, Any]:
 def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
     """Note that bytes have arrived, after looking. Raises Refused 409 for bytes that are not there whole."""
     for name in names:
-        row = on.store.get(output_key(job.id, name), Output)
+        row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
         if row is None:
-            raise not_found("output", name)
+            raise not_found("output", name[:64])
         if row.is_committed:
             continue
         size = on.objects.size(row.object_name)
@@ -81,7 +81,7 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
     """Leave to fetch an output for some seconds (at most LONGEST)."""
     row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
     if row is None or not row.is_committed:
-        raise not_found("output", name)
+        raise not_found("output", name[:64])
     lasts = max(1, min(seconds, LONGEST))
     leave = on.objects.download(row.object_name, lasts, row.path.rpartition("/")[2])
     return {"url": leave.url, "size": row.size, "sha256": row.sha256, "expires_in": lasts}

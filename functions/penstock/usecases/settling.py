@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.domain import endings, leases, units
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools import Claim
+from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, unit_key
 from penstock.system import System
 from penstock.usecases import logs, race
 
 
-def settle(on: System, job_id: str, attempt: int, error: str | None, cause: str | None) -> None:
-    """Record how an attempt ended and begin to put back what it had. A second call only passes the turn again."""
+def settle(
+    on: System,
+    job_id: str,
+    attempt: int,
+    error: str | None,
+    cause: str | None,
+    only_if: Callable[[Job], bool] = lambda _: True,
+) -> None:
+    """Record how an attempt ended and begin to put back what it had. A second call only passes the turn again.
+
+    `only_if` is asked of the job as it is when its end is written: whoever acts on what it read before says so here.
+    """
     before = on.store.get(job_key(job_id), Job)
     if before is None:
         return
-    after = race.run(on, lambda: _end(on, job_id, attempt, error, cause))
+    after = race.run(on, lambda: _end(on, job_id, attempt, error, cause, only_if))
     if after is not None:
         told = f"settled: {after.outcome}: {after.reason}"
         if not after.is_settled:
@@ -30,29 +40,31 @@ def settle(on: System, job_id: str, attempt: int, error: str | None, cause: str 
 
 
 def _end(
-    on: System, job_id: str, attempt: int, error: str | None, cause: str | None
+    on: System,
+    job_id: str,
+    attempt: int,
+    error: str | None,
+    cause: str | None,
+    only_if: Callable[[Job], bool],
 ) -> tuple[Sequence[Change], Job | None]:
     """The job's end, and with it the end of every lease of the attempt, in one commit."""
     job = on.store.get(job_key(job_id), Job)
-    if job is None or job.attempt != attempt or job.is_settled:
+    if job is None or job.attempt != attempt or job.is_settled or not only_if(job):
         return [], None
     after = endings.conclude(job, error, cause, on.world.now())
     changes: list[Change] = [Replace(job, after)]
-    for lease in on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease):
-        changes += _end_lease(on, job, lease)
+    held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    for lease in held:
+        changes += _end_lease(on, lease)
+    for step, pool in {(lease.step, lease.pool) for lease in held if lease.state is LeaseState.WAITING}:
+        claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
+        changes += [Delete(claim)] if claim else []
     return changes, after
 
 
-def _end_lease(on: System, job: Job, lease: Lease) -> list[Change]:
+def _end_lease(on: System, lease: Lease) -> list[Change]:
     ended = leases.end(lease)
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
-    if lease.state is LeaseState.WAITING:
-        place = Claim(
-            pool=lease.pool, job=job.id, attempt=lease.attempt, order=lease.order,
-            priority=job.priority, since=lease.since,
-        )  # fmt: skip
-        claim = on.store.get(place.key, Claim)
-        changes += [Delete(claim)] if claim else []
     unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
     if unit:
         dirty = units.soil(unit, "its lease ended", on.world.now())

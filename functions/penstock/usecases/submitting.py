@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Any
 
 from penstock.domain import limits
-from penstock.domain.errors import Fault, Refused
+from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile, Problem, Problems, ResourceAsk, check_key, parse
 from penstock.domain.jobs import START_WITHIN, Job, Spec, State, Times, spec_key
 from penstock.domain.leases import WORKER, Need
@@ -20,7 +21,7 @@ from penstock.domain.site import Site, Target
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest
 from penstock.system import System
-from penstock.usecases import logs, race, sites
+from penstock.usecases import acquiring, logs, race, sites
 from penstock.wire import SubmitJob
 
 CHECKED = ("name", "target", "resources", "output_rules", "tags", "env", "priority", "timeout", "retries")
@@ -34,6 +35,7 @@ def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) 
     target = _target(site, user, file.target)
     needs = (*_resources(on, site, user, file), _worker(target))
     job, spec = _rows(on, user, ask, file, target, needs, site)
+    _check_fits(job, spec)
     memory = _memory(user, ask, idempotency_key, job)
 
     def decide() -> tuple[Sequence[Change], str]:
@@ -45,7 +47,8 @@ def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) 
     accepted = race.run(on, decide)
     if accepted == job.id:
         logs.say(on, job.id, 1, _welcome(job))
-        on.flows.start(job.id, 1, [need.order for need in needs if need.order != WORKER])
+        with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
+            on.flows.start(job.id, 1, acquiring.steps(needs))
     return accepted
 
 
@@ -59,6 +62,9 @@ def _welcome(job: Job) -> str:
 
 def _file(ask: SubmitJob) -> JobFile:
     """The job file with the request's own values over it."""
+    if not ask.path.isprintable():
+        fault = Fault("path holds a character that cannot be printed", where="path", hint="rename the file")
+        raise Refused(400, "bad-request", fault.message, [fault])
     path = ask.path[: limits.NAME_CHARS]
     file = parse(ask.script, path)
     if isinstance(file, Problems):
@@ -131,6 +137,7 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
 def _resources(on: System, site: Site, user: User, file: JobFile) -> Iterator[Need]:
     """The resources in lexicographic order of their type, which is the order of their acquisition. [QUEUE-3]"""
     asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
+    types = sorted({ask.type for ask in asked})
     for order, ask in enumerate(asked, 1):
         kind = site.resources.get(ask.type)
         if kind is None:
@@ -142,7 +149,7 @@ def _resources(on: System, site: Site, user: User, file: JobFile) -> Iterator[Ne
             why = f"the job wants {wanted} of {ask.type} and there are {kind.limit}: it could never run"
             raise Refused(422, "unsatisfiable", why)
         _check_options(on, site, ask, kind.well)
-        yield Need(order, ask.name, ask.type, kind.pool, kind.well, dict(ask.options))
+        yield Need(order, types.index(ask.type) + 1, ask.name, ask.type, kind.pool, kind.well, dict(ask.options))
 
 
 def _check_options(on: System, site: Site, ask: ResourceAsk, well: str) -> None:
@@ -154,7 +161,7 @@ def _check_options(on: System, site: Site, ask: ResourceAsk, well: str) -> None:
 
 
 def _worker(target: Target) -> Need:
-    return Need(WORKER, "worker", target.name, target.pool, target.factory or "")
+    return Need(WORKER, WORKER, "worker", target.name, target.pool, target.factory or "")
 
 
 def _rows(
@@ -184,6 +191,14 @@ def _rows(
     return job, Spec(job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, request=request)
 
 
+def _check_fits(job: Job, spec: Spec) -> None:
+    """Raises Refused 413 for a job whose rows would not fit; its own row grows with every attempt and needs room."""
+    for row, most, what in ((job, limits.ROW_BYTES // 2, "tags and resources"), (spec, limits.ROW_BYTES, "script")):
+        size = len(json.dumps(asdict(row), default=str, ensure_ascii=False).encode())
+        if size > most:
+            raise Refused(413, "job-too-big", f"the job's {what} take {size} bytes as JSON; there is room for {most}")
+
+
 def _memory(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
     if key is None:
         return None
@@ -204,4 +219,4 @@ def retry(on: System, user: User, job: Job) -> str:
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
-    return submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)  # type: ignore[arg-type]
+    return submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)

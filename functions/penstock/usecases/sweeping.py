@@ -64,21 +64,24 @@ def nudge(on: System, kind: str, key: Key) -> None:
 
 
 def _nudge_job(on: System, key: Key) -> None:
+    now = on.world.now()
     job = on.store.get(key, Job)
-    if job is None or job.due is None or job.due > on.world.now():
+    if job is None or job.due is None or job.due > now:
         return
-    if job.cancelled_by or job.report:
-        settling.settle(on, job.id, job.attempt, "Cancelled", None)
-    elif job.state is State.QUEUED:
-        acquiring.start(on, job.id)
+    if job.state is State.QUEUED and not job.cancelled_by:
         settling.put_back(on, job.id, job.attempt - 1)
-    elif job.state is State.ACQUIRING:
-        why = f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}"
-        jobs.stop_waiting(on, job, "QueueDeadline", why)
-        settling.settle(on, job.id, job.attempt, "QueueDeadline", why)
-    elif job.state is State.RUNNING:
-        why = f"worker {job.worker} neither finished nor stopped in the time that the job had"
-        settling.settle(on, job.id, job.attempt, "Lost", why)
+        acquiring.start(on, job.id)
+        return
+    error, why = "Cancelled", ""
+    if job.state is State.ACQUIRING and not job.cancelled_by:
+        error, why = "QueueDeadline", f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}"
+    elif not job.report and not job.cancelled_by:
+        error, why = "Lost", f"worker {job.worker} neither finished nor stopped in the time that the job had"
+
+    def is_overdue(fresh: Job) -> bool:
+        return fresh.due is not None and fresh.due <= now
+
+    settling.settle(on, job.id, job.attempt, error, why, only_if=is_overdue)
 
 
 def serve_all(on: System) -> None:

@@ -11,8 +11,8 @@ from penstock.domain import jobs, leases, pools, units
 from penstock.domain.errors import DriverError, Unsatisfiable
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Change, Key, Replace
+from penstock.domain.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.rows import Change, Check, Key, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
@@ -57,7 +57,7 @@ def _make(on: System, unit: Unit) -> None:
         return
     made = units.ready(unit, done.metadata, now)
     if on.store.commit([Replace(unit, made), Replace(lease, leases.ready(lease))]):
-        on.flows.succeed(lease.token)
+        acquiring.answer(on, acquiring.step_of(on, unit.job, unit.attempt, lease.step))
 
 
 def _order(on: System, unit: Unit) -> Order:
@@ -98,8 +98,8 @@ def _fail(on: System, unit: Unit, error: str, cause: str) -> None:
 def _answer(on: System, unit: Unit) -> None:
     """Answer the step that waits for a unit that is there; the first answer may have been lost."""
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    if lease and lease.state is LeaseState.READY:
-        on.flows.succeed(lease.token)
+    if lease:
+        acquiring.answer(on, acquiring.step_of(on, unit.job, unit.attempt, lease.step))
 
 
 def _lose(on: System, unit: Unit) -> None:
@@ -170,10 +170,22 @@ def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Chan
     slot = on.store.get(_held(unit), Slot)
     changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time))]
     if slot and slot.fence == unit.fence and slot.unit == unit.id:
-        changes += pools.move(slot, pools.give_back(slot))
+        changes += _give_back(on, slot)
     if lease and lease.state is LeaseState.RELEASING:
         changes.append(Replace(lease, leases.released(lease)))
     return changes, True
+
+
+def _give_back(on: System, slot: Slot) -> list[Change]:
+    """A slot comes back. The pool's row is checked too: lowering its limit decides which slots may be free. [SLOT-1]"""
+    pool = on.store.get(pool_key(slot.pool), Pool)
+    checked: list[Change] = [Check(pool)] if pool else []
+    if pool and pool.over and not slot.withdrawn:
+        held = on.store.find(pools.collection(slot.pool), "held#", Slot, limit=10_000)
+        for other in held:
+            if other.withdrawn:
+                return [*checked, *pools.swap(slot, other)]
+    return [*checked, *pools.move(slot, pools.give_back(slot))]
 
 
 def _held(unit: Unit) -> Key:

@@ -13,6 +13,9 @@ from penstock.domain.users import ADMIN, Token, User, digest, token_key, user_ke
 from penstock.system import System
 from penstock.usecases import race
 
+PRIVILEGES = 500
+"""How many privileges one user may have."""
+
 PREFIX = "pst_"
 """What user tokens begin with, so that scanners for leaked secrets can know them."""
 
@@ -43,9 +46,7 @@ def create(on: System, name: str, privileges: Sequence[str]) -> User:
     """A new user. Raises Refused 409 for a name that is taken."""
     if not users.is_name(name):
         raise Refused(400, "bad-request", "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit")
-    for privilege in privileges:
-        _check_privilege(privilege)
-    user = User(name=name, privileges=tuple(sorted(set(privileges))), created=on.world.now())
+    user = User(name=name, privileges=_checked(privileges), created=on.world.now())
     if not on.store.commit([Create(user)]):
         raise Refused(409, "user-exists", f"there is a user {name!r} already")
     return user
@@ -61,12 +62,12 @@ def find(on: System, name: str) -> User:
 
 def change(on: System, name: str, privilege: str, *, grant: bool) -> User:
     """Grant or revoke a privilege; doing it twice is fine."""
-    _check_privilege(privilege)
+    _checked([privilege])
 
     def decide() -> tuple[Sequence[Change], User]:
         was = find(on, name)
         kept = set(was.privileges) - {privilege}
-        now = replace(was, privileges=tuple(sorted(kept | ({privilege} if grant else set()))))
+        now = replace(was, privileges=_checked([*kept, privilege] if grant else list(kept)))
         return ([Replace(was, now)] if now != was else []), now
 
     return race.run(on, decide)
@@ -85,6 +86,11 @@ def issue(on: System, name: str, expires_in: int | None) -> tuple[str, Token]:
     return secret, token
 
 
-def _check_privilege(privilege: str) -> None:
-    if not users.is_privilege(privilege):
-        raise Refused(400, "bad-request", f"{privilege[:80]!r} cannot be a privilege; they look like target.lab")
+def _checked(privileges: Sequence[str]) -> tuple[str, ...]:
+    """Privileges in order, each once. Raises Refused 400 for what cannot be one, or for too many."""
+    for privilege in privileges:
+        if not users.is_privilege(privilege):
+            raise Refused(400, "bad-request", f"{privilege[:80]!r} cannot be a privilege; they look like target.lab")
+    if len(set(privileges)) > PRIVILEGES:
+        raise Refused(400, "bad-request", f"a user has at most {PRIVILEGES} privileges")
+    return tuple(sorted(set(privileges)))

@@ -2,7 +2,7 @@
 
 Each worker has one folder below the factory's home, which is the tag that every other process can see:
 
-    <home>/workers/<id>/agent.py     a copy of the agent, for a function's own copy may vanish under it
+    <home>/workers/<id>/agent.pyz    a copy of the agent, for a function's own copy may vanish under it
                         agent.json   where to dial, who to be, and the bootstrap key; mode 0600
                         pid          the agent's process id and when it started, so that a reused id is not mistaken
                         agent.log    what the agent says
@@ -23,15 +23,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import processes
+from penstock import agentfile, processes
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.ports import NotYet, Order, Ready
 
 TAG = "PENSTOCK_WORKER_ID"
 """The environment variable that every process of a worker inherits."""
-
-AGENT = Path(__file__).parents[2] / "agent.py"
 
 
 class ProcessFactory:
@@ -93,7 +91,8 @@ class ProcessFactory:
         handle = os.open(folder / "agent.json", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w") as file:
             json.dump(config, file)
-        agent = shutil.copy(AGENT, folder / "agent.py")
+        agent = folder / "agent.pyz"
+        agent.write_bytes(agentfile.build())
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", TAG: order.id}
         with (folder / "agent.log").open("ab") as log:
             process = subprocess.Popen(

@@ -1,0 +1,24 @@
+"""What `bmat` does with its arguments."""
+
+from __future__ import annotations
+
+import sys
+
+from .facts import Absent
+from .later import NotYet
+from .usage import parser
+
+
+def bmat(arguments: list[str]) -> int:
+    """Print what was asked for. Return the exit code: 1, it is not there; 2, wrong usage or not available yet."""
+    args = parser().parse_args(arguments)
+    try:
+        for line in args.action(args):
+            print(line)
+    except Absent as why:
+        print(f"bmat: {why}", file=sys.stderr)
+        return 1
+    except NotYet as why:
+        print(why, file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,39 @@
+"""What the agent tells about the job."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from typing import Any
+
+ANSWER_SECONDS = 15
+
+
+class Absent(Exception):
+    """What a script asked for is not there; the message says what is."""
+
+
+def facts() -> dict[str, Any]:
+    """Ask the agent: worker, factory, resources. Raises Absent."""
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(ANSWER_SECONDS)
+            line.connect(os.environ.get("PENSTOCK_SOCKET", ""))
+            line.sendall(b"facts\n")
+            with line.makefile("rb") as answer:
+                return dict(json.load(answer))
+    except (OSError, ValueError) as why:
+        raise Absent(f"no agent answers ({why}); bmat works in the tasks of a running job") from why
+
+
+def pick(what: str, name: str, among: dict[str, Any]) -> Any:
+    """Look a name up. Raises Absent, which lists the names there are."""
+    if name not in among:
+        raise Absent(f"there is no {what} {name!r}; there is: {', '.join(sorted(among)) or 'none'}")
+    return among[name]
+
+
+def plain(value: Any) -> str:
+    """Return text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)

@@ -1,0 +1,55 @@
+"""The command line of `bmat`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from . import addresses, factory, later, resources
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return a parser whose result has `action`: what to call with it for the lines to print."""
+    top = argparse.ArgumentParser(prog="bmat", description="Ask about the job that this script belongs to.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _resource(commands.add_parser("resource", help="the resources that this job holds"))
+    _factory(_add(commands, "factory", factory.show, "where this job runs"))
+    _address(commands.add_parser("address", help="address ranges that this job may use"))
+    for name, text in later.COMMANDS.items():
+        command = _add(commands, name, later.refuse, f"{text} (not available yet)")
+        command.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return top
+
+
+def _resource(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    _add_list(actions, resources.show_all, "names and types of the job's resources")
+    get = _add(actions, "get", resources.show, "print a resource's metadata as JSON, or one value of it")
+    get.add_argument("name", metavar="NAME", help="the resource's name in the job file")
+    get.add_argument("key", metavar="KEY", nargs="?", help="print only this value")
+    env = _add(actions, "env", resources.export, 'print export lines: eval "$(bmat resource env NAME)"')
+    env.add_argument("name", metavar="NAME", help="the resource's name in the job file")
+
+
+def _factory(command: argparse.ArgumentParser) -> None:
+    text = "id and name: the factory; private: the worker, as the factory knows it"
+    command.add_argument("fact", choices=["id", "name", "private"], help=text)
+
+
+def _address(command: argparse.ArgumentParser) -> None:
+    show_all = _add_list(command.add_subparsers(required=True, metavar="ACTION"), addresses.show_all, "list them")
+    show_all.add_argument("-f", dest="name", metavar="NAME", help="only ranges of this name")
+    text = f"columns, with commas between them; there are {', '.join(addresses.COLUMNS)}"
+    show_all.add_argument("-o", dest="columns", default="name,cidr,first,last,count", metavar="COLUMNS", help=text)
+
+
+def _add(commands: Any, name: str, action: Any, text: str, aliases: tuple[str, ...] = ()) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, aliases=aliases)
+    added.set_defaults(action=action)
+    return added
+
+
+def _add_list(commands: Any, action: Any, text: str) -> argparse.ArgumentParser:
+    added = _add(commands, "list", action, text, ("ls",))
+    added.add_argument("-H", dest="no_header", action="store_true", help="no header line")
+    return added

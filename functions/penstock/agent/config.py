@@ -1,0 +1,45 @@
+"""Who this agent is, as whoever made the machine has written it down."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Config:
+    """The service's address, the worker's id and bootstrap key, the job's root, and the folder all this is in."""
+
+    url: str
+    worker: str
+    key: str = field(repr=False)
+    root: str
+    folder: Path
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """Read a config. Raises OSError, ValueError or KeyError for a file that can't be used."""
+        data = json.loads(path.read_text(encoding="utf-8"))
+        root = os.path.realpath(data.get("root", "/"))
+        return cls(data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent)
+
+    def token(self) -> str:
+        """Return the worker token; chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""
+        path = self.folder / "token"
+        if not path.exists():
+            _write_secret(path, secrets.token_urlsafe(48))
+        return path.read_text(encoding="ascii").strip()
+
+
+def _write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all, and not lost with the power."""
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

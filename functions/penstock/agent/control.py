@@ -1,0 +1,102 @@
+"""Whether the work goes on: wishes from outside, the lease, the timeout. Shared by all threads."""
+
+from __future__ import annotations
+
+import threading
+from enum import Enum
+from typing import Any
+
+from .clock import now
+from .errors import Abandoned
+from .log import log
+
+DANGER_ZONE = 0.2  # the last part of a lease, kept for stopping the work in
+
+
+class Stop(Enum):
+    """Why the work is stopped; outputs and a report with this result follow."""
+
+    CANCELLED, TIMED_OUT = "cancelled", "timed_out"
+
+
+class Abandon(Enum):
+    """Why the work is abandoned; no report follows."""
+
+    LOST = "the lease could not be renewed"
+    GONE = "the service says that this worker is no longer wanted"
+    REFUSED = "the service refused this worker"
+    TERMINATED = "the agent was told to terminate"
+    BROKEN = "the agent has a bug (see above)"
+
+
+class Control:
+    """The first reason to stop counts, and the first to abandon. `deadline` is when the timeout strikes."""
+
+    def __init__(self) -> None:
+        self.stopped: Stop | None = None
+        self.abandoned: Abandon | None = None
+        self.watched = True  # whether somebody is looking at the job's output
+        self.deadline: float | None = None
+        self._lease, self._grace = 0.0, 0.0
+        self._renewed: float | None = None
+        self._changed = threading.Condition()
+
+    def hear(self, reply: dict[str, Any], asked: float) -> None:
+        """Take in an answer that gives or renews the lease, counted from the question, not the answer."""
+        self._lease = float(reply.get("lease_seconds", self._lease))
+        self._grace = float(reply.get("grace_seconds", self._grace))
+        self._renewed = max(asked, self._renewed or asked)
+        self.watched = bool(reply.get("watched", self.watched))
+        if reply.get("cancel"):
+            self.stop(Stop.CANCELLED)
+
+    def stop(self, why: Stop) -> None:
+        with self._changed:
+            self.stopped = self.stopped or why
+            self._changed.notify_all()
+
+    def abandon(self, why: Abandon) -> None:
+        with self._changed:
+            if not self.abandoned:
+                log(f"abandoning the work: {why.value}")
+            self.abandoned = self.abandoned or why
+            self._changed.notify_all()
+
+    @property
+    def stopping(self) -> bool:
+        return bool(self.stopped or self.abandoned)
+
+    def check(self) -> None:
+        """Raise Abandoned when nothing may be sent any more. A lost lease still allows one try."""
+        if self.abandoned and self.abandoned is not Abandon.LOST:
+            raise Abandoned(self.abandoned.value)
+
+    def grace(self) -> float:
+        """Return how many seconds processes have between TERM and KILL."""
+        if self.abandoned is Abandon.LOST:  # all must be dead before the lease is over
+            return min(self._grace, self._lease * DANGER_ZONE * 0.75)
+        return min(self._grace, 2.0) if self.abandoned else self._grace
+
+    def short_grace(self) -> float:
+        """Return the same for processes that were left running."""
+        return min(self.grace(), 2.0)
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleep, but not when abandoned. Return whether the work is still ours."""
+        until = now() + seconds
+        with self._changed:
+            while not self.abandoned and now() < until:
+                self._changed.wait(min(until - now(), 1.0))
+        return not self.abandoned
+
+    def watch_clock(self) -> None:
+        """Stop the work at its timeout, abandon it when the lease can't be renewed. Runs as a thread.
+
+        The work is dead before the lease is over, and with it the right to work. [JOB-2]
+        """
+        while self.sleep(0.2):
+            deadline, renewed = self.deadline, self._renewed
+            if deadline is not None and now() >= deadline:
+                self.stop(Stop.TIMED_OUT)
+            if renewed is not None and now() >= renewed + self._lease * (1 - DANGER_ZONE):
+                self.abandon(Abandon.LOST)

@@ -1,0 +1,65 @@
+"""Answers `bmat` while tasks run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import socketserver
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .job import Job
+from .places import Places
+
+
+@contextlib.contextmanager
+def desk(job: Job) -> Iterator[None]:
+    """Give every connection the facts of the job.
+
+    Credentials of resources are given out here alone, to the job's own user. [SEC-1]
+    """
+    answer = type("Answer", (Answer,), {"facts": json.dumps(_facts(job)).encode()})
+    with tempfile.TemporaryDirectory(prefix="bmat-", dir=_short_folder(job.places)) as folder:
+        path = os.path.join(folder, "socket")
+        with socketserver.ThreadingUnixStreamServer(path, answer) as server:
+            os.chmod(path, 0o600)
+            _install(job.places, path)
+            threading.Thread(target=server.serve_forever, args=(0.1,), name="bmat", daemon=True).start()
+            yield
+            server.shutdown()
+
+
+class Answer(socketserver.StreamRequestHandler):
+    """One connection."""
+
+    facts = b"{}"
+    timeout = 5.0
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        self.wfile.write(self.facts)
+
+
+def _facts(job: Job) -> dict[str, Any]:
+    reply = job.order.reply
+    return {"worker": job.config.worker, "factory": reply["factory"], "resources": reply.get("resources") or {}}
+
+
+def _short_folder(places: Places) -> str:
+    """Return a folder for sockets, whose paths may have about 100 bytes. Jobs tidy up their own /tmp."""
+    return places.bin if places.private and len(os.fsencode(places.bin)) < 70 else "/tmp"
+
+
+def _install(places: Places, path: str) -> None:
+    """Put `bmat` on the job's PATH: this very file, run so that it works whatever the caller's environment is."""
+    command = shlex.join([sys.executable, "-I", "-S", os.path.realpath(sys.argv[0]), "bmat"])
+    draft = os.path.join(places.bin, ".bmat.new")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n')
+    os.chmod(draft, 0o755)
+    os.replace(draft, os.path.join(places.bin, "bmat"))

@@ -1,0 +1,100 @@
+"""Files that may be uploaded: opened with care, and measured."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from .words import size as size_text
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file that the rules name; `name` is its path as the job knows it."""
+
+    name: str
+    path: str
+    may_change: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A file as it was when it was read: its size in bytes, its SHA-256, when it was last written."""
+
+    file: Found
+    size: int
+    sha256: str
+    written: int
+
+
+class NotUploaded(Exception):
+    """Why a file was not uploaded; `moving`: because it changed or vanished, which `%` allows."""
+
+    def __init__(self, text: str, moving: bool = False) -> None:
+        super().__init__(text)
+        self.moving = moving
+
+
+class Prefix:
+    """The first `size` bytes of a file, hashed while they are read. Raises NotUploaded when there are fewer."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left, self._hash = file, size, hashlib.sha256()
+
+    def read(self, count: int = 1 << 20) -> bytes:
+        data = self._file.read(min(count, self._left))
+        if self._left and not data:
+            raise NotUploaded("it became shorter", moving=True)
+        self._left -= len(data)
+        self._hash.update(data)
+        return data
+
+    def sha256(self) -> str:
+        """Read what is left and return the hash in hex."""
+        while self._left:
+            self.read()
+        return self._hash.hexdigest()
+
+
+def _open_regular(path: str) -> IO[bytes]:
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FileNotFoundError(path)
+    return open(handle, "rb")
+
+
+@contextlib.contextmanager
+def opened(file: Found) -> Iterator[IO[bytes]]:
+    """Open a regular file, without ever waiting for the other end of a FIFO. Raises NotUploaded for all OSErrors."""
+    try:
+        with _open_regular(file.path) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise NotUploaded("it vanished", moving=True) from None
+    except OSError as why:
+        raise NotUploaded(str(why)) from why
+
+
+def measure(file: Found, limit: int) -> Measured:
+    """Read a file of at most `limit` bytes. Raises NotUploaded."""
+    with opened(file) as stream:
+        before = os.fstat(stream.fileno())
+        if before.st_size > limit:
+            raise NotUploaded(f"it has {size_text(before.st_size)}; the limit is {size_text(limit)}")
+        measured = Measured(file, before.st_size, Prefix(stream, before.st_size).sha256(), before.st_mtime_ns)
+        check_unchanged(measured, stream)
+        return measured
+
+
+def check_unchanged(measured: Measured, stream: IO[bytes]) -> None:
+    """Raise NotUploaded if a file that must not change has changed."""
+    after = os.fstat(stream.fileno())
+    same = (after.st_size, after.st_mtime_ns) == (measured.size, measured.written)
+    if not same and not measured.file.may_change:
+        raise NotUploaded('it changed while it was read; a rule with "%" allows that', moving=True)

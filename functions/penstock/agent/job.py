@@ -1,0 +1,42 @@
+"""All that belongs to the one job of this agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .config import Config
+from .control import Control, Stop
+from .family import Family
+from .order import Order
+from .outbox import Outbox
+from .outcome import Outcome
+from .places import Places
+from .service import Service
+from .words import duration
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the parts of the agent share."""
+
+    config: Config
+    order: Order
+    places: Places
+    control: Control
+    service: Service
+    outbox: Outbox
+    family: Family
+
+    def call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Call the service about this job. Raises ServiceError."""
+        return self.service.call(self.order.job, what, body)
+
+    def stopped(self, task: int, how: str) -> Outcome:
+        """Return the outcome when work is stopped in or before a task; `how` says what was done to it."""
+        if self.control.stopped is Stop.CANCELLED:
+            return Outcome("cancelled", f"the job was cancelled; {how}", task)
+        if self.control.stopped is Stop.TIMED_OUT:
+            limit = duration(self.order.timeout)
+            return Outcome("timed_out", f"the job ran longer than its timeout of {limit}; {how}", task)
+        return Outcome("failed", f"the work was abandoned; {how}", task)

@@ -1,0 +1,82 @@
+"""The one ordered queue of events."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from typing import Any
+
+from .clock import now, utc_now
+from .control import Control
+
+Event = dict[str, Any]
+FULL_BATCHES = 4
+IDLE_SECONDS = 0.5  # how often who waits looks whether the work was abandoned
+
+
+class Outbox:
+    """Events that are not delivered yet. Bounded: a slow service makes who puts wait, hence the job."""
+
+    def __init__(self, control: Control, limits: dict[str, int]) -> None:
+        self._control = control
+        self._most_events, self._most_bytes = limits["batch_events"], limits["batch_bytes"]
+        self._changed = threading.Condition()
+        self._queue: deque[tuple[Event, int]] = deque()
+        self._bytes = 0
+        self._flushing = False
+        self.first = 1  # the number of the oldest event in the queue
+
+    def put(self, stream: str, task: int | None, payload: str) -> None:
+        """Queue one event, timed now; wait while the queue is full, and drop it when abandoned."""
+        event = {"time": utc_now(), "stream": stream, "task": task, "payload": payload}
+        size = len(json.dumps(event)) + 2
+        with self._changed:
+            while self._holds(FULL_BATCHES) and not self._control.abandoned:
+                self._changed.wait(IDLE_SECONDS)
+            if not self._holds(FULL_BATCHES):
+                self._queue.append((event, size))
+                self._bytes += size
+                self._changed.notify_all()
+
+    def flush(self) -> None:
+        """Return when all is delivered, or can't be."""
+        with self._changed:
+            self._flushing = True
+            self._changed.notify_all()
+            while self._queue and not self._control.abandoned:
+                self._changed.wait(IDLE_SECONDS)
+            self._flushing = False
+
+    def next_batch(self) -> list[Event]:
+        """Wait for events, then a little for more of them: longer when nobody is watching. May return none."""
+        with self._changed:
+            if not self._queue:
+                self._changed.wait(IDLE_SECONDS)
+                return []
+            until = now() + (0.2 if self._control.watched else 2.0)
+            while not (self._holds(1) or self._flushing or self._control.abandoned) and now() < until:
+                self._changed.wait(min(0.2, max(0.0, until - now())))
+            return self.oldest()
+
+    def oldest(self) -> list[Event]:
+        """Return the oldest events that fit in one batch, at least one if there is any; they stay until delivered."""
+        batch: list[Event] = []
+        total = 0
+        for event, size in self._queue:
+            total += size
+            if batch and (len(batch) >= self._most_events or total > self._most_bytes):
+                break
+            batch.append(event)
+        return batch
+
+    def delivered(self, count: int) -> None:
+        """Forget the oldest events."""
+        with self._changed:
+            self.first += count
+            for _ in range(count):
+                self._bytes -= self._queue.popleft()[1]
+            self._changed.notify_all()
+
+    def _holds(self, batches: int) -> bool:
+        return len(self._queue) >= batches * self._most_events or self._bytes >= batches * self._most_bytes

@@ -1,0 +1,67 @@
+"""Reads what a task says."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+from dataclasses import dataclass
+from functools import partial
+from typing import IO
+
+from .lines import Lines
+from .outbox import Outbox
+
+REST_BYTES = 4 << 20  # what is still read from pipes that strays hold open
+
+
+@dataclass(frozen=True)
+class Source:
+    """One stream of a task."""
+
+    pipe: IO[bytes]
+    lines: Lines
+
+
+class Pump:
+    """Reads a task's stdout and stderr into the outbox, as they come, until both are closed."""
+
+    def __init__(self, child: subprocess.Popen[bytes], task: int, limit: int, outbox: Outbox) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._left: int | None = None  # bytes that are still read, once nobody should be writing
+        self.cut_off = False  # whether a pipe was still open at the end
+        for stream, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
+            if pipe:
+                source = Source(pipe, Lines(limit, partial(outbox.put, stream, task)))
+                self._selector.register(pipe, selectors.EVENT_READ, source)
+
+    def last_call(self) -> None:
+        """Read what is in the pipes now, then end, even if somebody holds them open."""
+        self._left = REST_BYTES
+
+    def run(self) -> None:
+        """Read until the end. Runs as a thread."""
+        while self._selector.get_map():
+            ready = self._selector.select(0.2)
+            if self._left is not None and (not ready or self._left < 0):
+                self.cut_off = True
+                break
+            for key, _ in ready:
+                self._read(key.data)
+        for key in list(self._selector.get_map().values()):
+            self._close(key.data)
+        self._selector.close()
+
+    def _read(self, source: Source) -> None:
+        data = os.read(source.pipe.fileno(), 1 << 16)
+        if self._left is not None:
+            self._left -= len(data)
+        if data:
+            source.lines.feed(data)
+        else:
+            self._close(source)
+
+    def _close(self, source: Source) -> None:
+        self._selector.unregister(source.pipe)
+        source.lines.feed(b"", final=True)
+        source.pipe.close()

@@ -1,0 +1,100 @@
+"""One task: started, watched, ended together with its process group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from dataclasses import replace
+
+from . import helpers, orphans
+from .clock import now
+from .ending import Ended, end
+from .job import Job
+from .launch import launch, write_script
+from .order import Task
+from .outcome import Outcome
+from .pump import Pump
+from .words import signal_name
+
+PIPE_SECONDS = 5.0  # how long after its exit a task's pipes may stay open
+STUCK_SECONDS = 10.0  # how long the kernel may take to let go of a killed process
+KILLED = -9
+
+
+class Run:
+    """One run of a task."""
+
+    def __init__(self, job: Job, task: Task) -> None:
+        self._job, self._task = job, task
+
+    def run(self) -> Outcome:
+        """Run the task. Return how the job stands after it."""
+        started = now()
+        self._say(f'starting task {self._task.index}: "{self._task.name}"')
+        try:
+            script = write_script(self._job, self._task)
+            child = launch(self._job, self._task, script)
+        except (OSError, ValueError) as why:
+            reason = f"{self._task} could not start: {why}"
+            self._say(reason)
+            return Outcome("failed", reason, self._task.index)
+        outcome = self._watch(child, started)
+        with contextlib.suppress(OSError):  # it is the job's to remove, too
+            os.unlink(script)
+        return outcome
+
+    def _watch(self, child: subprocess.Popen[bytes], started: float) -> Outcome:
+        job = self._job
+        pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.outbox)
+        reader = helpers.start(job.control, f"pump of {self._task}", pump.run)
+        while child.poll() is None and not job.control.stopping:
+            orphans.bury(keep=child.pid)
+            time.sleep(0.02)
+        ended = None
+        if child.returncode is None:
+            ended = end(job.family.everybody, job.control.grace)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(STUCK_SECONDS)
+        seconds = now() - started
+        self._let_go(pump, reader)
+        code = KILLED if child.returncode is None else child.returncode
+        self._say_exit(code, seconds)
+        return self._judge(code, ended)
+
+    def _let_go(self, pump: Pump, reader: threading.Thread) -> None:
+        """Wait for the rest of the output, then end the rest of the group."""
+        reader.join(PIPE_SECONDS)
+        left = end(self._job.family.of_task, self._job.control.short_grace)
+        if left.count:
+            self._say(f"ended {left.count} process(es) that the task left running; they got {left}")
+        pump.last_call()
+        reader.join()
+        if pump.cut_off:
+            self._say(f"stdout or stderr stayed open for {PIPE_SECONDS:g} s after the exit; not waiting for more")
+
+    def _say(self, text: str) -> None:
+        self._job.outbox.put("task", self._task.index, text)
+
+    def _say_exit(self, code: int, seconds: float) -> None:
+        took = f"duration {seconds * 1000:.0f} ms"
+        if code < 0:
+            self._say(f"process was killed: {took}, signal {signal_name(-code)}")
+        else:
+            self._say(f"process exited: {took}, exit code {code}")
+
+    def _judge(self, code: int, ended: Ended | None) -> Outcome:
+        if ended:
+            outcome = self._job.stopped(self._task.index, f"it got {ended}")
+        elif code < 0:
+            outcome = self._failed(f"was killed by signal {signal_name(-code)}")
+        elif code:
+            outcome = self._failed(f"exited with code {code}")
+        else:
+            return Outcome(exit_code=0)
+        return replace(outcome, signal=-code) if code < 0 else replace(outcome, exit_code=code)
+
+    def _failed(self, how: str) -> Outcome:
+        return Outcome("failed", f"{self._task} {how}", self._task.index)

@@ -1,0 +1,110 @@
+"""penstock job run, tail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted
+from penstock.cli.follow import Follower
+from penstock.cli.framework import Command, arguments
+from penstock.cli.screen import open_screen
+from penstock.cli.session import Session, pass_session
+from penstock.cli.summary import summarize
+from penstock.cli.values import duration, mapping, pair
+
+LEAST, MOST = -100, 100
+SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
+
+
+def _input(text: str) -> str:
+    """[NAME=]PATH as the name of an input."""
+    name, equals, _ = text.partition("=")
+    return name if equals else text.rpartition("/")[2]
+
+
+@click.command(cls=Command, epilog="Example: penstock job run build.sh -t ubuntu-24.04 -r bench -O '/work/*.log'")
+@click.argument("file", metavar="FILE")
+@click.option("-t", "--target", metavar="TARGET", help="Where it runs (default: what the file says).")
+@click.option("-r", "--resource", "resources", multiple=True, metavar="NAME", help="A resource type it needs.")
+@click.option("-O", "--output", "rules", multiple=True, metavar="RULE", help="Files to keep: '/work/*.log'.")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="[NAME=]PATH", help="A file it reads.")
+@click.option("-d", "--depend", "depends", multiple=True, type=pair, metavar="NAME=JOB", help="A job before it.")
+@click.option("-T", "--tag", "tags", multiple=True, type=pair, metavar="K=V", help="A tag to find it by.")
+@click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="A variable of its environment.")
+@click.option("-n", "--name", metavar="NAME", help="What it is called (default: what the file says).")
+@click.option("--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Higher goes first.")
+@click.option("--timeout", type=duration, metavar="D", help="How long it may run: 30m.")
+@click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
+@click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
+@pass_session
+def run(session: Session, /, file: str, no_wait: bool, **options: Any) -> int:
+    """Submit a job file; stream its log and exit as the job did. FILE - is stdin.
+
+    The file is checked first. The job's stdout goes to stdout, everything else to stderr; with --json the whole
+    log goes to stderr, and stdout gets the settled job. Ctrl-C leaves the job running.
+    """
+    from penstock.cli.submit import request
+
+    body = request(file, _wishes(**options))
+    try:
+        job = session.api.submit(body)
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; the job may have been submitted already", SEE_LIST) from None
+    if no_wait:
+        session.out.done(job, {"id": job})
+        return 0
+    session.out.note(f"job {job}")
+    return watch(session, job, 0, whole=True)
+
+
+def _wishes(
+    resources: tuple[str, ...],
+    rules: tuple[str, ...],
+    inputs: tuple[str, ...],
+    depends: tuple[tuple[str, str], ...],
+    tags: tuple[tuple[str, str], ...],
+    env: tuple[tuple[str, str], ...],
+    **plain: object,
+) -> dict[str, object]:
+    """The options in the API's words."""
+    return {
+        **plain,
+        "resources": list(resources),
+        "output_rules": list(rules),
+        "inputs": [_input(text) for text in inputs],
+        "dependencies": {name: {"job": job} for name, job in mapping(depends, "-d").items()},
+        "tags": mapping(tags, "-T"),
+        "env": mapping(env, "-e"),
+    }
+
+
+def watch(session: Session, job: str, after: int, *, whole: bool) -> int:
+    """Show a job's log to its end, then how it ended; the exit code that says the same."""
+    screen = open_screen(session.out, quiet_stdout=whole and session.json)
+    with screen:
+        Follower(session.api, job, screen, after).follow()
+    settled = session.api.job(job)
+    if whole and session.json:
+        session.out.json(settled)
+    else:
+        summarize(session, settled)
+    return OUTCOME_CODES.get(str(settled.get("outcome")), CliError.exit_code)
+
+
+@click.command(cls=Command)
+@arguments("JOB")
+@click.option("-f", "--follow/--no-follow", default=True, help="Go on until the job settles (the default).")
+@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
+@pass_session
+def tail(session: Session, job: str, follow: bool, after: int) -> int:
+    """Show a job's log, follow it until the job settles, and exit as the job did.
+
+    With --json every event is an object on a line of its own.
+    """
+    if follow:
+        return watch(session, job, after, whole=False)
+    with open_screen(session.out) as screen:
+        Follower(session.api, job, screen, after).catch_up()
+    return 0

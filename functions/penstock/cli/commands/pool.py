@@ -1,0 +1,92 @@
+"""penstock pool: capacity, its holders, its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.output import Column, Output, moment
+from penstock.cli.session import Session, pass_session
+
+POOLS = (
+    Column("POOL", "pool"),
+    Column("KIND", "kind"),
+    Column("LIMIT", "limit"),
+    Column("HELD", "held"),
+    Column("FREE", "free"),
+    Column("WAITING", "waiting"),
+    Column("STATE", lambda pool: "paused" if pool.get("paused") else "open"),
+)
+SLOTS = (
+    Column("SLOT", "slot"),
+    Column("STATE", "state"),
+    Column("JOB", "job"),
+    Column("SINCE", moment("since")),
+    Column("UNIT", "unit"),
+)
+QUEUE = (
+    Column("POSITION", "position"),
+    Column("JOB", "job"),
+    Column("WAITING SINCE", moment("since")),
+    Column("PRIORITY", "priority"),
+)
+
+group = Group("pool", "Capacity: who holds it, who waits for it. A pool is named like target/ubuntu-24.04.")
+
+
+@group.command("list", cls=Command)
+@pass_session
+def list_(session: Session) -> None:
+    """List the pools."""
+    session.out.table(session.api.items("pools"), POOLS, "no pools; `penstock config apply FILE` makes them")
+
+
+@group.command(cls=Command)
+@arguments("POOL")
+@pass_session
+def show(session: Session, pool: str) -> None:
+    """Show a pool: its slots, who holds them, and who waits."""
+    found = session.api.get("pools", pool)
+    if session.json:
+        session.out.json(found)
+    else:
+        show_pool(session.out, found)
+
+
+def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
+    """A pool's numbers, slots and queue."""
+    out.rows([pool], POOLS)
+    for title, columns in (("slots", SLOTS), ("queue", QUEUE)):
+        if pool.get(title):
+            out.line()
+            out.line(title, "dim")
+            out.rows(pool[title], columns)
+
+
+@group.command(cls=Command)
+@arguments("POOL")
+@click.argument("limit", type=click.IntRange(0), metavar="N")
+@pass_session
+def resize(session: Session, pool: str, limit: int) -> None:
+    """Set a pool's limit to N. Lowering it takes nothing from a holder."""
+    answer = session.api.put("pools", pool, "limit", body={"limit": limit})
+    session.out.done(f"{pool}: the limit is {answer.get('limit', limit)}", answer)
+
+
+@group.command(cls=Command)
+@arguments("POOL")
+@pass_session
+def pause(session: Session, pool: str) -> None:
+    """Grant nothing more from a pool; who holds a slot keeps it."""
+    session.out.done(f"{pool} is paused", session.api.act("pools", pool, "pause"))
+
+
+@group.command(cls=Command)
+@arguments("POOL")
+@pass_session
+def resume(session: Session, pool: str) -> None:
+    """Grant from a pool again."""
+    session.out.done(f"{pool} is open again", session.api.act("pools", pool, "resume"))

@@ -1,0 +1,119 @@
+"""penstock target, factory, well, resource-type, config: what a site has, and how it is changed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.errors import Refused
+from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.output import Column
+from penstock.cli.session import Session, pass_session
+
+NAMED = Column("NAME", "name")
+NO_SITE = "none; `penstock config apply FILE` sets up a site"
+
+
+def _settings(*names: str) -> Iterator[Column]:
+    """A column for each of some settings; one that says nothing stays empty."""
+    for name in names:
+        yield Column(name.upper(), partial(_setting, name))
+
+
+def _setting(name: str, entry: Mapping[str, Any]) -> object:
+    return entry["settings"].get(name) or None
+
+
+def _group(noun: str, plural: str, columns: tuple[Column, ...], help: str) -> Group:
+    """list and show for one kind of thing."""
+    group = Group(noun, help)
+
+    @group.command("list", cls=Command, help=f"List the {plural}.".replace("-", " "))
+    @pass_session
+    def list_(session: Session) -> None:
+        session.out.table(session.api.items(plural), columns, NO_SITE)
+
+    @group.command("show", cls=Command, help=f"Show one {noun}.".replace("-", " "))
+    @arguments("NAME")
+    @pass_session
+    def show(session: Session, name: str) -> None:
+        found = session.api.get(plural, name)
+        if session.json:
+            session.out.json(found)
+        else:
+            session.out.details([("name", found["name"]), *found["settings"].items()])
+
+    return group
+
+
+target = _group(
+    "target",
+    "targets",
+    (NAMED, *_settings("factory", "redirect", "limit", "privilege")),
+    "The execution environments of this site.",
+)
+factory = _group("factory", "factories", (NAMED, *_settings("driver")), "What makes workers.")
+well = _group("well", "wells", (NAMED, *_settings("driver")), "What makes resources.")
+resource_type = _group(
+    "resource-type",
+    "resource-types",
+    (NAMED, *_settings("well", "limit", "names", "privilege")),
+    "The kinds of resources that jobs may ask for.",
+)
+config = Group("config", "The site's configuration: a TOML file that the service keeps.")
+
+
+def _read(file: str) -> str:
+    """A configuration file's text. Raises Refused with the line when it is no TOML."""
+    try:
+        text = Path(file).read_text()
+        tomllib.loads(text)
+    except OSError as error:
+        raise Refused(f"can't read {file}: {error.strerror}", "give the path of a site's TOML file") from error
+    except ValueError as error:
+        raise Refused(f"{file} is not TOML: {error}", "nothing was sent") from error
+    return text
+
+
+def _changes(session: Session, answer: dict[str, list[str]], none: str) -> None:
+    if session.json:
+        session.out.json(answer)
+        return
+    for change in answer["changes"]:
+        session.out.line(change)
+    if not answer["changes"]:
+        session.out.note(none)
+
+
+@config.command(cls=Command)
+@arguments("FILE")
+@pass_session
+def check(session: Session, file: str) -> None:
+    """Check a configuration, and say what applying it would change."""
+    answer = session.api.put("config", body={"toml": _read(file), "path": file}, check="true")
+    _changes(session, answer, "good; it would change nothing")
+
+
+@config.command(cls=Command)
+@arguments("FILE")
+@pass_session
+def apply(session: Session, file: str) -> None:
+    """Make a configuration the site's, and say what changed. Lowering a limit takes nothing from a holder."""
+    answer = session.api.put("config", body={"toml": _read(file), "path": file})
+    _changes(session, answer, "nothing changed")
+
+
+@config.command("show", cls=Command)
+@pass_session
+def show_config(session: Session) -> None:
+    """Print the site's configuration."""
+    answer = session.api.get("config")
+    if session.json:
+        session.out.json(answer)
+    elif answer.get("toml"):
+        session.out.line(str(answer["toml"]).rstrip("\n"))
+    else:
+        session.out.note(f"no configuration yet: {NO_SITE.partition('; ')[2]}")

@@ -1,0 +1,78 @@
+"""penstock user, whoami."""
+
+from __future__ import annotations
+
+import click
+
+from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.output import Column, Moment, moment
+from penstock.cli.session import Session, pass_session
+from penstock.cli.values import duration
+
+USERS = (Column("NAME", "name"), Column("PRIVILEGES", "privileges"), Column("CREATED", moment("created")))
+
+group = Group("user", "Users, their privileges and tokens.")
+
+
+@group.command(cls=Command)
+@arguments("NAME")
+@click.option("--privilege", "privileges", multiple=True, metavar="P", help="A privilege to begin with: admin.")
+@pass_session
+def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
+    """Create a user. A token is made with `penstock user token`."""
+    answer = session.api.make("users", body={"name": name, "privileges": list(privileges)})
+    session.out.done(f"user {name} is created", answer)
+    if not session.json:
+        session.out.note(f"`penstock user token {name}` makes a token")
+
+
+@group.command("list", cls=Command)
+@pass_session
+def list_(session: Session) -> None:
+    """List the users."""
+    session.out.table(session.api.items("users"), USERS, "no users")
+
+
+@group.command(cls=Command)
+@arguments("NAME", "PRIVILEGE")
+@pass_session
+def grant(session: Session, name: str, privilege: str) -> None:
+    """Give a user a privilege; `admin` is every privilege."""
+    answer = session.api.put("users", name, "privileges", privilege)
+    session.out.done(f"{name} has {privilege}", answer)
+
+
+@group.command(cls=Command)
+@arguments("NAME", "PRIVILEGE")
+@pass_session
+def revoke(session: Session, name: str, privilege: str) -> None:
+    """Take a privilege from a user."""
+    answer = session.api.delete("users", name, "privileges", privilege)
+    session.out.done(f"{name} no longer has {privilege}", answer)
+
+
+@group.command(cls=Command)
+@arguments("NAME")
+@click.option("--expires-in", type=duration, metavar="D", help="How long it works: 90d.")
+@pass_session
+def token(session: Session, name: str, expires_in: int | None) -> None:
+    """Make a token for a user, and print it: it is never shown again."""
+    body = {} if expires_in is None else {"expires_in": expires_in}
+    answer = session.api.make("users", name, "tokens", body=body)
+    session.out.done(str(answer["token"]), answer)
+    if not session.json:
+        until = f"works until {answer['expires']}" if answer.get("expires") else "works until it is revoked"
+        session.out.note(f"this is shown once; it {until}")
+
+
+@click.command(cls=Command)
+@pass_session
+def whoami(session: Session) -> None:
+    """Show who you are to the service, and what you may do."""
+    answer = session.api.get("whoami")
+    if session.json:
+        session.out.json(answer)
+        return
+    target = session.target
+    facts = [(name, Moment(value) if name == "created" else value) for name, value in answer.items()]
+    session.out.details([*facts, ("service", target.url), ("profile", target.profile)])

@@ -1,0 +1,170 @@
+"""Results on stdout, everything else on stderr: JSON, tables and details; colours only on terminals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli import times
+from penstock.cli.errors import CliError, Interrupted
+
+STYLES = {
+    **dict.fromkeys(("succeeded", "free", "idle"), "green"),
+    **dict.fromkeys(("running", "acquiring", "held", "leased", "ready"), "cyan"),
+    **dict.fromkeys(("waiting", "queued", "paused", "cancelled", "withdrawn", "settling"), "yellow"),
+    **dict.fromkeys(("failed", "errored", "broken", "quarantined", "lost"), "red"),
+}
+"""Words that have a colour of their own wherever they stand alone in a table."""
+
+CONTROL = {code: None for code in (*range(32), 127, *range(128, 160))}
+
+
+class Column(NamedTuple):
+    """A column of a table: its title, and a key of the object or a function of it."""
+
+    title: str
+    value: str | Callable[[Mapping[str, Any]], Any]
+
+
+class Moment(str):
+    """A time of the API: an age on terminals, itself elsewhere."""
+
+
+def moment(key: str) -> Callable[[Mapping[str, Any]], Any]:
+    """The time under a key, such as `times.submitted`, as an age."""
+
+    def read(item: Mapping[str, Any]) -> Any:
+        found: Any = item
+        for part in key.split("."):
+            found = (found or {}).get(part)
+        return Moment(found) if found else None
+
+    return read
+
+
+class Output:
+    """Where the results of a command go."""
+
+    def __init__(self, *, as_json: bool = False, color: bool = True) -> None:
+        self.as_json = as_json
+        self.console = Console(file=sys.stdout, no_color=not color, highlight=False, markup=False)
+        self.errors = Console(file=sys.stderr, no_color=not color, highlight=False, markup=False, stderr=True)
+        self._last_notice = ""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether results are read by a person at a terminal that can move its cursor."""
+        return self.console.is_terminal and not self.console.is_dumb_terminal
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """A line of result."""
+        if self.console.is_terminal:
+            self.console.print(Text(text, style=style), soft_wrap=True)
+        else:
+            self.console.file.write(text + "\n")
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """A line beside the result: on stderr."""
+        self.errors.print(Text(text, style=style), soft_wrap=True)
+
+    def notice(self, text: str) -> None:
+        """A note that is not said twice in a row."""
+        if text != self._last_notice:
+            self._last_notice = text
+            self.note(text, "yellow")
+
+    def done(self, text: str, answer: object) -> None:
+        """What an action did: a sentence, or the API's answer."""
+        if self.as_json:
+            self.json(answer)
+        else:
+            self.line(text)
+
+    def json(self, value: object) -> None:
+        """A value as JSON, indented."""
+        self.console.file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+    def error(self, error: CliError) -> None:
+        """What went wrong, its details, and what to do. That the user interrupted is no error."""
+        label = Text() if isinstance(error, Interrupted) else Text("error: ", "bold red")
+        self.errors.print(Text.assemble(label, clean(error.what, "\n")), soft_wrap=True)
+        for line in error.lines:
+            self.errors.print(Text(clean(line)), soft_wrap=True)
+        if error.hint:
+            self.errors.print(Text.assemble(("hint: ", "bold cyan"), clean(error.hint)), soft_wrap=True)
+
+    def table(self, items: Iterable[Mapping[str, Any]], columns: Sequence[Column], empty: str) -> None:
+        """Objects as a table, or as a JSON array; `empty` is said when there are none."""
+        found = list(items)
+        if self.as_json:
+            self.json(found)
+        elif not found:
+            self.note(empty)
+        else:
+            self.rows(found, columns)
+
+    def rows(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column], indent: int = 0) -> None:
+        """Objects as aligned columns."""
+        cells = [[self.cell(item, column) for column in columns] for item in items]
+        if not self.console.is_terminal:
+            self._plain_rows([[column.title for column in columns], *cells], indent)
+            return
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+        for column in columns:
+            table.add_column(column.title, overflow="fold")
+        for row in cells:
+            table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+        self.console.print(Padding(table, (0, 0, 0, indent)))
+
+    def _plain_rows(self, rows: Sequence[Sequence[str]], indent: int) -> None:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self.console.file.write(" " * indent + line.rstrip() + "\n")
+
+    def details(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        """Names and values, one a line; those without a value are left out."""
+        shown = [(name, self.text(value)) for name, value in pairs if value not in (None, "", [], {}, ())]
+        width = max((len(name) for name, _ in shown), default=0)
+        for name, value in shown:
+            if self.console.is_terminal:
+                text = Text.assemble((name.ljust(width), "dim"), "  ", (value, STYLES.get(value, "")))
+                self.console.print(text, soft_wrap=True)
+            else:
+                self.console.file.write(f"{name.ljust(width)}  {value}\n")
+
+    def cell(self, item: Mapping[str, Any], column: Column) -> str:
+        """What stands in a column for an object."""
+        read = column.value
+        return self.text(read(item) if callable(read) else item.get(read)) or "-"
+
+    def text(self, value: Any) -> str:
+        """A value of the API as a person reads it."""
+        if value is None:
+            return ""
+        if isinstance(value, Moment):
+            return times.age(times.parse(value), self.now()) if self.console.is_terminal else str(value)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, Mapping):
+            return " ".join(f"{name}={self.text(entry)}" for name, entry in value.items())
+        if isinstance(value, list | tuple):
+            return ", ".join(map(self.text, value))
+        return clean(str(value))
+
+    def now(self) -> datetime:
+        """The present, for ages."""
+        return times.now()
+
+
+def clean(text: str, keep: str = "") -> str:
+    """Text without characters that could move the cursor or change the terminal."""
+    return text.translate({code: None for code in CONTROL if chr(code) not in keep})

@@ -1,0 +1,59 @@
+"""From a job file and options to a submit request."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from penstock.cli.errors import Refused
+from penstock.domain.jobfile import Problem, Problems, parse
+
+STDIN = "-"
+
+
+def read(file: str) -> bytes:
+    """A job file's bytes; `-` is stdin. Raises Refused when it can't be read."""
+    try:
+        return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    except OSError as error:
+        raise Refused(f"can't read {file}: {error.strerror}", "give the path of a job file, or - for stdin") from error
+
+
+def shown(file: str) -> str:
+    """What a job file is called in messages."""
+    return "stdin" if file == STDIN else file
+
+
+def lint(file: str) -> Sequence[Problem]:
+    """Everything that is wrong with a job file. A file that can't be read is a problem of its own."""
+    try:
+        found = parse(read(file), shown(file))
+    except Refused as error:
+        return [Problem(file, 1, 1, error.what, error.hint)]
+    return found.items if isinstance(found, Problems) else found.not_yet
+
+
+def checked(file: str) -> str:
+    """A job file's text, when it is good. Raises Refused with every problem."""
+    script = read(file)
+    found = parse(script, shown(file))
+    if isinstance(found, Problems):
+        what = f"{shown(file)} is not a good job file: {counted(len(found.items), 'problem')}"
+        raise Refused(
+            what,
+            "nothing was submitted; `penstock job lint` checks without submitting",
+            [str(item) for item in found.items],
+        )
+    return script.decode()
+
+
+def request(file: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The body of a submit: the file, and the options that were given. Raises Refused for a bad file."""
+    given = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
+    return {"script": checked(file), "path": shown(file), **given}
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 problem, 2 problems."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,202 @@
+"""The tables of a site and the checks of their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from penstock.domain import limits, users
+from penstock.domain.jobfile import parse_duration
+from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
+from penstock.domain.jobfile.place import Place, clip
+from penstock.domain.jobfile.resources import check_options
+from penstock.domain.site import Limits, Maker, ResourceType, Site, Target
+
+__all__ = ["ENTRIES", "SLOTS", "check_site"]
+
+T = TypeVar("T")
+
+SLOTS = 10_000
+"""The most slots one pool may have."""
+
+ENTRIES = 500
+"""The most entries one table may have."""
+
+UPLOAD_BYTES = 5 * 1024**3
+"""The most that one upload to the object store can carry."""
+
+DAY = 24 * 3600
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME_HINT = "letters, digits and . _ - only, at most 64, the first a letter or digit"
+MAKER = 'driver = "process"'
+TARGET = 'factory = "here"'
+RESOURCE = 'well = "benches"'
+ORDERED = (
+    ("heartbeat", "lease", 1, "less than", "a worker is lost when its lease runs out: let several heartbeats fit in"),
+    ("timeout", "timeout_most", 0, "at most", "`timeout` is for jobs that name none, `timeout_most` bounds them all"),
+)
+
+
+def check_site(document: Mapping[str, Any], top: Place) -> Site:
+    """The site that a document describes; of no account where there are faults."""
+    values = _site_keys(document, top)
+    values.pop("quotas", None)
+    return Site(**values)
+
+
+def _not_yet(value: object, place: Place) -> None:
+    del value
+    place.fault(f"{place.label} is not available yet", "take it out for now", on_key=True)
+
+
+def _privilege(value: object, place: Place) -> str:
+    before = len(place.faults)
+    found = text(value, place)
+    if len(place.faults) == before and not users.is_privilege(found):
+        place.fault(f"{place.label}: `{clip(found)}` cannot be a privilege", "lower-case, like target.lab")
+    return found
+
+
+def _tables(read: Callable[[str, Any, Place], T], example: str) -> Check:
+    """A table of tables, whose names are free."""
+
+    def check(value: object, place: Place) -> dict[str, T]:
+        found: dict[str, T] = {}
+        for name, entry in entries(value, place, ENTRIES, f"tables like [{place.path[-1]}.NAME] with {example}"):
+            if not NAME.fullmatch(name):
+                (place / name).fault(f"`{clip(name)}` cannot be a name", NAME_HINT, on_key=True)
+            found[name] = read(name, entry, place / name)
+        return found
+
+    return check
+
+
+def _maker(name: str, value: object, place: Place) -> Maker:
+    """A factory or a well; what its settings mean is the driver's to check."""
+    if not isinstance(value, Mapping):
+        wanted("a table", value, place, f"like {{ {MAKER} }}")
+        return Maker(name, "")
+    if "driver" not in value:
+        place.fault(f"{place.label} has no `driver`", f"like {MAKER}")
+    driver = text(value["driver"], place / "driver") if "driver" in value else ""
+    settings = {key: setting for key, setting in value.items() if key != "driver"}
+    return Maker(name, driver, check_options(settings, place))
+
+
+def _target(name: str, value: object, place: Place) -> Target:
+    before = len(place.faults)
+    found = _target_keys(value, place)
+    redirect, privilege = found.get("redirect"), found.get("privilege")
+    if "redirect" in found:
+        for key in found.keys() & {"factory", "limit"}:
+            (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
+        return Target(name, redirect=redirect, privilege=privilege)
+    if "factory" not in found and len(place.faults) == before:
+        place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
+    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege)
+
+
+def _resource(name: str, value: object, place: Place) -> ResourceType:
+    found = _resource_keys(value, place)
+    names, limit = found.get("names"), found.get("limit", 1)
+    if names is not None and "limit" in found:
+        (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
+    return ResourceType(
+        name=name,
+        well=found.get("well", ""),
+        limit=limit if names is None else len(names),
+        names=names,
+        privilege=found.get("privilege"),
+        settings=found.get("settings", {}),
+    )
+
+
+def _names(value: object, place: Place) -> tuple[str, ...]:
+    """The names of slots. No name twice: a slot is known by it."""
+    names: tuple[str, ...] = _slot_names(value, place)
+    seen: set[str] = set()
+    for at, name in enumerate(names):
+        if name and name in seen:
+            (place / at).fault(f"`{clip(name)}` is listed twice", "give every slot its own name")
+        seen.add(name)
+    return names
+
+
+def _duration(most: int, spelled: str) -> Check:
+    """Seconds from 1 to `most`."""
+
+    def check(value: object, place: Place) -> int:
+        found = parse_duration(value)
+        if isinstance(found, str):
+            place.fault(f"{place.label}: {found}")
+            return 1
+        if not 1 <= found <= most:
+            place.fault(f"{place.label} must be from 1 second to {spelled}")
+        return found
+
+    return check
+
+
+def _limits(value: object, place: Place) -> Limits:
+    before = len(place.faults)
+    found = _limit_keys(value, place)
+    if len(place.faults) > before:
+        return Limits()
+    made = Limits(**found)
+    for small, large, gap, relation, hint in ORDERED:
+        if getattr(made, small) + gap > getattr(made, large):
+            pair = " ".join((_shown(small, found, made), "must be", relation, _shown(large, found, made)))
+            (place / (small if small in found else large)).fault(pair, hint)
+    return made
+
+
+def _shown(key: str, found: Mapping[str, int], made: Limits) -> str:
+    return f"`{key}` ({getattr(made, key)}s{'' if key in found else ' by default'})"
+
+
+_slot_names = listed(matching(NAME.pattern, "a name", NAME_HINT), SLOTS, "names")
+_target_keys = record(
+    {},
+    {
+        "factory": text,
+        "limit": number(0, SLOTS),
+        "redirect": text,
+        "privilege": _privilege,
+        "warm": _not_yet,
+    },
+    f"{{ {TARGET} }}",
+)
+_resource_keys = record(
+    {"well": text},
+    {"names": _names, "limit": number(0, SLOTS), "privilege": _privilege, "settings": check_options},
+    RESOURCE,
+)
+# A flow ends by itself after 31 days: queue, timeout and grace must fit into it.
+_limit_keys = record(
+    {},
+    {
+        "queue": _duration(21 * DAY, "21 days"),
+        "timeout": _duration(limits.TIMEOUT_SECONDS, "7 days"),
+        "timeout_most": _duration(limits.TIMEOUT_SECONDS, "7 days"),
+        "grace": _duration(3600, "1 hour"),
+        "heartbeat": _duration(3600, "1 hour"),
+        "lease": _duration(DAY, "1 day"),
+        "boot": _duration(DAY, "1 day"),
+        "retries": number(0, limits.RETRIES),
+        "output_bytes": number(1, UPLOAD_BYTES),
+    },
+    '{ queue = "7d" }',
+)
+_site_keys = record(
+    {},
+    {
+        "factories": _tables(_maker, MAKER),
+        "wells": _tables(_maker, MAKER),
+        "targets": _tables(_target, TARGET),
+        "resources": _tables(_resource, RESOURCE),
+        "limits": _limits,
+        "quotas": _not_yet,
+    },
+    "",
+)

@@ -1,0 +1,351 @@
+"""A service that speaks the HTTP API from memory, over real sockets. Jobs settle as the tag `end` says.
+
+Its misbehaviour is chosen by setting fields: lost replies, answers of a proxy, damaged bytes, broken downloads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+TOKEN = "good-token"
+BYTES = b"".join(b"line %d\n" % number for number in range(4000))
+SUBMITTED, STARTED, SETTLED = "2026-01-01T10:00:00Z", "2026-01-01T10:01:00Z", "2026-01-01T10:02:30Z"
+LOG = (
+    ("control", "attempt 1 begins"),
+    ("worker", "hello from host"),
+    ("stdout", "building"),
+    ("stderr", "a warning"),
+    ("task", "task 0 is done"),
+)
+REASONS = {
+    "failed": "the script ended with status 3",
+    "cancelled": "cancelled by alice",
+    "errored": "the machine was lost",
+}
+
+
+@dataclass
+class Job:
+    """A job, how much of its log has been read so far, and how many looks at it still find it waiting."""
+
+    id: str
+    body: dict[str, Any]
+    end: str
+    read: int = 0
+    waits: int = 0
+    cancelled: bool = False
+
+    @property
+    def settled(self) -> bool:
+        return self.cancelled or (self.end != "never" and self.read >= len(LOG))
+
+    def json(self) -> dict[str, Any]:
+        outcome = ("cancelled" if self.cancelled else self.end) if self.settled else None
+        return {
+            "id": self.id,
+            "name": self.body.get("name", "hello"),
+            "owner": "alice",
+            "state": "settled" if self.settled else "running" if self.read else "queued",
+            "outcome": outcome,
+            "reason": REASONS.get(outcome or ""),
+            "attempt": 1,
+            "target": self.body.get("target", "default"),
+            "target_resolved": "ubuntu-24.04",
+            "resources": [{"name": "bench", "type": "bench", "state": "leased", "slot": "bench-1"}],
+            "times": {
+                "submitted": SUBMITTED,
+                "ready": SUBMITTED,
+                "acquired": STARTED if self.read else None,
+                "started": STARTED if self.read else None,
+                "settled": SETTLED if self.settled else None,
+            },
+            "worker": "w1",
+            "exit_code": 3 if outcome == "failed" else None,
+            "tags": self.body.get("tags", {}),
+            "priority": 0,
+            "timeout": 1800,
+            "attempts": [],
+        }
+
+
+@dataclass
+class Service:
+    """What the service knows, what it was asked, and how it misbehaves."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    asked: list[tuple[str, str, dict[str, str], Any]] = field(default_factory=list)
+    lose_replies: int = 0
+    away: int = 0
+    limited: int = 0
+    crash: bool = False
+    content: bytes = BYTES
+    break_off: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, end: str = "succeeded", **body: Any) -> str:
+        """A job that will settle in some way."""
+        with self.lock:
+            name = f"j{len(self.jobs) + 1}"
+            self.jobs[name] = Job(name, body, end)
+            return name
+
+    def paths(self, method: str) -> list[str]:
+        """The paths that were asked for with a method, in order."""
+        return [path for asked, path, _, _ in self.asked if asked == method]
+
+    def answer(
+        self, method: str, path: list[str], query: dict[str, list[str]], body: Any, key: str | None
+    ) -> tuple[int, Any]:
+        """Status and document for a request."""
+        match method, path:
+            case "POST", ["jobs"]:
+                return self._submit(body, key)
+            case "GET", ["jobs"]:
+                wanted = [job.json() for job in self.jobs.values()]
+                states = query.get("state")
+                return 200, _page([job for job in wanted if not states or job["state"] in states], query)
+            case _, ["jobs", job, *rest]:
+                if job not in self.jobs:
+                    return 404, _problem(404, "job-not-found", f"there is no job {job} that you may see")
+                return self._job(method, self.jobs[job], rest, query, body)
+            case _, ["pools", *rest]:
+                return self._pools(method, rest, body)
+            case _, ["targets" | "workers", *_] | ["users", *_] | ["config"] | ["whoami"] | ["openapi.json"]:
+                return self._site(method, path, query, body)
+        return 404, _problem(404, "no-such-path", f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json")
+
+    def _submit(self, body: Any, key: str | None) -> tuple[int, Any]:
+        if body.get("inputs") or body.get("dependencies"):
+            return 422, _problem(422, "not-available-yet", "inputs are not available yet: put the file in the script")
+        if body.get("target") == "nowhere":
+            place = {"file": body["path"], "line": 2, "column": 4, "message": "no such target", "hint": "try default"}
+            return 422, _problem(422, "unsatisfiable", "there is no target nowhere", [place, {"message": "no file"}])
+        if key not in self.keys:
+            self.keys[str(key)] = self.add(body.get("tags", {}).get("end", "succeeded"), **body)
+        return 201, {"id": self.keys[str(key)]}
+
+    def _job(self, method: str, job: Job, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
+        match method, rest:
+            case "GET", []:
+                return 200, job.json()
+            case "POST", ["cancel"]:
+                job.cancelled = True
+                return 200, job.json()
+            case "POST", ["retry"]:
+                return 201, {"id": self.add(job.end, **job.body)}
+            case "GET", ["events"]:
+                return 200, self._events(job, int(query["after"][0]))
+            case "GET", ["why"]:
+                return 200, WHY | {"job": job.id}
+            case "GET", ["outputs"]:
+                return 200, {"items": [OUTPUT], "next": None}
+            case "POST", ["outputs", "o1", "sign"]:
+                return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
+            case "GET", ["timings"]:
+                spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}
+                return 200, {"times": job.json()["times"], "intervals": spans, "cost": None}
+        return 404, _problem(404, "no-such-path", "this service has no such thing")
+
+    def _events(self, job: Job, after: int) -> dict[str, Any]:
+        """Two more events each time; the state goes with them."""
+        if job.waits:
+            job.waits -= 1
+            return {"items": [], "next": after, "state": "queued", "outcome": None}
+        shown = LOG[after : after + 2] if job.end != "never" else LOG[after:1]
+        job.read = max(job.read, after + len(shown))
+        items = [
+            {"seq": after + at, "time": STARTED, "stream": stream, "task": None, "attempt": 1, "payload": payload}
+            for at, (stream, payload) in enumerate(shown, 1)
+        ]
+        found = job.json()
+        return {"items": items, "next": after + len(items), "state": found["state"], "outcome": found["outcome"]}
+
+    def _pools(self, method: str, path: list[str], body: Any) -> tuple[int, Any]:
+        match method, path:
+            case "GET", []:
+                return 200, {"items": [POOL], "next": None}
+            case "GET", ["resource", "bench"]:
+                return 200, POOL | {"slots": SLOTS, "queue": []}
+            case "PUT", ["resource", "bench", "limit"]:
+                return 200, POOL | {"limit": body["limit"]}
+            case "POST", ["resource", "bench", "pause" | "resume" as verb]:
+                return 200, POOL | {"paused": verb == "pause"}
+        return 404, _problem(404, "pool-not-found", "there is no such pool")
+
+    def _site(self, method: str, path: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
+        match method, path:
+            case "GET", ["targets"]:
+                return 200, {"items": TARGETS, "next": None}
+            case "GET", ["targets", "default"]:
+                return 200, TARGETS[0]
+            case "GET", ["workers"]:
+                return 200, {"items": [], "next": None}
+            case "PUT", ["config"]:
+                return 200, {"changes": [] if "check" in query else ["target a: the limit is 4, was 2"]}
+            case "POST", ["users"]:
+                return 403, _problem(403, "forbidden", "only an operator may create users")
+            case "POST", ["users", name, "tokens"]:
+                return 201, {"token": f"token-of-{name}", "expires": None}
+            case "GET", ["whoami"]:
+                return 200, {"name": "alice", "privileges": ["admin"]}
+            case "GET", ["openapi.json"]:
+                return 200, {"openapi": "3.1.0"}
+        return 404, _problem(404, "no-such-path", f"there is no {'/'.join(path)} yet")
+
+    url: str = ""
+
+
+WHY = {
+    "state": "queued",
+    "summary": "the job waits for bench: held are bench-1 by job j9; position 2 in the queue",
+    "blocked_on": {
+        "pool": "resource/bench",
+        "kind": "named",
+        "position": 2,
+        "ahead": [{"job": "j8", "since": SUBMITTED}],
+        "held_by": [{"slot": "bench-1", "job": "j9", "since": SUBMITTED}],
+        "limit": 1,
+        "held": 1,
+        "free": 0,
+        "paused": False,
+    },
+    "waiting_for": "bench",
+    "since": SUBMITTED,
+}
+POOL = {
+    "pool": "resource/bench",
+    "kind": "named",
+    "limit": 1,
+    "held": 1,
+    "free": 0,
+    "waiting": 1,
+    "paused": False,
+}
+SLOTS = [{"slot": "bench-1", "state": "held", "job": "j9", "attempt": 1, "since": SUBMITTED, "fence": 3, "unit": None}]
+TARGETS = [
+    {"name": "default", "settings": {"redirect": "lab", "limit": 0, "factory": ""}},
+    {"name": "lab", "settings": {"factory": "here", "limit": 4, "redirect": None}},
+]
+OUTPUT = {
+    "id": "o1",
+    "path": "/work/out/log.txt",
+    "size": len(BYTES),
+    "sha256": hashlib.sha256(BYTES).hexdigest(),
+    "time": SETTLED,
+}
+
+
+def _page(items: list[Any], query: dict[str, list[str]]) -> dict[str, Any]:
+    start, size = int(query.get("page", ["0"])[0]), int(query.get("limit", ["50"])[0])
+    end = start + size
+    return {"items": items[start:end], "next": str(end) if end < len(items) else None}
+
+
+def _problem(status: int, code: str, detail: str, errors: list[Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "about:blank",
+        "title": code,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "errors": errors or [],
+    }
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Puts a Service on a socket."""
+
+    protocol_version = "HTTP/1.1"
+    service: Service
+
+    def _any(self) -> None:
+        service = self.service
+        parts = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
+        service.asked.append((self.command, self.path, dict(self.headers), body))
+        if parts.path == "/bytes":
+            self._bytes()
+            return
+        if self._misbehaves():
+            return
+        path = unquote(parts.path.removeprefix("/v1/")).split("/")
+        if path != ["openapi.json"] and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._send(401, _problem(401, "unauthorized", "the token is not known"))
+            return
+        status, document = service.answer(
+            self.command, path, parse_qs(parts.query), body, self.headers.get("Idempotency-Key")
+        )
+        if service.lose_replies and self.command == "POST":
+            service.lose_replies -= 1
+            self.close_connection = True
+            return
+        self._send(status, document)
+
+    do_GET = do_POST = do_PUT = do_DELETE = _any
+
+    def _misbehaves(self) -> bool:
+        service = self.service
+        if service.crash:
+            self._send(500, _problem(500, "internal", "something broke; it is reported"))
+        elif service.away:
+            service.away -= 1
+            self._send(503, {"message": "Service Unavailable"})
+        elif service.limited:
+            service.limited -= 1
+            self._send(429, _problem(429, "too-many-requests", "slow down"), {"Retry-After": "1"})
+        else:
+            return False
+        return True
+
+    def _bytes(self) -> None:
+        """Part or all of the content; breaks off in the middle when told to."""
+        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        data = self.service.content[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.service.break_off:
+            self.service.break_off -= 1
+            data = data[: len(data) // 2]
+            self.close_connection = True
+        self.wfile.write(data)
+
+    def _send(self, status: int, document: Any, headers: dict[str, str] | None = None) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/problem+json" if status >= 400 else "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return None
+
+
+def serve(service: Service, port: int = 0) -> ThreadingHTTPServer:
+    """Start answering; the caller shuts the server down."""
+    handler = type("BoundHandler", (Handler,), {"service": service})
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server.daemon_threads = True
+    service.url = f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    return server
+
+
+if __name__ == "__main__":
+    import time
+
+    shown = Service()
+    serve(shown, 8765)
+    print(f"PENSTOCK_URL={shown.url} PENSTOCK_TOKEN={TOKEN}", flush=True)
+    time.sleep(3600)

@@ -1,0 +1,130 @@
+"""What read commands print: JSON as the API has it, tables for people, pages."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.service import OUTPUT, POOL, SUBMITTED, Service
+
+
+def ids(text: str) -> list[str]:
+    return [job["id"] for job in json.loads(text)]
+
+
+def test_list_is_an_array(penstock: Run, service: Service) -> None:
+    for _ in range(3):
+        service.add()
+    assert ids(penstock("job", "list", "--json").stdout) == ["j1", "j2", "j3"]
+
+
+def test_json_may_stand_anywhere(penstock: Run, service: Service) -> None:
+    service.add()
+    for words in (("--json", "job", "list"), ("job", "--json", "list"), ("job", "list", "--json")):
+        assert ids(penstock(*words).stdout) == ["j1"]
+
+
+def test_pages(penstock: Run, service: Service) -> None:
+    for _ in range(230):
+        service.add()
+    assert len(ids(penstock("job", "list", "--json").stdout)) == 50
+    assert len(ids(penstock("job", "list", "--json", "--limit", "120").stdout)) == 120
+    assert len(ids(penstock("job", "list", "--json", "--all").stdout)) == 230
+    assert "there are more" in penstock("job", "list", "--limit", "229").stderr
+    assert "there are more" not in penstock("job", "list", "--limit", "230").stderr
+
+
+def test_filters_are_sent(penstock: Run, service: Service) -> None:
+    penstock("job", "list", "--state", "settled", "--target", "lab", "-T", "a=1", "-T", "b=2")
+    assert service.paths("GET") == ["/v1/jobs?state=settled&target=lab&tag=a%3D1&tag=b%3D2&limit=50"]
+
+
+def test_empty_lists(penstock: Run) -> None:
+    result = penstock("job", "list")
+    assert (result.stdout, "no jobs yet" in result.stderr) == ("", True)
+    assert json.loads(penstock("worker", "list", "--json").stdout) == []
+
+
+def test_table_is_aligned_and_whole(penstock: Run, service: Service) -> None:
+    service.add(name="a" * 200)
+    header, row = penstock("job", "list").stdout.splitlines()
+    assert header.index("NAME") == row.index("a" * 200)
+    assert SUBMITTED in row
+
+
+def test_names_cannot_move_the_cursor(penstock: Run, service: Service) -> None:
+    service.add(name="\x1b]0;owned\x07[red]x")
+    assert "\x1b" not in penstock("job", "list").stdout
+    assert "[red]x" in penstock("job", "list").stdout
+
+
+def test_show(penstock: Run, service: Service) -> None:
+    job = service.add("failed")
+    assert json.loads(penstock("job", "show", job, "--json").stdout) == service.jobs[job].json()
+    shown = penstock("job", "show", job).stdout
+    for part in ("default (now ubuntu-24.04)", "30m", "bench-1"):
+        assert part in shown
+
+
+def test_why(penstock: Run, service: Service) -> None:
+    shown = penstock("job", "why", service.add()).stdout
+    for part in ("the job waits for bench", "resource/bench: 1 of 1 held, 0 free", "bench-1", "j8"):
+        assert part in shown
+    assert json.loads(penstock("job", "why", "j1", "--json").stdout)["blocked_on"]["position"] == 2
+
+
+def test_timings(penstock: Run, service: Service) -> None:
+    assert "acquiring  58s" in penstock("job", "timings", service.add()).stdout
+
+
+def test_outputs(penstock: Run, service: Service) -> None:
+    assert json.loads(penstock("job", "outputs", service.add(), "--json").stdout) == [OUTPUT]
+    assert "/work/out/log.txt  38.0 KiB" in penstock("job", "outputs", "j1").stdout
+
+
+def test_pools(penstock: Run, service: Service) -> None:
+    assert json.loads(penstock("pool", "list", "--json").stdout) == [POOL]
+    assert "bench-1" in penstock("pool", "show", "resource/bench").stdout
+    assert "the limit is 3" in penstock("pool", "resize", "resource/bench", "3").stdout
+    assert penstock("pool", "pause", "resource/bench").stdout == "resource/bench is paused\n"
+    assert penstock("pool", "resume", "resource/bench").exit_code == 0
+
+
+def test_cancel_and_retry(penstock: Run, service: Service) -> None:
+    job = service.add("never")
+    assert penstock("job", "cancel", job, "--wait").stdout == "job j1 cancelled: cancelled by alice\n"
+    assert penstock("job", "retry", job).stdout == "j2\n"
+    assert json.loads(penstock("job", "retry", job, "--json").stdout) == {"id": "j3"}
+
+
+def test_site(penstock: Run) -> None:
+    header, default, lab = penstock("target", "list").stdout.splitlines()
+    assert header.split() == ["NAME", "FACTORY", "REDIRECT", "LIMIT", "PRIVILEGE"]
+    assert (default.split(), lab.split()) == (["default", "-", "lab", "-", "-"], ["lab", "here", "-", "4", "-"])
+    assert "redirect  lab" in penstock("target", "show", "default").stdout
+    assert json.loads(penstock("target", "list", "--json").stdout)[0]["settings"]["redirect"] == "lab"
+
+
+def test_config(penstock: Run, home: object) -> None:
+    Path("site.toml").write_text("[factories]\n")
+    assert penstock("config", "apply", "site.toml").stdout == "target a: the limit is 4, was 2\n"
+    assert "would change nothing" in penstock("config", "check", "site.toml").stderr
+    Path("site.toml").write_text("[factories\n")
+    result = penstock("config", "apply", "site.toml")
+    assert (result.exit_code, "line 1" in result.stderr) == (2, True)
+
+
+def test_token_is_printed_alone(penstock: Run, service: Service) -> None:
+    assert penstock("user", "token", "bob", "--expires-in", "90d").stdout == "token-of-bob\n"
+    assert service.asked[0][3] == {"expires_in": 90 * 86400}
+
+
+def test_openapi_needs_no_token(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PENSTOCK_TOKEN")
+    assert json.loads(penstock("openapi").stdout) == {"openapi": "3.1.0"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(penstock: Run, shell: str) -> None:
+    assert "_PENSTOCK_COMPLETE" in penstock("completion", shell).stdout

@@ -1,0 +1,117 @@
+"""Exit codes and messages when something is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run, plain
+from tests.cli.service import Service
+
+
+def test_unreachable(home: Path) -> None:
+    result = plain("--url", "http://127.0.0.1:9", "--token", "t", "job", "list")
+    assert result.exit_code == 5
+    assert "error: cannot reach http://127.0.0.1:9 (connection refused)" in result.stderr
+    assert "hint: " in result.stderr
+
+
+def test_bad_token(penstock: Run) -> None:
+    result = penstock("job", "list", "--token", "wrong")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: the token is not known\nhint: the token is wrong or has expired")
+
+
+def test_no_token(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PENSTOCK_TOKEN")
+    assert "hint: give a token with --token" in penstock("job", "list").stderr
+
+
+def test_forbidden(penstock: Run) -> None:
+    result = penstock("user", "create", "bob")
+    assert (result.exit_code, "penstock whoami" in result.stderr) == (2, True)
+
+
+def test_unknown_job(penstock: Run) -> None:
+    result = penstock("job", "show", "nope")
+    assert (result.exit_code, result.stderr) == (2, "error: there is no job nope that you may see\n")
+
+
+def test_service_fails(penstock: Run, service: Service) -> None:
+    service.crash = True
+    result = penstock("job", "list")
+    assert (result.exit_code, "something broke" in result.stderr) == (4, True)
+
+
+def test_not_penstock(penstock: Run, service: Service) -> None:
+    result = penstock("job", "list", "--url", service.url + "/elsewhere")
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("worker", "hold", "w1", "--reason", "looking", "--for", "2h"),
+        ("worker", "release", "w1"),
+        ("worker", "drain", "w1"),
+        ("worker", "recycle", "w1"),
+        ("worker", "tail", "w1"),
+        ("resource", "recycle", "r1"),
+        ("job", "store", "list", "j1"),
+        ("job", "store", "get", "j1", "a"),
+        ("job", "store", "put", "j1", "a", "b"),
+        ("well", "list"),
+    ],
+)
+def test_what_the_service_lacks_is_refused_in_its_words(penstock: Run, service: Service, words: list[str]) -> None:
+    service.add()
+    result = penstock(*words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: th")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("jop",), "there is no command `jop`; did you mean `job`?"),
+        (("job", "run"), "missing argument 'FILE'"),
+        (("job", "run", "x.sh"), "can't read x.sh: No such file or directory"),
+        (("job", "list", "-T", "a"), "`a` is not NAME=VALUE"),
+        (("job", "run", "x.sh", "--timeout", "soon"), "`soon`: wanted a duration"),
+        (("job", "run", "x.sh", "-e", "A=1", "-e", "A=2"), "-e: `A` is given twice"),
+        (("job", "show", ""), "`` is not a name"),
+        (("job", "show", "../users"), "`../users` is not a name"),
+        (("--url", "example.com", "job", "list"), "`example.com` is not the URL of a service"),
+        (("--url", "http://a:b", "job", "list"), "`http://a:b` is not the URL of a service"),
+        (("pool", "resize", "target/a", "-1"), "no such option"),
+    ],
+)
+def test_usage(penstock: Run, service: Service, words: list[str], said: str) -> None:
+    result = penstock(*words)
+    assert result.exit_code == 2
+    assert result.stderr.lower().startswith(f"error: {said}".lower()) or said.lower() in result.stderr.lower()
+    assert service.asked == []
+
+
+def test_lint(home: Path, good: str, bad: str) -> None:
+    assert plain("job", "lint", good).exit_code == 0
+    result = plain("job", "lint", good, bad, "missing.sh")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("bad.sh:4:4: ")
+    assert "missing.sh:1:1: can't read" in result.stdout
+    assert "3 problems, 1 of 3 files good" in result.stderr
+
+
+def test_lint_json(home: Path, good: str, bad: str) -> None:
+    assert json.loads(plain("job", "lint", good, "--json").stdout) == []
+    result = plain("job", "lint", bad, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, len(found)) == (2, 2)
+    assert set(found[0]) == {"file", "line", "column", "message", "hint"}
+    assert (found[0]["file"], found[0]["line"]) == ("bad.sh", 4)
+
+
+def test_help_everywhere(home: Path) -> None:
+    for words in ((), ("job",), ("job", "run"), ("local", "up"), ("resource-type",)):
+        assert "Usage: penstock" in plain(*words, "-h").stdout
+    assert plain("job").exit_code == 2

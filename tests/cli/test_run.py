@@ -1,0 +1,195 @@
+"""Submitting a job, following it, and exiting as it did."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from penstock.cli import follow, transport
+
+from tests.cli.conftest import Run, plain
+from tests.cli.service import Service
+
+CODES = {"succeeded": 0, "failed": 1, "cancelled": 3, "errored": 4}
+
+
+@pytest.mark.parametrize("end", CODES)
+def test_exits_as_the_job_did(penstock: Run, good: str, end: str) -> None:
+    result = penstock("job", "run", good, "-T", f"end={end}")
+    assert result.exit_code == CODES[end]
+    assert f" {end}" in result.stderr
+    assert "2m 30s, of which it ran 1m 30s" in result.stderr
+    assert "/work/out/log.txt" in result.stderr
+
+
+@pytest.mark.parametrize("end", CODES)
+def test_tail_exits_as_the_job_did(penstock: Run, service: Service, end: str) -> None:
+    assert penstock("job", "tail", service.add(end)).exit_code == CODES[end]
+
+
+def test_reason_is_shown(penstock: Run, service: Service) -> None:
+    assert "failed: the script ended with status 3" in penstock("job", "tail", service.add("failed")).stderr
+
+
+def test_only_the_jobs_stdout_is_on_stdout(penstock: Run, good: str) -> None:
+    result = penstock("job", "run", good)
+    assert result.stdout == "building\n"
+    lines = result.stderr.splitlines()
+    for line in ("|=| attempt 1 begins", "|W| hello from host", "a warning", "|T| task 0 is done"):
+        assert line in lines
+
+
+def test_everything_is_sent(penstock: Run, service: Service, good: str) -> None:
+    options = "-t lab -r bench -r db -O /work/* -T a=1 -e B=2=3 --name n --priority 5 --timeout 30m --retries 2"
+    assert penstock("job", "run", good, "--no-wait", *options.split()).exit_code == 0
+    assert service.jobs["j1"].body == {
+        "script": Path(good).read_text(),
+        "path": "hello.sh",
+        "target": "lab",
+        "resources": ["bench", "db"],
+        "output_rules": ["/work/*"],
+        "tags": {"a": "1"},
+        "env": {"B": "2=3"},
+        "name": "n",
+        "priority": 5,
+        "timeout": 1800,
+        "retries": 2,
+    }
+
+
+def test_zero_is_sent_too(penstock: Run, service: Service, good: str) -> None:
+    penstock("job", "run", good, "-W", "--priority", "0", "--retries", "0")
+    assert service.jobs["j1"].body["priority"] == 0
+    assert service.jobs["j1"].body["retries"] == 0
+
+
+def test_no_wait_prints_the_id(penstock: Run, good: str) -> None:
+    assert penstock("job", "run", good, "--no-wait").stdout == "j1\n"
+    assert json.loads(penstock("job", "run", good, "--no-wait", "--json").stdout) == {"id": "j2"}
+
+
+def test_json_keeps_stdout_for_the_job(penstock: Run, good: str) -> None:
+    result = penstock("--json", "job", "run", good, "-T", "end=failed")
+    assert json.loads(result.stdout)["outcome"] == "failed"
+    assert "building" in result.stderr
+    assert result.exit_code == 1
+
+
+def test_tail_json_is_an_event_a_line(penstock: Run, service: Service) -> None:
+    result = penstock("job", "tail", service.add(), "--json")
+    assert [json.loads(line)["seq"] for line in result.stdout.splitlines()] == [1, 2, 3, 4, 5]
+
+
+def test_tail_after_and_no_follow(penstock: Run, service: Service) -> None:
+    job = service.add("never")
+    result = penstock("job", "tail", job, "--no-follow")
+    assert (result.exit_code, result.stderr) == (0, "|=| attempt 1 begins\n")
+    assert penstock("job", "tail", service.add(), "--after", "3").stdout == ""
+
+
+def test_script_from_stdin(penstock: Run, service: Service) -> None:
+    assert plain("job", "run", "-", "-W", input="#!/bin/sh\ntrue\n").exit_code == 0
+    assert service.jobs["j1"].body["path"] == "stdin"
+
+
+def test_problems_are_found_before_the_service_is_asked(penstock: Run, service: Service, bad: str) -> None:
+    result = penstock("job", "run", bad)
+    assert result.exit_code == 2
+    assert "error: bad.sh is not a good job file: 2 problems" in result.stderr
+    assert "bad.sh:4:4: " in result.stderr
+    assert "bad.sh:5:" in result.stderr
+    assert service.asked == []
+
+
+def test_refusals_are_shown_whole(penstock: Run, good: str) -> None:
+    result = penstock("job", "run", good, "-t", "nowhere")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "error: there is no target nowhere",
+        "hello.sh:2:4: no such target (try default)",
+        "no file",
+    ]
+
+
+def test_inputs_and_dependencies_are_sent_and_refused(penstock: Run, service: Service, good: str) -> None:
+    result = penstock("job", "run", good, "-i", "data/a.txt", "-i", "b=c.txt", "-d", "first=j1")
+    assert (result.exit_code, "not available yet" in result.stderr) == (2, True)
+    body = service.asked[0][3]
+    assert body["inputs"] == ["a.txt", "b"]
+    assert body["dependencies"] == {"first": {"job": "j1"}}
+
+
+def test_lost_reply_makes_one_job(penstock: Run, service: Service, good: str) -> None:
+    service.lose_replies = 2
+    result = penstock("job", "run", good, "--no-wait")
+    assert (result.exit_code, result.stdout) == (0, "j1\n")
+    keys = {headers["Idempotency-Key"] for method, _, headers, _ in service.asked if method == "POST"}
+    assert (service.paths("POST"), len(keys), len(service.jobs)) == (["/v1/jobs"] * 3, 1, 1)
+
+
+def test_each_submit_is_a_job(penstock: Run, service: Service, good: str) -> None:
+    penstock("job", "run", good, "--no-wait")
+    penstock("job", "run", good, "--no-wait")
+    assert len(service.jobs) == 2
+
+
+def test_what_a_job_waits_for_is_shown(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "WHY_FIRST", 0.0)
+    job = service.add()
+    service.jobs[job].waits = 3
+    result = penstock("job", "tail", job)
+    assert "|=| queued: the job waits for bench: held are bench-1 by job j9; position 2 in the queue" in result.stderr
+
+
+def test_service_that_is_away_for_a_while(penstock: Run, service: Service, good: str) -> None:
+    service.away = 3
+    assert penstock("job", "run", good).exit_code == 0
+
+
+def test_service_that_is_lost_while_following(
+    penstock: Run, service: Service, good: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "PATIENCE_SECONDS", 0.2)
+    service.away = 10**6
+    assert penstock("job", "tail", "j1").exit_code == 4
+    monkeypatch.setenv("PENSTOCK_URL", "http://127.0.0.1:9")
+    result = penstock("job", "tail", "j1")
+    assert result.exit_code == 5
+    assert "trying again" in result.stderr
+
+
+def test_rate_limit_is_obeyed(penstock: Run, service: Service) -> None:
+    service.limited = 1
+    begun = time.monotonic()
+    assert penstock("whoami").exit_code == 0
+    assert time.monotonic() - begun >= 1
+
+
+def test_rate_limit_without_end(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "Patience", partial(transport.Patience, limited=0.5))
+    service.limited = 10**6
+    result = penstock("whoami")
+    assert (result.exit_code, "slow down" in result.stderr) == (2, True)
+
+
+def test_ctrl_c_leaves_the_job(penstock: Run, service: Service, good: str) -> None:
+    command = [sys.executable, "-m", "penstock.cli", "job", "run", good, "-T", "end=never"]
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    while not any("/events" in path for path in service.paths("GET")):
+        time.sleep(0.02)
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, stderr = running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert "job j1 goes on" in stderr
+    assert "penstock job cancel j1" in stderr
+    assert "Traceback" not in stderr
+    assert not service.jobs["j1"].cancelled

@@ -1,0 +1,67 @@
+"""Rows as most tests want them; every test names what it changes."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from penstock.domain.jobs import Job, State, Times
+from penstock.domain.leases import Lease, LeaseState, Need
+from penstock.domain.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.units import Unit, UnitKind, UnitState
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+
+
+def job(**changes: Any) -> Job:
+    fields: dict[str, Any] = {
+        "id": "J1",
+        "name": "build",
+        "owner": "ada",
+        "target": "default",
+        "target_resolved": "ubuntu",
+        "state": State.QUEUED,
+        "needs": (Need(1, 1, "bench", "bench", "resource/bench", "benches"), Need(0, 0, "worker", "u", "target/u", "f")),
+        "times": Times(submitted=NOW, ready=NOW),
+        "timeout": 600,
+        "queue_seconds": 3600,
+        "grace": 30,
+    }
+    return Job(**{**fields, **changes})
+
+
+def lease(order: int = 1, state: LeaseState = LeaseState.WAITING, **changes: Any) -> Lease:
+    fields: dict[str, Any] = {"job": "J1", "attempt": 1, "name": "it", "type": "bench", "pool": "resource/bench"}
+    return Lease(**{**fields, "order": order, "step": order, "state": state, "token": "t", "since": NOW, **changes})
+
+
+def pool(**changes: Any) -> Pool:
+    return Pool(**{"name": "resource/bench", "limit": 2, **changes})
+
+
+def slot(name: str = "1", state: SlotState = SlotState.FREE, **changes: Any) -> Slot:
+    return Slot(**{"pool": "resource/bench", "name": name, "state": state, **changes})
+
+
+def claim(job: str = "J1", priority: int = 0, **changes: Any) -> Claim:
+    fields: dict[str, Any] = {"pool": "resource/bench", "attempt": 1, "step": 1, "count": 1, "since": NOW}
+    return Claim(**{**fields, "job": job, "priority": priority, **changes})
+
+
+def unit(**changes: Any) -> Unit:
+    fields: dict[str, Any] = {
+        "id": "w-1",
+        "is_a": UnitKind.WORKER,
+        "maker": "here",
+        "type": "ubuntu",
+        "state": UnitState.CREATING,
+        "job": "J1",
+        "attempt": 1,
+        "order": 0,
+        "pool": "target/ubuntu",
+        "slot": "1",
+        "fence": 1,
+        "since": NOW,
+        "due": NOW,
+    }
+    return Unit(**{**fields, **changes})

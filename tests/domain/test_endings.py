@@ -1,0 +1,101 @@
+"""How every way that an attempt can end becomes its job's end, or its next attempt."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.domain.endings import REASONS, conclude
+from penstock.domain.jobs import Outcome, Report, Result, State
+
+from tests.domain.helpers import NOW, job
+
+SETTLED = State.SETTLED
+REPORTED = [
+    # result, the job, outcome, reason
+    (Result.SUCCEEDED, {}, Outcome.SUCCEEDED, "said"),
+    (Result.SUCCEEDED, {"cancelled_by": "ada"}, Outcome.SUCCEEDED, "said"),
+    (Result.FAILED, {}, Outcome.FAILED, "said"),
+    (Result.FAILED, {"cancelled_by": "ada"}, Outcome.CANCELLED, "cancelled by ada: said"),
+    (Result.FAILED, {"retry_failed": True, "retries": 0}, Outcome.FAILED, "said"),
+    (Result.FAILED, {"retry_failed": True, "cancelled_by": "ada"}, Outcome.CANCELLED, "cancelled by ada: said"),
+    (Result.TIMED_OUT, {"retry_failed": True}, Outcome.FAILED, "said"),
+    (Result.CANCELLED, {"cancelled_by": "ada"}, Outcome.CANCELLED, "cancelled by ada: said"),
+    (Result.CANCELLED, {}, Outcome.CANCELLED, "cancelled by the worker: said"),
+    (Result.LOST, {"retries": 0}, Outcome.ERRORED, "tried once: said"),
+    (Result.LOST, {"retries": 1, "attempt": 2}, Outcome.ERRORED, "tried 2 times: said"),
+    (Result.LOST, {"cancelled_by": "ada"}, Outcome.CANCELLED, "cancelled by ada"),
+]
+
+
+@pytest.mark.parametrize(("result", "fields", "outcome", "reason"), REPORTED)
+def test_a_report_settles_the_job(result: Result, fields: dict[str, Any], outcome: Outcome, reason: str) -> None:
+    found = conclude(job(report=Report(result, "said", NOW, 7), **fields), "Lost", "a cause", NOW)
+    assert (found.state, found.outcome, found.reason) == (SETTLED, outcome, reason)
+
+
+@pytest.mark.parametrize(
+    ("result", "fields", "outcome"),
+    [
+        (Result.LOST, {}, "lost"),
+        (Result.LOST, {"retries": 3, "attempt": 3}, "lost"),
+        (Result.FAILED, {"retry_failed": True}, "failed"),
+    ],
+)
+def test_a_report_leads_to_the_next_attempt(result: Result, fields: dict[str, Any], outcome: str) -> None:
+    before = job(report=Report(result, "said", NOW), **fields)
+    found = conclude(before, None, None, NOW)
+    assert (found.state, found.attempt) == (State.QUEUED, before.attempt + 1)
+    assert found.attempts[-1].outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "outcome", "reason"),
+    [
+        ("Unsatisfiable", "no such image", Outcome.FAILED, "no such image"),
+        ("Unsatisfiable", None, Outcome.FAILED, REASONS["Unsatisfiable"]),
+        ("QueueDeadline", "", Outcome.ERRORED, REASONS["QueueDeadline"]),
+        ("States.Timeout", None, Outcome.ERRORED, "the flow ended without a result (States.Timeout)"),
+        (None, None, Outcome.ERRORED, "the flow ended without a result (no error)"),
+    ],
+)
+def test_an_error_of_the_flow_settles_the_job(
+    error: str | None, cause: str | None, outcome: Outcome, reason: str
+) -> None:
+    found = conclude(job(), error, cause, NOW)
+    assert (found.state, found.outcome, found.reason) == (SETTLED, outcome, reason)
+
+
+def test_a_cancellation_comes_before_the_error_that_it_led_to() -> None:
+    found = conclude(job(cancelled_by="ada"), "QueueDeadline", "waited", NOW)
+    assert (found.outcome, found.reason) == (Outcome.CANCELLED, "cancelled by ada")
+
+
+def test_a_lost_worker_without_a_report_leads_to_the_next_attempt() -> None:
+    found = conclude(job(), "Lost", None, NOW)
+    assert (found.state, found.attempts[0].reason) == (State.QUEUED, REASONS["Lost"])
+
+
+def test_the_exit_code_is_kept() -> None:
+    assert conclude(job(report=Report(Result.FAILED, "said", NOW, 7)), None, None, NOW).exit_code == 7
+
+
+@given(st.data())
+def test_whatever_happens_the_job_ends_within_its_retries(data: st.DataObject) -> None:
+    retries = data.draw(st.integers(0, 4))
+    found = job(retries=retries, retry_failed=data.draw(st.booleans()))
+    tries = 0
+    while not found.is_settled:
+        result = data.draw(st.none() | st.sampled_from(Result))
+        told = job(
+            retries=retries,
+            retry_failed=found.retry_failed,
+            attempt=found.attempt,
+            attempts=found.attempts,
+            cancelled_by=data.draw(st.sampled_from([None, None, "ada"])),
+            report=result and Report(result, "said", NOW),
+        )
+        found = conclude(told, data.draw(st.sampled_from([None, "Lost", "Unsatisfiable"])), None, NOW)
+        tries += 1
+    assert tries <= retries + 1
+    assert found.reason

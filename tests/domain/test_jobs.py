@@ -1,0 +1,95 @@
+"""A job's stations, and that its end comes exactly once."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.domain import jobs
+from penstock.domain.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
+
+from tests.domain.helpers import MINUTE, NOW, SECOND, job
+
+FAILED = Report(Result.FAILED, "exit status 1", NOW, 1)
+LOST = Report(Result.LOST, "the worker was lost", NOW)
+
+
+def test_a_job_that_acquires_may_wait_until_its_queue_deadline() -> None:
+    found = jobs.acquire(job(), NOW + MINUTE)
+    assert (found.state, found.due) == (State.ACQUIRING, NOW + MINUTE + timedelta(seconds=3600))
+
+
+def test_the_next_attempt_has_a_queue_deadline_of_its_own() -> None:
+    much_later = NOW + timedelta(days=2)
+    found = jobs.acquire(jobs.again(job(), LOST, "lost", much_later), much_later)
+    assert found.due == much_later + timedelta(seconds=3600)
+
+
+def test_a_running_job_has_its_timeout_its_grace_and_some() -> None:
+    found = jobs.start(jobs.acquire(job(), NOW), "w-1", NOW + MINUTE)
+    assert (found.state, found.worker) == (State.RUNNING, "w-1")
+    assert (found.times.acquired, found.times.started) == (NOW + MINUTE, NOW + MINUTE)
+    assert found.due == NOW + MINUTE + timedelta(seconds=630) + SETTLE_WITHIN
+
+
+def test_a_job_keeps_the_time_at_which_it_first_had_everything() -> None:
+    first = jobs.start(job(), "w-1", NOW)
+    assert jobs.start(first, "w-2", NOW + MINUTE).times.acquired == NOW
+
+
+def test_the_first_report_stands() -> None:
+    told = jobs.report(job(), FAILED)
+    assert (told.report, told.due) == (FAILED, NOW + SETTLE_WITHIN)
+    assert jobs.report(told, LOST) == told
+
+
+@pytest.mark.parametrize(
+    ("due", "after"),
+    [
+        (None, 30 * SECOND + SETTLE_WITHIN),
+        (timedelta(days=1), 30 * SECOND + SETTLE_WITHIN),
+        (SECOND, SECOND),
+    ],
+)
+def test_a_cancelled_job_is_due_no_later_than_its_grace_and_some(due: timedelta | None, after: timedelta) -> None:
+    found = jobs.cancel(job(due=due and NOW + due), "ada", NOW)
+    assert (found.cancelled_by, found.due) == ("ada", NOW + after)
+
+
+def test_who_cancelled_first_is_remembered() -> None:
+    assert jobs.cancel(jobs.cancel(job(), "ada", NOW), "bob", NOW).cancelled_by == "ada"
+
+
+def test_a_settled_job_owes_nothing() -> None:
+    found = jobs.settle(job(due=NOW, run_token="t"), Outcome.SUCCEEDED, "done", NOW, 0)
+    assert found.is_settled
+    assert (found.due, found.run_token, found.times.settled) == (None, None, NOW)
+    assert (found.outcome, found.reason, found.exit_code) == (Outcome.SUCCEEDED, "done", 0)
+
+
+@given(st.sampled_from(State), st.sampled_from(Outcome), st.sampled_from(Outcome))
+def test_a_job_settles_exactly_once(state: State, first: Outcome, second: Outcome) -> None:
+    settled = job(state=State.SETTLED)
+    if state is not State.SETTLED:
+        settled = jobs.settle(job(state=state), first, "why", NOW)
+        assert (settled.is_settled, settled.outcome) == (True, first)
+    with pytest.raises(ValueError, match="job J1 is settled already"):
+        jobs.settle(settled, second, "why", NOW)
+
+
+def test_the_next_attempt_starts_clean_and_remembers_the_last() -> None:
+    tried = replace(jobs.start(job(due=NOW), "w-1", NOW), run_token="t", report=LOST)
+    found = jobs.again(tried, LOST, "lost", NOW + MINUTE)
+    assert (found.state, found.attempt, found.due) == (State.QUEUED, 2, NOW + MINUTE + START_WITHIN)
+    assert (found.run_token, found.worker, found.report) == (None, None, None)
+    assert [(past.attempt, past.outcome, past.reason) for past in found.attempts] == [(1, "lost", LOST.reason)]
+
+
+@given(st.integers(1, 6))
+def test_every_attempt_but_the_present_one_is_past(tries: int) -> None:
+    found: Job = job()
+    for _ in range(tries - 1):
+        found = jobs.again(found, FAILED, "failed", NOW)
+    assert [past.attempt for past in found.attempts] == list(range(1, found.attempt))
+    assert found.attempt == tries

@@ -1,0 +1,203 @@
+"""Slots, claims, and a model that resizes, grants, gives back and crashes in any order."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from penstock.domain import pools
+from penstock.domain.limits import PRIORITY
+from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
+from penstock.domain.rows import Check, Create, Delete, Replace
+
+from tests.domain.helpers import MINUTE, NOW, claim, pool, slot
+from tests.twin.store import MemoryStore
+
+FREE, HELD, OFF = SlotState.FREE, SlotState.HELD, SlotState.OFF
+priorities = st.integers(-PRIORITY, PRIORITY)
+
+
+def test_a_taken_slot_knows_its_holder_and_has_the_next_fence() -> None:
+    taken = pools.take(slot(fence=4), claim("J1", attempt=2), 3, "r-1", NOW)
+    assert taken == slot(state=HELD, fence=5, job="J1", attempt=2, order=3, unit="r-1", since=NOW)
+
+
+@pytest.mark.parametrize("state", [HELD, OFF])
+def test_only_a_free_slot_can_be_taken(state: SlotState) -> None:
+    with pytest.raises(ValueError, match=f"resource/bench/1 is {state}"):
+        pools.take(slot(state=state), claim(), 1, "r-1", NOW)
+
+
+@pytest.mark.parametrize(("withdrawn", "after"), [(False, FREE), (True, OFF)])
+def test_a_slot_that_is_given_back_keeps_its_fence_and_nothing_of_its_holder(withdrawn: bool, after: SlotState) -> None:
+    held = replace(pools.take(slot(fence=4), claim(), 1, "r-1", NOW), withdrawn=withdrawn)
+    assert pools.give_back(held) == slot(state=after, fence=5)
+
+
+def test_moving_a_slot_is_a_delete_and_a_create_unless_its_key_stays() -> None:
+    was = slot(version=3)
+    taken = pools.take(was, claim(), 1, "r-1", NOW)
+    assert pools.move(was, taken) == (Delete(was), Create(replace(taken, version=0)))
+    noted = replace(was, fence=9)
+    assert pools.move(was, noted) == (Replace(was, noted),)
+
+
+def test_a_slot_that_comes_back_goes_in_the_place_of_a_withdrawn_one() -> None:
+    back = replace(pools.take(slot("1", fence=4), claim(), 1, "r-1", NOW), version=2)
+    other = replace(pools.take(slot("2"), claim("J2"), 1, "r-2", NOW), version=3, withdrawn=True)
+    kept = replace(other, withdrawn=False)
+    assert pools.swap(back, other) == (Delete(back), Create(slot("1", OFF, fence=5)), Replace(other, kept))
+
+
+@given(st.lists(st.tuples(priorities, st.integers(0, 10**6)), unique_by=lambda pair: pair[1]))
+def test_claims_sort_by_priority_then_age(asked: list[tuple[int, int]]) -> None:
+    claims = [claim(f"{age:026d}", priority, since=NOW + age * MINUTE / 1000) for priority, age in asked]
+    for first, second in pairwise(sorted(claims, key=lambda one: one.key)):
+        assert (-first.priority, first.since) < (-second.priority, second.since)
+
+
+@pytest.mark.parametrize(
+    ("limit", "names", "slots", "on"),
+    [
+        (2, None, [], "1 2"),
+        (3, None, [slot("2", HELD)], "1 2 3"),
+        (1, None, [slot("1"), slot("2", HELD)], "2"),
+        (1, None, [slot("1", HELD, withdrawn=True), slot("2", HELD)], "2"),
+        (1, None, [slot("2", OFF), slot("1", OFF)], "1"),
+        (2, None, [slot("10"), slot("9"), slot("8")], "8 9"),
+        (0, None, [slot("1"), slot("2", HELD)], ""),
+        (2, None, [slot("bench-a")], "1 bench-a"),
+        (2, ("b", "a"), [slot("1")], "a b"),
+        (1, ("b", "a"), [slot("a", HELD)], "b"),
+        (1, ("a",), [slot("a", HELD, withdrawn=True)], "a"),
+    ],
+)
+def test_a_resize_leaves_these_slots_in_use(
+    limit: int, names: tuple[str, ...] | None, slots: list[Slot], on: str
+) -> None:
+    after = {one.name: one for one in slots}
+    for step in pools.fit(pool(limit=limit, names=names), slots):
+        after.update({row.name: row for row in map(written, step) if isinstance(row, Slot)})
+    assert sorted(one.name for one in after.values() if one.state is not OFF and not one.withdrawn) == on.split()
+
+
+def written(change: object) -> object:
+    return change.row if isinstance(change, Create | Replace) else None
+
+
+class Resizing(RuleBasedStateMachine):
+    """A pool over a real store. Every rule is what one process does; a resize may stop between two commits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = MemoryStore()
+        self.fences: dict[str, int] = {}
+        self.jobs = 0
+
+    @initialize()
+    def begin(self) -> None:
+        assert self.store.commit([Create(pool(limit=0))])
+
+    def pool(self) -> Pool:
+        found = self.store.get(pools.pool_key("resource/bench"), Pool)
+        assert found
+        return found
+
+    def slots(self, *states: SlotState) -> list[Slot]:
+        pk = pools.collection("resource/bench")
+        return [one for state in states or SlotState for one in self.store.find(pk, f"{state}#", Slot)]
+
+    @rule(limit=st.integers(0, 5))
+    def number(self, limit: int) -> None:
+        self.store.commit([Replace(self.pool(), replace(self.pool(), limit=limit, names=None))])
+
+    @rule(names=st.lists(st.sampled_from(["a", "b", "1", "2"]), unique=True))
+    def name(self, names: list[str]) -> None:
+        self.store.commit([Replace(self.pool(), replace(self.pool(), limit=len(names), names=tuple(names)))])
+
+    @precondition(lambda self: self.slots(FREE))
+    @rule(data=st.data())
+    def take(self, data: st.DataObject) -> None:
+        self.jobs += 1
+        was = data.draw(st.sampled_from(self.slots(FREE)))
+        taken = pools.take(was, claim(f"J{self.jobs}"), 1, f"r-{self.jobs}", NOW)
+        assert taken.fence > self.fences[was.name]
+        assert self.store.commit(pools.move(was, taken))
+
+    @precondition(lambda self: self.slots(HELD))
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        was = data.draw(st.sampled_from(self.slots(HELD)))
+        assert self.store.commit(pools.move(was, pools.give_back(was)))
+
+    @rule(crash_after=st.integers(0, 4))
+    def resize_and_crash(self, crash_after: int) -> None:
+        self.fit(crash_after)
+
+    @rule()
+    def resize(self) -> None:
+        self.fit(None)
+        assert pools.fit(self.pool(), self.slots()) == []
+        on = {one.name for one in self.slots() if one.state is not OFF and not one.withdrawn}
+        names = self.pool().names
+        assert on == set(names) if names is not None else len(on) == self.pool().limit
+
+    def fit(self, most: int | None) -> None:
+        before = {(one.name, one.job, one.unit, one.fence) for one in self.slots(HELD)}
+        for step in pools.fit(self.pool(), self.slots())[:most]:
+            assert self.store.commit([Check(self.pool()), *step])
+        assert {(one.name, one.job, one.unit, one.fence) for one in self.slots(HELD)} == before
+
+    @invariant()
+    def every_name_is_one_slot_and_its_fence_only_grows(self) -> None:
+        found = [one.name for one in self.slots()]
+        marks = self.store.find(pools.collection("resource/bench"), "name#", SlotName)
+        assert sorted(found) == sorted(mark.name for mark in marks)
+        assert set(self.fences) <= set(found)
+        for one in self.slots():
+            assert one.fence >= self.fences.get(one.name, 0)
+            self.fences[one.name] = one.fence
+
+    @invariant()
+    def a_held_slot_has_a_holder_and_no_other_has_one(self) -> None:
+        for one in self.slots():
+            assert (one.job is not None) is (one.state is HELD)
+            assert not one.withdrawn or one.state is HELD
+
+
+Resizing.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestResizing = Resizing.TestCase
+
+
+@given(st.integers(0, 30), st.lists(st.sampled_from(SlotState), max_size=20))
+def test_a_resize_never_has_more_slots_in_use_than_before_or_than_the_limit(
+    limit: int, states: list[SlotState]
+) -> None:
+    slots = [slot(str(number), state) for number, state in enumerate(states)]
+    on = {one.name for one in slots if one.state is not OFF}
+    most = max(limit, len(on))
+    for step in pools.fit(pool(limit=limit), slots):
+        for change in step:
+            row = written(change)
+            if isinstance(row, Slot):
+                on = on - {row.name} if row.state is OFF or row.withdrawn else on | {row.name}
+        assert len(on) <= most
+
+
+def test_two_resizes_that_read_the_same_cannot_mix() -> None:
+    store = MemoryStore()
+    assert store.commit([Create(pool(limit=2))])
+    read = store.get(pools.pool_key("resource/bench"), Pool)
+    assert read
+    step, *_ = pools.fit(read, [])
+    assert store.commit([Check(read), *step])
+    assert not store.commit([Check(read), *step])
+    assert store.commit([Replace(read, replace(read, limit=3))])
+    assert not store.commit([Check(read), *pools.fit(read, [])[1]])
+
+
+def test_claims_of_one_job_stand_in_the_order_of_its_attempts_and_steps() -> None:
+    claims: list[Claim] = [claim(attempt=attempt, step=step) for attempt in (1, 2, 10) for step in (1, 2, 10)]
+    assert sorted(claims, key=lambda one: one.key) == claims

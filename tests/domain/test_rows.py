@@ -1,0 +1,133 @@
+"""The four conditions, and where every kind of row is kept, listed, due and forgotten."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from penstock.domain.jobs import Spec, State
+from penstock.domain.leases import LeaseState
+from penstock.domain.logs import Batch
+from penstock.domain.outputs import Output
+from penstock.domain.pools import SlotName, SlotState
+from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
+from penstock.domain.site import SiteText
+from penstock.domain.submissions import Submission, Watch
+from penstock.domain.units import UnitKind, UnitState
+from penstock.domain.users import Token, User
+
+from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
+
+USER = User(name="ada", created=NOW)
+READ = replace(USER, version=3)
+MOVED = replace(USER, version=4)
+BATCH = Batch(job="J1", first=7, attempt=1, lines=(), heard_of=1, heard=0, size=0)
+OUTPUT = Output(id="O1", job="J1", attempt=1, path="/work/a", size=1, sha256="00", time=NOW, due=NOW)
+TOKEN = Token(digest="d", user="ada", created=NOW)
+GONE = unit(state=UnitState.GONE, due=None)
+
+
+@pytest.mark.parametrize(
+    ("change", "over_nothing", "over_what_was_read", "over_what_moved"),
+    [
+        (Create(USER), True, False, False),
+        (Replace(READ, USER), False, True, False),
+        (Delete(READ), False, True, False),
+        (Check(READ), False, True, False),
+    ],
+)
+def test_a_change_holds_only_over_what_it_assumed(
+    change: Change, over_nothing: bool, over_what_was_read: bool, over_what_moved: bool
+) -> None:
+    assert [holds(change, stored) for stored in (None, READ, MOVED)] == [
+        over_nothing,
+        over_what_was_read,
+        over_what_moved,
+    ]
+    assert key_of(change) == USER.key
+
+
+def test_a_replacement_stays_at_its_key() -> None:
+    with pytest.raises(ValueError, match="stays at its key"):
+        Replace(USER, replace(USER, name="bob"))
+
+
+def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
+    row = Row()
+    assert (row.deadline, row.place, row.expiry) == (None, None, None)
+    with pytest.raises(NotImplementedError, match="Row"):
+        _ = row.key
+
+
+@pytest.mark.parametrize(
+    ("row", "key"),
+    [
+        (job(), ("job#J1", "job")),
+        (Spec(job="J1", path="a.sh", script=""), ("job#J1", "spec")),
+        (lease(order=2, attempt=3), ("job#J1", "lease#0003#02")),
+        (BATCH, ("job#J1", "event#000000000007")),
+        (OUTPUT, ("job#J1", "output#O1")),
+        (Watch(job="J1", until=NOW), ("job#J1", "watch")),
+        (pool(), ("pool#resource/bench", "pool")),
+        (slot("a"), ("pool#resource/bench", "free#a")),
+        (slot("a", SlotState.HELD), ("pool#resource/bench", "held#a")),
+        (slot("a", SlotState.OFF), ("pool#resource/bench", "off#a")),
+        (SlotName(pool="resource/bench", name="a"), ("pool#resource/bench", "name#a")),
+        (claim(priority=7), ("pool#resource/bench", "wait#493#J1#0001#01")),
+        (unit(), ("unit#w-1", "unit")),
+        (USER, ("user#ada", "user")),
+        (TOKEN, ("token#d", "token")),
+        (Submission(owner="ada", key_digest="k", request_digest="r", job="J1", time=NOW), ("submission#ada", "k")),
+        (SiteText(toml="", applied_at=NOW, applied_by="ada"), ("site", "site")),
+    ],
+)
+def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
+    assert row.key == Key(*key)
+
+
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        (job(), Place("jobs#ada", "J1")),
+        (pool(), Place("pools", "resource/bench")),
+        (unit(), Place("workers", "w-1")),
+        (unit(id="r-1", is_a=UnitKind.RESOURCE), Place("resources", "r-1")),
+        (GONE, None),
+        (USER, Place("users", "ada")),
+        (TOKEN, None),
+    ],
+)
+def test_a_row_is_listed_in(row: Row, place: Place | None) -> None:
+    assert row.place == place
+
+
+@pytest.mark.parametrize(
+    ("row", "due"),
+    [
+        (job(due=NOW), NOW),
+        (job(state=State.SETTLED), None),
+        (pool(due=NOW), NOW),
+        (unit(), NOW),
+        (OUTPUT, NOW),
+        (lease(state=LeaseState.WAITING), None),
+    ],
+)
+def test_a_row_is_due_at(row: Row, due: datetime | None) -> None:
+    assert row.deadline == due
+
+
+@pytest.mark.parametrize(
+    ("row", "expiry"),
+    [
+        (unit(), None),
+        (GONE, NOW + timedelta(days=30)),
+        (TOKEN, None),
+        (replace(TOKEN, expires=NOW + MINUTE), NOW + MINUTE),
+        (
+            Submission(owner="a", key_digest="k", request_digest="r", job="J", time=NOW),
+            NOW + timedelta(days=1),
+        ),
+        (Watch(job="J1", until=NOW), NOW),
+    ],
+)
+def test_a_row_may_be_forgotten_at(row: Row, expiry: datetime | None) -> None:
+    assert row.expiry == expiry

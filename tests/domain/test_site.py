@@ -1,0 +1,45 @@
+"""Where target names lead, and which pools a site has."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.domain.site import REDIRECTS, ResourceType, Site, Target
+
+
+def site(*targets: Target) -> Site:
+    return Site(targets={target.name: target for target in targets})
+
+
+UBUNTU = Target("ubuntu", factory="here", limit=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "leads_to"), [("ubuntu", UBUNTU), ("lts", UBUNTU), ("default", UBUNTU), ("Ubuntu", None), ("gone", None)]
+)
+def test_a_name_leads_through_redirects(name: str, leads_to: Target | None) -> None:
+    aliases = {"lts": "ubuntu", "default": "lts", "gone": "x"}
+    assert site(UBUNTU, *(Target(alias, redirect=to) for alias, to in aliases.items())).resolve(name) == leads_to
+
+
+@given(st.integers(0, REDIRECTS + 5))
+def test_so_many_redirects_may_follow_one_another(count: int) -> None:
+    chain = [Target(str(number), redirect=str(number + 1)) for number in range(count)]
+    end = Target(str(count), factory="here")
+    assert site(*chain, end).resolve("0") == (end if count <= REDIRECTS else None)
+
+
+def test_a_circle_leads_nowhere() -> None:
+    assert site(Target("a", redirect="b"), Target("b", redirect="a")).resolve("a") is None
+
+
+def test_a_site_has_a_pool_for_everything_but_redirects() -> None:
+    resources = {
+        "bench": ResourceType("bench", "benches", 2, ("a", "b")),
+        "licence": ResourceType("licence", "benches", 3),
+    }
+    targets = {"ubuntu": UBUNTU, "default": Target("default", redirect="ubuntu")}
+    assert Site(targets=targets, resources=resources).pools() == {
+        "target/ubuntu": (4, None),
+        "resource/bench": (2, ("a", "b")),
+        "resource/licence": (3, None),
+    }

@@ -1,0 +1,268 @@
+"""One row per way to get a site wrong: where it is reported, what is said, what is advised."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.domain.errors import Fault
+from penstock.domain.site import REDIRECTS, Limits, Maker, ResourceType, Site, Target
+from penstock.domain.siteparse import FAULTS, SLOTS, parse
+from penstock.domain.sitetext import SITE_BYTES
+
+GOOD = """\
+[factories.here]
+driver = "process"
+[wells.benches]
+driver = "lock"
+[targets.ubuntu]
+factory = "here"
+"""
+"""A site that needs six lines; what a row adds begins on line 7."""
+
+
+def faults(text: str) -> list[Fault]:
+    found = parse(text, "site.toml")
+    assert isinstance(found, tuple), found
+    return list(found)
+
+
+def only(text: str) -> Fault:
+    found = faults(text)
+    assert len(found) == 1, found
+    return found[0]
+
+
+DOCUMENT = [
+    ("[target.x]", 1, 2, "target", "unknown key `target`", "did you mean `targets`?"),
+    ("[quotas.vcpus]\namount = 64", 1, 2, "quotas", "`quotas` is not available yet", "take it out for now"),
+    ("factories = 3", 1, 13, "factories", "wants tables like [factories.NAME] with driver", ""),
+    ("targets.ubuntu = 3", 1, 18, "targets.ubuntu", "wants a table, not a whole number", 'factory = "here"'),
+    ("[factories.'a b']\ndriver = 'x'", 1, 12, "factories.a b", "`a b` cannot be a name", "letters, digits"),
+    ("factories.here = 'process'", 1, 18, "factories.here", "wants a table, not a string", 'driver = "process"'),
+    ("[wells.w]\ndrive = 'lock'", 1, 8, "wells.w", "`wells.w` has no `driver`", "like driver"),
+    ("[wells.w]\ndriver = ''", 2, 10, "wells.w.driver", "`wells.w.driver` is empty", ""),
+    ("[wells.w]\ndriver = 'x'\nat = 2026-01-01", 3, 6, "wells.w.at", "wants a string, number", ""),
+]
+TARGETS = [
+    ("[targets.x]", 7, 10, "targets.x", "has neither `factory` nor `redirect`", 'factory = "here"'),
+    ("[targets.x]\nlimt = 3", 8, 1, "targets.x.limt", "unknown key `limt`", "did you mean `limit`?"),
+    ("[targets.x]\nfactory = 'her'", 8, 11, "targets.x.factory", "there is no factory `her`", "did you mean `here`?"),
+    ("[targets.x]\nfactory = 'zzz'", 8, 11, "targets.x.factory", "there is no factory `zzz`", "known here: here"),
+    ("[targets.x]\nfactory = ''", 8, 11, "targets.x.factory", "is empty", ""),
+    ("[targets.x]\nredirect = 'ubunt'", 8, 12, "targets.x.redirect", "there is no target `ubunt`", "`ubuntu`?"),
+    ("[targets.x]\nredirect = 'x'", 8, 12, "targets.x.redirect", "circle: x -> x", "`factory`"),
+    (
+        "[targets.x]\nredirect = 'y'\n[targets.y]\nredirect = 'z'\n[targets.z]\nredirect = 'y'",
+        10,
+        12,
+        "targets.y.redirect",
+        "the redirects go in a circle: y -> z -> y",
+        "`factory`",
+    ),
+    (
+        "[targets.x]\nredirect = 'ubuntu'\nlimit = 3",
+        9,
+        1,
+        "targets.x.limit",
+        "a redirect has no `limit`",
+        "take `limit` out",
+    ),
+    (
+        "[targets.x]\nredirect = 'ubuntu'\nfactory = 'here'",
+        9,
+        1,
+        "targets.x.factory",
+        "a redirect has no `factory`",
+        "take `factory` out",
+    ),
+    ("limit = -1", 7, 9, "targets.ubuntu.limit", "must be from 0 to 10000", ""),
+    ("limit = 10001", 7, 9, "targets.ubuntu.limit", "must be from 0 to 10000", ""),
+    ("limit = '4'", 7, 9, "targets.ubuntu.limit", "wants a whole number", "without quotes"),
+    ("privilege = 'Lab'", 7, 13, "targets.ubuntu.privilege", "`Lab` cannot be a privilege", "like target.lab"),
+    ("privilege = 3", 7, 13, "targets.ubuntu.privilege", "wants a string", "double quotes"),
+    ("warm = { min = 1 }", 7, 1, "targets.ubuntu.warm", "is not available yet", "take it out for now"),
+]
+RESOURCES = [
+    ("", 7, 12, "resources.r", "`resources.r` has no `well`", 'well = "benches"'),
+    ("well = 'bench'", 8, 8, "resources.r.well", "there is no well `bench`", "did you mean `benches`?"),
+    ("well = 'benches'\nname = ['a']", 9, 1, "resources.r.name", "unknown key `name`", "did you mean `names`?"),
+    ("well = 'benches'\nnames = 'a'", 9, 9, "resources.r.names", "wants a list of names", '["a"]'),
+    ("well = 'benches'\nnames = ['a', 'a']", 9, 15, "resources.r.names[1]", "`a` is listed twice", "own name"),
+    ("well = 'benches'\nnames = ['a', 'b c']", 9, 15, "resources.r.names[1]", "`b c` is not a name", "letters"),
+    ("well = 'benches'\nnames = ['a', 3]", 9, 15, "resources.r.names[1]", "wants a name", "double quotes"),
+    (
+        "well = 'benches'\nlimit = 2\nnames = ['a']",
+        9,
+        1,
+        "resources.r.limit",
+        "named slots are their own limit",
+        "keep either",
+    ),
+    ("well = 'benches'\nsettings = 3", 9, 12, "resources.r.settings", "wants a table", ""),
+    ("well = 'benches'\nsettings.x = nan", 9, 14, "resources.r.settings.x", "wants a finite number", ""),
+]
+LIMITS = [
+    ("quue = 1", 8, 1, "limits.quue", "unknown key `quue`", "did you mean `queue`?"),
+    ("queue = 'soon'", 8, 9, "limits.queue", "`limits.queue`: wanted a duration", ""),
+    ("queue = '22d'", 8, 9, "limits.queue", "must be from 1 second to 21 days", ""),
+    ("grace = 0", 8, 9, "limits.grace", "must be from 1 second to 1 hour", ""),
+    ("retries = 11", 8, 11, "limits.retries", "must be from 0 to 10", ""),
+    ("output_bytes = 0", 8, 16, "limits.output_bytes", "must be from 1 to 5368709120", ""),
+    ("heartbeat = '2m'", 8, 13, "limits.heartbeat", "`heartbeat` (120s) must be less than `lease` (120s by", "lost"),
+    ("lease = 15", 8, 9, "limits.lease", "`heartbeat` (15s by default) must be less than `lease` (15s)", "fit in"),
+    ("timeout = '25h'", 8, 11, "limits.timeout", "(90000s) must be at most `timeout_most` (86400s by", "name none"),
+    ("timeout_most = '1h'", 8, 16, "limits.timeout_most", "`timeout` (14400s by default) must be at most", "bounds"),
+]
+ROWS = [
+    *DOCUMENT,
+    *((GOOD + row[0], *row[1:]) for row in TARGETS),
+    *((f"{GOOD}[resources.r]\n{row[0]}", *row[1:]) for row in RESOURCES),
+    *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
+    (GOOD + "[limits]\nlimits = 1\n", 8, 1, "limits.limits", "unknown key `limits`", "known here: queue"),
+    ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "where", "message", "hint"), ROWS)
+def test_a_wrong_site(text: str, line: int, column: int, where: str, message: str, hint: str) -> None:
+    found = only(text)
+    assert (found.file, found.line, found.column, found.where) == ("site.toml", line, column, where), found
+    assert message in found.message
+    assert hint in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message", "hint"),
+    [
+        ("x", 1, 2, "not TOML: Expected '=' after a key", "`key = value` or `[table]`"),
+        ("\n[limits]\r\nqueue = soon", 3, 9, "not TOML: Invalid value", "double quotes"),
+        ("[limits]\n[limits]", 2, 8, "not TOML: Cannot declare", "the same table is written twice"),
+        ("a = [1,", 1, 8, "not TOML: ", ""),
+        ("a = " + "9" * 5000, 1, 5005, "not TOML: Exceeds the limit", ""),
+        ("a = 1\nb = " + "[" * 500, 2, 37, "this is nested too deeply", "no key needs"),
+        ("a = 1 # \ud800", 1, 9, "U+D800 is no character", "UTF-8"),
+        ("#" + "é" * (SITE_BYTES // 2), 1, 1, "the site is larger than 256 KiB", "elsewhere"),
+    ],
+)
+def test_what_cannot_be_read_as_toml(text: str, line: int, column: int, message: str, hint: str) -> None:
+    found = only(text)
+    assert (found.file, found.line, found.column) == ("site.toml", line, column), found
+    assert message in found.message
+    assert hint in (found.hint or "")
+
+
+def test_a_whole_site() -> None:
+    text = """\
+factories.here = { driver = "process", python = "python3" }
+wells.benches.driver = "lock"
+[targets]
+ubuntu = { factory = "here", limit = 4, privilege = "target.lab" }
+plain = { factory = "here" }
+default = { redirect = "ubuntu", privilege = "any" }
+[resources]
+bench = { well = "benches", names = ["bench-1", "bench-2"], privilege = "resource.bench" }
+licence = { well = "benches", limit = 3, settings = { server = "l:1" } }
+none = { well = "benches", names = [] }
+one = { well = "benches" }
+[limits]
+queue = "1d"
+grace = 5
+retries = 0
+output_bytes = 5
+"""
+    here, benches = Maker("here", "process", {"python": "python3"}), Maker("benches", "lock")
+    assert parse(text, "site.toml") == Site(
+        factories={"here": here},
+        wells={"benches": benches},
+        targets={
+            "ubuntu": Target("ubuntu", "here", 4, privilege="target.lab"),
+            "plain": Target("plain", "here", 1),
+            "default": Target("default", redirect="ubuntu", privilege="any"),
+        },
+        resources={
+            "bench": ResourceType("bench", "benches", 2, ("bench-1", "bench-2"), "resource.bench"),
+            "licence": ResourceType("licence", "benches", 3, settings={"server": "l:1"}),
+            "none": ResourceType("none", "benches", 0, ()),
+            "one": ResourceType("one", "benches", 1),
+        },
+        limits=Limits(queue=24 * 3600, grace=5, retries=0, output_bytes=5),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "\ufeff", "[limits]\r\n", "factories = {}"])
+def test_a_site_may_be_empty(text: str) -> None:
+    assert parse(text, "site.toml") == Site()
+
+
+def test_the_example_site_is_good() -> None:
+    text = (Path(__file__).parents[2] / "examples/site.toml").read_text()
+    assert isinstance(parse(text, "examples/site.toml"), Site)
+
+
+def test_a_byte_order_mark_moves_no_column() -> None:
+    assert (only("\ufeffquotas = 1").line, only("\ufeffquotas = 1").column) == (1, 1)
+
+
+def test_a_name_that_leads_nowhere_in_an_empty_table_says_what_to_add() -> None:
+    assert only("targets.x.factory = 'here'").hint == "add a table [factories.NAME]"
+
+
+def test_all_faults_are_told_in_the_order_of_lines() -> None:
+    found = faults("[limits]\nretries = 'x'\n[targets.a]\nredirect = 'b'\n[targets.b]\nlimit = -1\n[quotas]\n")
+    assert [(one.line, one.where) for one in found] == [
+        (2, "limits.retries"),
+        (6, "targets.b.limit"),
+        (7, "quotas"),
+    ]
+
+
+@pytest.mark.parametrize(("count", "good"), [(REDIRECTS, True), (REDIRECTS + 1, False), (REDIRECTS + 9, False)])
+def test_redirects_may_follow_one_another_up_to_a_bound(count: int, good: bool) -> None:
+    chain = "".join(f"[targets.t{at}]\nredirect = 't{at + 1}'\n" for at in range(count))
+    text = f"[factories.f]\ndriver = 'x'\n{chain}[targets.t{count}]\nfactory = 'f'\n"
+    if good:
+        assert isinstance(parse(text, "site.toml"), Site)
+        return
+    found = faults(text)
+    assert [one.where for one in found] == [f"targets.t{at}.redirect" for at in range(count - REDIRECTS)]
+    assert {one.message for one in found} == {f"more than {REDIRECTS} redirects follow one another"}
+
+
+def test_a_site_that_is_wrong_all_over_is_refused_quickly_and_briefly() -> None:
+    targets = "".join(f"[targets.t{at}]\nfactory = 'f{at}'\n" for at in range(9999))
+    names = ",".join(["'!'"] * (SLOTS + 1))
+    start = time.perf_counter()
+    for text in (targets, f"[resources.r]\nnames = [{names}]", "\n".join(f"k{at} = 1" for at in range(9999))):
+        assert 0 < len(faults(text)) <= FAULTS
+    assert time.perf_counter() - start < 10
+
+
+VALUES = st.sampled_from(["1", "'a'", "'b'", "''", "true", "[]", "['a']", "{}", "{ a = 1 }", "1.5", "2026-01-01"])
+KEYS = ["driver", "factory", "well", "redirect", "limit", "names", "privilege", "settings", "warm", "queue", "lease"]
+TABLES = st.sampled_from(["factories", "wells", "targets", "resources"])
+
+
+@given(st.dictionaries(st.tuples(TABLES, st.sampled_from("ab"), st.sampled_from(KEYS)), VALUES, max_size=12))
+def test_every_fault_has_a_place_and_every_good_site_leads_somewhere(entries: dict[tuple[str, str, str], str]) -> None:
+    text = "".join(f"{'.'.join(path)} = {value}\n" for path, value in entries.items())
+    found = parse(text, "site.toml")
+    if isinstance(found, Site):
+        assert all(found.resolve(name) for name in found.targets)
+        assert all(target.redirect or target.factory in found.factories for target in found.targets.values())
+        assert all(kind.well in found.wells for kind in found.resources.values())
+        return
+    lines = text.split("\n")
+    for fault in found:
+        assert fault.where
+        assert fault.line
+        assert fault.column
+        assert fault.column <= len(lines[fault.line - 1])
+
+
+@given(st.text(st.sampled_from("ab[]{}=.,'\"\n\r# \\3\ufeff\ud800"), max_size=40))
+def test_no_text_makes_it_raise(text: str) -> None:
+    found = parse(text, "site.toml")
+    if isinstance(found, tuple):
+        assert all(fault.line and fault.column for fault in found)

@@ -1,0 +1,18 @@
+"""What is remembered of requests is found by who asked, and forgotten in time."""
+
+from penstock.domain.submissions import REMEMBERED, WATCHED, Submission, Watch, submission_key, watch_key
+
+from tests.domain.helpers import NOW
+
+
+def test_a_submission_is_found_by_its_owner_and_key_only() -> None:
+    kept = Submission(owner="ada", key_digest="k", request_digest="r", job="J1", time=NOW)
+    assert kept.key == submission_key("ada", "k")
+    assert kept.key != submission_key("bob", "k")
+    assert kept.expiry == NOW + REMEMBERED
+
+
+def test_a_watch_is_forgotten_when_it_ends() -> None:
+    watch = Watch(job="J1", until=NOW + WATCHED)
+    assert watch.key == watch_key("J1")
+    assert watch.expiry == NOW + WATCHED

@@ -1,0 +1,67 @@
+"""The one life of workers and resources."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from penstock.domain import units
+from penstock.domain.units import BACK_OFF, BACK_OFF_MOST, STEP_WITHIN, CleanProof, UnitKind, UnitState
+
+from tests.domain.helpers import MINUTE, NOW, SECOND, unit
+
+PROOF = CleanProof("lock", NOW, "nothing to clean")
+
+
+def test_an_ordered_worker_has_until_the_boot_deadline() -> None:
+    found = units.made(unit(tries=3, reason="no capacity"), NOW, 10 * MINUTE)
+    assert (found.state, found.made, found.due) == (UnitState.CREATING, NOW, NOW + 10 * MINUTE)
+    assert (found.tries, found.reason) == (0, None)
+
+
+def test_a_ready_resource_owes_nothing_of_its_own() -> None:
+    found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), {"host": "h"}, NOW + MINUTE)
+    assert (found.state, found.since, found.made, found.due) == (UnitState.READY, NOW + MINUTE, NOW + MINUTE, None)
+    assert (found.metadata, found.tries, found.reason) == ({"host": "h"}, 0, None)
+
+
+def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
+    greeted = units.hello(unit(), "hash", NOW, 2 * MINUTE)
+    assert (greeted.state, greeted.token_hash, greeted.due) == (UnitState.READY, "hash", NOW + 2 * MINUTE)
+    assert units.renew(greeted, NOW + MINUTE, 2 * MINUTE).due == NOW + 3 * MINUTE
+
+
+@pytest.mark.parametrize("state", [UnitState.CREATING, UnitState.READY])
+def test_the_credentials_of_a_unit_die_with_its_lease(state: UnitState) -> None:
+    found = units.soil(unit(state=state, token_hash="hash", tries=4), "its lease ended", NOW)
+    assert (found.state, found.token_hash, found.tries) == (UnitState.DIRTY, None, 0)
+    assert (found.reason, found.due) == ("its lease ended", NOW + STEP_WITHIN)
+
+
+@pytest.mark.parametrize("state", [UnitState.DIRTY, UnitState.GONE])
+def test_what_is_dirty_or_gone_is_left_as_it_is(state: UnitState) -> None:
+    before = unit(state=state)
+    assert units.soil(before, "again", NOW + MINUTE) == before
+
+
+def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> None:
+    found = units.later(unit(tries=2), "booting", NOW, 7 * SECOND)
+    assert (found.due, found.tries, found.reason) == (NOW + 7 * SECOND, 2, "booting")
+    assert units.later(unit(), None, NOW, timedelta(0)).due == NOW
+
+
+@given(st.integers(0, 10**6))
+def test_pauses_grow_up_to_a_bound_however_long_a_provider_is_down(tries: int) -> None:
+    found = units.later(unit(tries=tries), "down", NOW)
+    sooner = units.later(unit(tries=max(0, tries - 1)), "down", NOW)
+    assert found.tries == tries + 1
+    assert found.due
+    assert sooner.due
+    assert NOW + BACK_OFF <= sooner.due <= found.due <= NOW + BACK_OFF_MOST
+    assert (found.due == NOW + BACK_OFF_MOST) is (tries > 5)
+
+
+def test_a_unit_is_gone_only_with_the_proof_and_leaves_no_secrets() -> None:
+    found = units.gone(unit(state=UnitState.DIRTY, metadata={"password": "x"}), PROOF, NOW + MINUTE)
+    assert (found.state, found.proof, found.due) == (UnitState.GONE, PROOF, None)
+    assert (found.metadata, found.since) == ({}, NOW + MINUTE)

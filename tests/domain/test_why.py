@@ -1,0 +1,148 @@
+"""What a waiting job is told: what blocks it, who has it, since when."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from penstock.domain.jobs import Job, Outcome, PastAttempt, State, Times
+from penstock.domain.leases import LeaseState
+from penstock.domain.pools import SlotState
+from penstock.domain.why import Ahead, Block, Holder, block, explain
+
+from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
+
+HELD = [slot(str(number), SlotState.HELD, job=f"H{number}", since=NOW) for number in range(1, 6)]
+BLOCK = Block(
+    pool="resource/bench",
+    kind="numbered",
+    position=2,
+    ahead=(Ahead("J0", NOW),),
+    held_by=(),
+    limit=2,
+    held=0,
+    free=0,
+    paused=False,
+)
+
+
+def holders(count: int) -> tuple[Holder, ...]:
+    return tuple(Holder(f"bench-{number}", f"H{number}", NOW) for number in range(1, count + 1))
+
+
+def test_who_has_no_claim_is_not_blocked() -> None:
+    assert block(pool(), HELD, [claim("J2")], "J1") is None
+    assert block(pool(), HELD, [], "J1") is None
+
+
+def test_a_block_counts_slots_and_names_those_ahead_and_those_that_hold() -> None:
+    slots = [*HELD[:2], slot("6"), slot("7", SlotState.OFF)]
+    found = block(pool(limit=3, paused=True), slots, [claim("J0"), claim("J1"), claim("J2")], "J1")
+    assert found == Block(
+        pool="resource/bench",
+        kind="numbered",
+        position=2,
+        ahead=(Ahead("J0", NOW),),
+        held_by=(Holder("1", "H1", NOW), Holder("2", "H2", NOW)),
+        limit=3,
+        held=2,
+        free=1,
+        paused=True,
+    )
+
+
+def test_a_pool_with_names_is_named() -> None:
+    found = block(pool(names=("a",)), [], [claim()], "J1")
+    assert found
+    assert found.kind == "named"
+
+
+@pytest.mark.parametrize(
+    ("order", "changes", "summary"),
+    [
+        (1, {}, "the job waits for bench; position 2 in the queue"),
+        (0, {}, "the job waits for a worker of bench; position 2 in the queue"),
+        (
+            1,
+            {"held_by": holders(1)},
+            "the job waits for bench: held are bench-1 by job H1; position 2 in the queue",
+        ),
+        (
+            1,
+            {"held_by": holders(5)},
+            "the job waits for bench: held are bench-1 by job H1, bench-2 by job H2, bench-3 by job H3 and 2 more; "
+            "position 2 in the queue",
+        ),
+        (
+            1,
+            {"paused": True, "held_by": holders(1)},
+            "the job waits for bench: resource/bench is paused by an operator; position 2 in the queue",
+        ),
+        (
+            1,
+            {"limit": 0},
+            "the job waits for bench: resource/bench has a limit of 0, so nothing is granted until an operator "
+            "raises it; position 2 in the queue",
+        ),
+    ],
+)
+def test_a_waiting_job_is_told(order: int, changes: dict[str, Any], summary: str) -> None:
+    blocked = replace(BLOCK, **changes)
+    found = explain(job(state=State.ACQUIRING), [lease(order)], blocked)
+    assert (found.summary, found.blocked_on, found.waiting_for) == (summary, blocked, "bench")
+
+
+@pytest.mark.parametrize(
+    ("order", "reason", "summary"),
+    [
+        (0, None, "the job waits for its worker to say hello"),
+        (0, "no capacity", "the job waits for its worker to say hello (no capacity)"),
+        (1, None, "the job waits for bench to be made ready"),
+    ],
+)
+def test_a_job_with_a_slot_is_told_what_is_being_made(order: int, reason: str | None, summary: str) -> None:
+    granted = lease(order, LeaseState.GRANTED, since=NOW + MINUTE)
+    found = explain(job(state=State.ACQUIRING), [lease(2, LeaseState.READY), granted], None, reason)
+    assert (found.summary, found.blocked_on, found.waiting_for) == (summary, None, "bench")
+    assert found.since == NOW + MINUTE
+
+
+@pytest.mark.parametrize(
+    ("fields", "summary"),
+    [
+        (
+            {"state": State.SETTLED, "outcome": Outcome.FAILED, "reason": "exit status 1"},
+            "the job is settled: failed: exit status 1",
+        ),
+        ({"state": State.RUNNING, "worker": "w-1"}, "the job runs on w-1"),
+        (
+            {"state": State.RUNNING, "worker": "w-1", "cancelled_by": "ada"},
+            "the job runs on w-1 and is being cancelled",
+        ),
+        ({}, "the job is about to take its next step"),
+        (
+            {"attempt": 2, "attempts": (PastAttempt(1, "lost", "no heartbeat"),)},
+            "attempt 2 starts when what attempt 1 used is put back (no heartbeat)",
+        ),
+        (
+            {"state": State.ACQUIRING, "attempt": 2, "attempts": (PastAttempt(1, "lost", "no heartbeat"),)},
+            "the job is about to take its next step",
+        ),
+    ],
+)
+def test_a_job_that_waits_for_nothing_is_told(fields: dict[str, Any], summary: str) -> None:
+    found = explain(job(**fields), [lease(state=LeaseState.RELEASED)], None)
+    assert (found.summary, found.blocked_on, found.waiting_for) == (summary, None, None)
+
+
+@pytest.mark.parametrize(
+    ("times", "minutes"),
+    [
+        (Times(NOW), 0),
+        (Times(NOW, ready=NOW + MINUTE), 1),
+        (Times(NOW, ready=NOW + MINUTE, started=NOW + 2 * MINUTE), 2),
+        (Times(NOW, ready=NOW + MINUTE, settled=NOW + 3 * MINUTE), 3),
+    ],
+)
+def test_the_time_is_that_of_the_last_station(times: Times, minutes: int) -> None:
+    found: Job = job(times=times)
+    assert explain(found, [], None).since == NOW + minutes * MINUTE

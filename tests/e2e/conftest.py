@@ -1,0 +1,124 @@
+"""One local cloud for all end-to-end tests: the synthesised stack, the real emulator, the real agent, the real CLI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock import processes
+from penstock.local import cloud
+from penstock.local.place import Place, Running
+
+WAIT_SECONDS = 120
+"""How long a test waits for what must happen. Nothing is asserted about how long it took."""
+
+SITE = Path(__file__).parent / "site.toml"
+
+
+@dataclass
+class Local:
+    """The cloud that is up, and the command line that dials it."""
+
+    running: Running
+    folder: Path
+
+    def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `penstock` to its end."""
+        command = [sys.executable, "-m", "penstock.cli", *words]
+        return subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=WAIT_SECONDS)
+
+    def json(self, *words: str) -> Any:
+        """What a command prints with --json."""
+        done = self.cli(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def environment(self) -> dict[str, str]:
+        """Nothing of this machine's own configuration."""
+        path = str(Path(cloud.__file__).parents[2])
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "PYTHONPATH": path,
+            "PENSTOCK_URL": self.running.url,
+            "PENSTOCK_TOKEN": self.running.token,
+        }
+
+    def call(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """Plain HTTP, as curl would."""
+        headers = {"authorization": f"Bearer {self.running.token}", **more.pop("headers", {})}
+        return httpx.request(method, self.running.url + path, headers=headers, trust_env=False, timeout=30, **more)
+
+    def job_file(self, text: str, name: str = "job.sh") -> str:
+        """A job file on disk."""
+        path = self.folder / name
+        path.write_text(f"#!/bin/bash\n{text}")
+        return str(path)
+
+    def submit(self, text: str, *words: str) -> str:
+        """Submit a script and return its job's id."""
+        return str(self.json("job", "run", self.job_file(text), "--no-wait", *words)["id"])
+
+    def job(self, job: str) -> dict[str, Any]:
+        """A job as the API shows it."""
+        return dict(self.call("GET", f"/v1/jobs/{job}").json())
+
+    def log(self, job: str) -> list[dict[str, Any]]:
+        """All lines of a job's log."""
+        return list(self.call("GET", f"/v1/jobs/{job}/events?limit=1000").json()["items"])
+
+    def until(self, happened: Callable[[], Any]) -> Any:
+        """Wait until something is so, and return it."""
+        return cloud_wait(happened)
+
+    def settled(self, job: str) -> dict[str, Any]:
+        """Wait until a job is settled."""
+        return dict(cloud_wait(lambda: (found := self.job(job))["state"] == "settled" and found))
+
+    def put_back(self) -> None:
+        """Wait until everything is free and nothing is left."""
+        cloud_wait(lambda: not self.call("GET", "/v1/workers").json()["items"])
+        cloud_wait(lambda: not self.call("GET", "/v1/resources").json()["items"])
+        for pool in self.call("GET", "/v1/pools").json()["items"]:
+            assert (pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"])
+
+    def agents(self) -> set[int]:
+        """Processes of all workers."""
+        workers = Path(self.running.home) / "workers"
+        found: set[int] = set()
+        for folder in workers.iterdir() if workers.is_dir() else ():
+            found |= processes.tagged("PENSTOCK_WORKER_ID", folder.name)
+        return found
+
+
+def cloud_wait(happened: Callable[[], Any]) -> Any:
+    """Poll until something is true. Fails the test when it never becomes so."""
+    import time
+
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        found = happened()
+        if found:
+            return found
+        time.sleep(0.1)
+    pytest.fail("what was waited for did not happen")
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    folder = tmp_path_factory.mktemp("cloud")
+    place = Place(folder / "state")
+    running = cloud.up(report=print, config=SITE, tied=True, place=place)
+    try:
+        yield Local(running, folder)
+    finally:
+        cloud.down(print, place)

@@ -1,0 +1,108 @@
+"""Jobs, end to end: everything real but the account."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from penstock import processes
+from tests.e2e.conftest import Local
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_hello_runs_and_its_output_comes_home(local: Local, tmp_path: Path) -> None:
+    done = local.cli("job", "run", str(EXAMPLES / "hello.sh"))
+    assert done.returncode == 0, done.stderr
+    assert "hello" in done.stdout.lower()
+    job = local.json("job", "list")[0]
+    (output,) = local.json("job", "outputs", job["id"])
+    copied = local.cli("job", "copy", job["id"], output["path"], str(tmp_path / "copy"))
+    assert copied.returncode == 0, copied.stderr
+    assert (tmp_path / "copy").stat().st_size == output["size"]
+    local.put_back()
+
+
+def test_resources_are_acquired_in_order_and_given_back(local: Local) -> None:
+    job = local.submit("bmat resource get bench name\nbmat resource list\n", "-r", "licence", "-r", "bench")
+    assert local.settled(job)["outcome"] == "succeeded"
+    said = [line["payload"] for line in local.log(job) if line["stream"] == "stdout"]
+    assert said[0] == "bench-1"
+    granted = [line["payload"].partition(":")[0] for line in local.log(job) if "got slot" in line["payload"]]
+    assert granted == ["resource/bench", "resource/licence", "target/ubuntu-24.04"]
+    local.put_back()
+
+
+def test_two_jobs_on_one_bench_run_one_after_the_other(local: Local) -> None:
+    first = local.submit("sleep 3\n", "-r", "bench")
+    local.until(lambda: local.job(first)["state"] == "running")
+    second = local.submit("echo mine\n", "-r", "bench")
+    local.until(lambda: local.call("GET", f"/v1/jobs/{second}/why").json()["blocked_on"])
+    why = local.json("job", "why", second)
+    assert why["blocked_on"]["position"] == 1
+    assert why["blocked_on"]["held_by"][0]["job"] == first
+    assert first in local.cli("job", "why", second).stdout
+    assert local.settled(first)["outcome"] == local.settled(second)["outcome"] == "succeeded"
+    assert local.job(second)["times"]["acquired"] > local.job(first)["times"]["settled"]
+    local.put_back()
+
+
+def test_a_running_job_is_cancelled_and_still_sends_its_outputs(local: Local) -> None:
+    script = "trap 'echo evidence > $PENSTOCK_WORK/why.txt; exit 1' TERM\necho ready\nsleep 600 & wait\n"
+    job = local.submit(script, "-O", "/work/*.txt")
+    local.until(lambda: any(line["payload"] == "ready" for line in local.log(job)))
+    assert local.cli("job", "cancel", job).returncode == 0
+    assert local.settled(job)["outcome"] == "cancelled"
+    assert [output["path"] for output in local.json("job", "outputs", job)] == ["/work/why.txt"]
+    local.put_back()
+    assert not local.agents()
+
+
+def test_a_waiting_job_is_cancelled_at_once(local: Local) -> None:
+    first = local.submit("sleep 5\n", "-r", "bench")
+    local.until(lambda: local.job(first)["state"] == "running")
+    second = local.submit("true\n", "-r", "bench")
+    local.until(lambda: local.call("GET", f"/v1/jobs/{second}/why").json()["blocked_on"])
+    assert local.cli("job", "cancel", second).returncode == 0
+    assert local.settled(second)["outcome"] == "cancelled"
+    local.cli("job", "cancel", first)
+    local.settled(first)
+    local.put_back()
+
+
+def test_a_failing_job_passes_its_failure_on(local: Local) -> None:
+    done = local.cli("job", "run", local.job_file("echo trouble >&2\nexit 3\n"))
+    assert done.returncode == 1
+    assert "exited with code 3" in done.stderr
+    assert local.json("job", "list")[0]["exit_code"] == 3
+    local.put_back()
+
+
+def test_a_job_that_runs_too_long_is_stopped(local: Local) -> None:
+    job = local.submit("sleep 600\n", "--timeout", "1s")
+    settled = local.settled(job)
+    assert settled["outcome"] == "failed"
+    assert "timeout" in settled["reason"]
+    local.put_back()
+
+
+def test_a_killed_agent_is_noticed_and_the_next_attempt_runs(local: Local) -> None:
+    script = 'echo "attempt $PENSTOCK_ATTEMPT"\n[ "$PENSTOCK_ATTEMPT" = 2 ] || sleep 600\n'
+    job = local.submit(script, "-r", "bench")
+    local.until(lambda: any(line["payload"] == "attempt 1" for line in local.log(job)))
+    worker = local.job(job)["worker"]
+    for pid in processes.recorded(Path(local.running.home) / "workers" / worker / "pid"):
+        os.kill(pid, signal.SIGKILL)
+    settled = local.settled(job)
+    assert (settled["outcome"], settled["attempt"]) == ("succeeded", 2)
+    assert "nothing was heard from its agent" in settled["attempts"][0]["reason"]
+    assert any("attempt 2 follows" in line["payload"] for line in local.log(job))
+    local.put_back()
+    assert not local.agents()
+
+
+def test_many_jobs_at_once_all_settle(local: Local) -> None:
+    jobs = [local.submit(f"echo {number}\n", *(["-r", "licence"] if number % 2 else [])) for number in range(8)]
+    assert {local.settled(job)["outcome"] for job in jobs} == {"succeeded"}
+    local.put_back()

@@ -1,0 +1,72 @@
+"""The service as plain HTTP sees it, through the real API Gateway path."""
+
+from __future__ import annotations
+
+import httpx
+
+from tests.e2e.conftest import Local
+
+
+def assert_problem(answer: httpx.Response, status: int, code: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    assert answer.json()["code"] == code
+
+
+def test_the_document_is_served_to_everybody(local: Local) -> None:
+    document = httpx.get(f"{local.running.url}/v1/openapi.json", trust_env=False).json()
+    assert document["openapi"] == "3.1.0"
+    assert "/v1/jobs" in document["paths"]
+
+
+def test_bad_input_is_refused_in_one_shape(local: Local) -> None:
+    assert_problem(local.call("GET", "/v1/nowhere"), 404, "not-found")
+    assert_problem(local.call("POST", "/v1/jobs", content=b"{"), 400, "malformed-json")
+    assert_problem(local.call("POST", "/v1/jobs", content=b"x" * 10_000_000), 413, "body-too-big")
+    big = {"script": "#!/bin/bash\n" + "#" * 2**20}
+    assert_problem(local.call("POST", "/v1/jobs", json=big), 413, "body-too-big")
+    unknown = {"script": "#!/bin/bash\n", "target": "ubunut-24.04"}
+    answer = local.call("POST", "/v1/jobs", json=unknown)
+    assert_problem(answer, 422, "unknown-target")
+    assert "did you mean 'ubuntu-24.04'" in answer.text
+    assert_problem(local.call("GET", "/v1/jobs", headers={"authorization": "Bearer no"}), 401, "unknown-token")
+
+
+def test_a_worker_acts_for_its_own_job_only(local: Local) -> None:
+    job = local.submit("sleep 5\n")
+    other = local.submit("sleep 5\n")
+    local.until(lambda: local.job(job)["state"] == local.job(other)["state"] == "running")
+    import pathlib
+
+    folder = pathlib.Path(local.running.home) / "workers" / local.job(job)["worker"]
+    token = (folder / "token").read_text().strip()
+    stolen = {"authorization": f"Bearer {token}"}
+    answer = local.call("POST", f"/v1/agent/jobs/{other}/finish", json={"result": "succeeded"}, headers=stolen)
+    assert_problem(answer, 403, "not-your-job")
+    for each in (job, other):
+        local.cli("job", "cancel", each)
+        local.settled(each)
+    local.put_back()
+
+
+def test_privileges_are_needed_and_granted(local: Local) -> None:
+    assert local.cli("user", "create", "ada").returncode == 0
+    token = local.json("user", "token", "ada")["token"]
+    ada = {"authorization": f"Bearer {token}"}
+    ask = {"script": "#!/bin/bash\ntrue\n", "target": "lab"}
+    assert_problem(local.call("POST", "/v1/jobs", json=ask, headers=ada), 403, "privilege-missing")
+    assert local.cli("user", "grant", "ada", "target.lab").returncode == 0
+    answer = local.call("POST", "/v1/jobs", json=ask, headers=ada)
+    assert answer.status_code == 201, answer.text
+    assert local.settled(answer.json()["id"])["outcome"] == "succeeded"
+    mine = local.submit("true\n")
+    assert_problem(local.call("GET", f"/v1/jobs/{mine}", headers=ada), 404, "job-not-found")
+    local.settled(mine)
+    local.put_back()
+
+
+def test_the_site_is_changed_while_jobs_run(local: Local) -> None:
+    assert local.cli("pool", "resize", "target/lab", "0").returncode == 0
+    local.until(lambda: local.json("pool", "show", "target/lab")["free"] == 0)
+    assert local.cli("pool", "resize", "target/lab", "1").returncode == 0
+    local.until(lambda: local.json("pool", "show", "target/lab")["free"] == 1)

@@ -7,14 +7,15 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
-from penstock.entry import answer, body, reply, resolver
 from penstock.usecases import agents, outputs
 from penstock.usecases.agents import Caller, Hello
-from penstock.wire_agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentOutputs
+from penstock.web.entry import answer, body, reply, resolver
+from penstock.wire.agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentOutputs
 
 log = Logger()
 app = resolver()

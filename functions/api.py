@@ -7,13 +7,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from penstock import api_jobs, api_site
-from penstock.entry import answer, document, resolver
+
+from penstock.web import jobs, site
+from penstock.web.entry import answer, document, resolver
 
 log = Logger()
 app = resolver()
-app.include_router(api_jobs.router)
-app.include_router(api_site.router)
+app.include_router(jobs.router)
+app.include_router(site.router)
 
 
 @app.get("/v1/openapi.json")

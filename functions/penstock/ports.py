@@ -58,8 +58,11 @@ class Queues(Protocol):
 class Flows(Protocol):
     """The state machine that sequences one attempt."""
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
-        """Start the flow of an attempt; starting it again changes nothing. Raises Unreached."""
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
+        """Start the flow of an attempt; False when it was started before, which changes nothing. Raises Unreached."""
+
+    def stop(self, job: str, attempt: int) -> None:
+        """Stop the flow of an attempt that is over. Stopping one that is no more changes nothing."""
 
     def succeed(self, token: str) -> None:
         """Answer a parked step. Answering one that is no more changes nothing."""

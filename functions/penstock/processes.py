@@ -53,7 +53,7 @@ def recorded(path: Path) -> set[int]:
     try:
         record = json.loads(path.read_text())
         pid, since = int(record["pid"]), str(record["started"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return set()
     return {pid} if since and started(pid) == since else set()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from penstock import agentfile
 
+from penstock import agentfile
 from tests.agent.control_plane import KEY, PATIENCE_SECONDS, WORKER, ControlPlane, Misbehave, order
 
 PYTHON = os.environ.get("PENSTOCK_AGENT_PYTHON", sys.executable)

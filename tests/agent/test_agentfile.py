@@ -6,7 +6,6 @@ import subprocess
 import zipfile
 
 from penstock import agentfile
-
 from tests.agent.conftest import PYTHON
 
 

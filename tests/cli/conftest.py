@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+
 from penstock.cli import follow, transport
 from penstock.cli.app import cli
-
 from tests.cli.service import TOKEN, Service, serve
 
 Run = Callable[..., Result]

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+
 from penstock.cli.config import Config, Profile, Target, load, path, remove_profile, resolve, save_profile, use_profile
 from penstock.cli.errors import Refused
-
 from tests.cli.conftest import plain
 from tests.cli.service import TOKEN, Service
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from penstock.cli.config import Profile, load, path, save_profile
 
+from penstock.cli.config import Profile, load, path, save_profile
 from tests.cli.conftest import plain
 
 

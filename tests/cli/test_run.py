@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from penstock.cli import follow, transport
 
+from penstock.cli import follow, transport
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
 

@@ -3,8 +3,9 @@
 from io import StringIO
 
 import pytest
-from penstock.cli.screen import LiveScreen, colours_only
 from rich.console import Console
+
+from penstock.cli.screen import LiveScreen, colours_only
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ def job(**changes: Any) -> Job:
         "target": "default",
         "target_resolved": "ubuntu",
         "state": State.QUEUED,
-        "needs": (Need(1, 1, "bench", "bench", "resource/bench", "benches"), Need(0, 0, "worker", "u", "target/u", "f")),
+        "needs": (
+            Need(1, 1, "bench", "bench", "resource/bench", "benches"),
+            Need(0, 0, "worker", "u", "target/u", "f"),
+        ),
         "times": Times(submitted=NOW, ready=NOW),
         "timeout": 600,
         "queue_seconds": 3600,

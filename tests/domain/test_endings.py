@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock.domain.endings import REASONS, conclude
 from penstock.domain.jobs import Outcome, Report, Result, State
-
 from tests.domain.helpers import NOW, job
 
 SETTLED = State.SETTLED

@@ -1,6 +1,7 @@
 """Errors say what they are even when nobody adds a word."""
 
 import pytest
+
 from penstock.domain import errors
 
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock.domain import jobs
 from penstock.domain.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
-
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 
 FAILED = Report(Result.FAILED, "exit status 1", NOW, 1)

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock.domain import leases
 from penstock.domain.leases import WORKER, Lease, LeaseState
-
 from tests.domain.helpers import lease
 
 GRANTED = leases.grant(lease(), "bench-1", 4, "r-1")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock.domain import logs
 from penstock.domain.logs import CONTROL, LOG_BYTES, Batch, Line, hear, say
-
 from tests.domain.helpers import NOW
 
 

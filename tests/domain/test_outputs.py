@@ -1,7 +1,6 @@
 """An output is being uploaded until it is committed."""
 
 from penstock.domain.outputs import UPLOAD_WITHIN, Output, commit
-
 from tests.domain.helpers import NOW
 
 UPLOADING = Output(

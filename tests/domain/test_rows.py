@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+
 from penstock.domain.jobs import Spec, State
 from penstock.domain.leases import LeaseState
 from penstock.domain.logs import Batch
@@ -14,7 +15,6 @@ from penstock.domain.site import SiteText
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import Token, User
-
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 USER = User(name="ada", created=NOW)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock.domain.errors import Fault
 from penstock.domain.site import REDIRECTS, Limits, Maker, ResourceType, Site, Target
 from penstock.domain.siteparse import FAULTS, SLOTS, parse

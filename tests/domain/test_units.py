@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock.domain import units
 from penstock.domain.units import BACK_OFF, BACK_OFF_MOST, STEP_WITHIN, CleanProof, UnitKind, UnitState
-
 from tests.domain.helpers import MINUTE, NOW, SECOND, unit
 
 PROOF = CleanProof("lock", NOW, "nothing to clean")

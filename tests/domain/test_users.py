@@ -3,8 +3,8 @@
 import hashlib
 
 import pytest
-from penstock.domain.users import ADMIN, User, digest, is_name, is_privilege, is_strong
 
+from penstock.domain.users import ADMIN, User, digest, is_name, is_privilege, is_strong
 from tests.domain.helpers import NOW
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from penstock.domain.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import SlotState
 from penstock.domain.why import Ahead, Block, Holder, block, explain
-
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
 
 HELD = [slot(str(number), SlotState.HELD, job=f"H{number}", since=NOW) for number in range(1, 6)]

@@ -30,17 +30,29 @@ class Local:
 
     running: Running
     folder: Path
+    key: str
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `penstock` to its end."""
         command = [sys.executable, "-m", "penstock.cli", *words]
-        return subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=WAIT_SECONDS)
+        return subprocess.run(
+            command, env=self.environment() | self.deployer(), capture_output=True, text=True, timeout=WAIT_SECONDS
+        )
 
     def json(self, *words: str) -> Any:
         """What a command prints with --json."""
         done = self.cli(*words, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def deployer(self) -> dict[str, str]:
+        """The AWS settings of whoever deployed the stack."""
+        return {
+            "AWS_ENDPOINT_URL": self.running.url,
+            "AWS_ACCESS_KEY_ID": self.key,
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": cloud.REGION,
+        }
 
     def environment(self) -> dict[str, str]:
         """Nothing of this machine's own configuration."""
@@ -119,6 +131,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     place = Place(folder / "state")
     running = cloud.up(report=print, config=SITE, tied=True, place=place)
     try:
-        yield Local(running, folder)
+        yield Local(running, folder, place.key())
     finally:
         cloud.down(print, place)

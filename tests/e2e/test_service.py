@@ -65,6 +65,13 @@ def test_privileges_are_needed_and_granted(local: Local) -> None:
     local.put_back()
 
 
+def test_the_deployer_makes_the_first_operator(local: Local) -> None:
+    token = local.json("user", "bootstrap")["token"]
+    answer = local.call("GET", "/v1/whoami", headers={"authorization": f"Bearer {token}"})
+    assert answer.json()["privileges"] == ["admin"]
+    assert local.cli("user", "bootstrap", "--stack", "Other").returncode != 0
+
+
 def test_the_site_is_changed_while_jobs_run(local: Local) -> None:
     assert local.cli("pool", "resize", "target/lab", "0").returncode == 0
     local.until(lambda: local.json("pool", "show", "target/lab")["free"] == 0)

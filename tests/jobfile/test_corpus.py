@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from penstock.domain.jobfile import Dependency, JobFile, Problems, Publish, ResourceAsk, parse
 
 CORPUS = Path(__file__).parent / "corpus"

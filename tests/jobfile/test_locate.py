@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from penstock.domain.jobfile import JobFile, Problem, parse
 from penstock.domain.jobfile.keys import KEYS
 from penstock.domain.jobfile.locate import Spot, locate, nearest

@@ -1,9 +1,9 @@
 """One row per way to get a whole job file wrong: where it is reported, what is said, what is advised."""
 
 import pytest
+
 from penstock.domain import limits
 from penstock.domain.jobfile import Fault, JobFile, check_key, parse
-
 from tests.jobfile.helpers import NAMED, below, items, only
 
 

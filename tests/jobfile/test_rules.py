@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from penstock.domain.jobfile import OutputRule, parse_duration, parse_output_rule
 
 

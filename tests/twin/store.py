@@ -64,9 +64,7 @@ class MemoryStore:
         due = sorted((row.deadline, key) for key, row in self.rows.items() if row.deadline and row.deadline <= now)
         return [(self.rows[key].kind, key) for _, key in due[:limit]]
 
-    def listed(
-        self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False
-    ) -> list[R]:
+    def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         places = sorted((row.place.sort, key) for key, row in self.rows.items() if row.place and row.place.name == name)
         if after:
             places = [place for place in places if (place[0] < after if newest else place[0] > after)]

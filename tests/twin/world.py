@@ -80,13 +80,19 @@ class MemoryFlows:
         self.settling: deque[tuple[str, int, str | None, str | None]] = deque()
         self.tokens: dict[str, Execution] = {}
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
         if (job, attempt) in self.executions:
-            return
+            return False
         acquire = [{"do": "acquire", "step": step} for step in (*steps, 0)]
         flow = Execution(job, attempt, [*acquire, {"do": "run"}])
         self.executions[job, attempt] = flow
         self._step(flow)
+        return True
+
+    def stop(self, job: str, attempt: int) -> None:
+        flow = self.executions.get((job, attempt))
+        if flow:
+            flow.ended, flow.token, flow.steps = True, None, []
 
     def _step(self, flow: Execution) -> None:
         if not flow.steps:

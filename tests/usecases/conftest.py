@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from penstock.domain.users import User
@@ -28,12 +30,22 @@ limit = 2
 """
 
 
-@pytest.fixture
-def twin() -> Twin:
+def new_twin() -> Twin:
     made = Twin()
     configuring.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
+
+
+@pytest.fixture
+def twin() -> Twin:
+    return new_twin()
+
+
+@pytest.fixture
+def fresh() -> Callable[[], Twin]:
+    """Makes as many twins as a test wants."""
+    return new_twin
 
 
 @pytest.fixture

@@ -79,9 +79,7 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
     assert granted == ["resource/bench", "resource/licence", "target/linux"]
     assignment = agents.hello(
         twin.on,
-        Hello(
-            worker_of(twin, job).id, units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN
-        ),
+        Hello(worker_of(twin, job).id, units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
     )
     assert assignment["resources"]["bench"]["metadata"]["name"] == "bench-1"
     twin.run()

@@ -27,16 +27,29 @@ class StepFlows:
         self._client = client
         self._machine = machine
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
-        """Start the flow of an attempt. Ids only: an execution's history is kept for 90 days. [SEC-1]"""
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
+        """Start the flow of an attempt; False when it was started before.
+
+        It is given ids only: an execution's history is kept for 90 days. [SEC-1]
+        """
         given = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
         name = f"{job}-{attempt}"
         try:
             self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(given))
         except self._client.exceptions.ExecutionAlreadyExists:
-            return
+            return False
         except (BotoCoreError, ClientError) as error:
             raise Unreached(f"the flow of {name} could not be started: {error}") from error
+        return True
+
+    def stop(self, job: str, attempt: int) -> None:
+        """Stop the flow of an attempt."""
+        arn = f"{self._machine.replace(':stateMachine:', ':execution:')}:{job}-{attempt}"
+        try:
+            self._client.stop_execution(executionArn=arn, cause="its attempt is over")
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in ("ExecutionDoesNotExist", "ValidationException"):
+                raise
 
     def succeed(self, token: str) -> None:
         """Answer a parked step."""

@@ -23,6 +23,12 @@ from penstock.domain.rows import Key, Place, Row
 START_WITHIN = timedelta(minutes=1)
 """How long an accepted job may wait for its flow before the sweep starts it again."""
 
+STEP_WITHIN = timedelta(minutes=2)
+"""How long a job's flow may take from one step to the next, while it waits for nothing of ours."""
+
+FLOW_WITHIN = timedelta(minutes=10)
+"""How long a flow that was started may take to its first step, when much is going on."""
+
 SETTLE_WITHIN = timedelta(minutes=2)
 """How much longer than its timeout and grace a job may seem to run before it counts as lost."""
 
@@ -32,7 +38,7 @@ class State(StrEnum):
 
     WAITING = "waiting"  # for other jobs; moved on by their settling
     QUEUED = "queued"  # moved on by its flow's first step; due START_WITHIN: the sweep starts the flow again
-    ACQUIRING = "acquiring"  # moved on by hello; due at the queue deadline: the sweep settles it
+    ACQUIRING = "acquiring"  # moved on by its leases, due at the queue deadline; between two steps by its flow
     RUNNING = "running"  # moved on by finish; due at its timeout and some: the sweep calls it lost
     SETTLED = "settled"  # final
 
@@ -112,6 +118,8 @@ class Job(Row):
     run_token: str | None = None
     worker: str | None = None
     report: Report | None = None
+    queue_until: datetime | None = None
+    nudged: bool = False
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
@@ -163,8 +171,19 @@ def spec_key(job: str) -> Key:
 
 
 def acquire(job: Job, now: datetime) -> Job:
-    """A queued job whose flow has begun: it may wait until its queue deadline, which each attempt has anew."""
-    return replace(job, state=State.ACQUIRING, due=now + timedelta(seconds=job.queue_seconds))
+    """A job that claims something: it may wait until its queue deadline, which each attempt has anew."""
+    until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
+    return replace(job, state=State.ACQUIRING, queue_until=until, due=until, nudged=False)
+
+
+def step_on(job: Job, now: datetime) -> Job:
+    """A job that got what it claimed: its flow is to take the next step soon."""
+    return replace(job, due=now + STEP_WITHIN, nudged=False) if job.state is State.ACQUIRING else job
+
+
+def nudge(job: Job, now: datetime, within: timedelta) -> Job:
+    """A job whose flow was reminded of its step. What is due a second time is lost."""
+    return replace(job, due=now + within, nudged=True)
 
 
 def start(job: Job, worker: str, now: datetime) -> Job:
@@ -213,5 +232,7 @@ def again(job: Job, why: Report, outcome: str, now: datetime) -> Job:
         run_token=None,
         worker=None,
         report=None,
+        queue_until=None,
+        nudged=False,
         due=now + START_WITHIN,
     )

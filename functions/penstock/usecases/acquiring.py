@@ -56,8 +56,11 @@ def step_of(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
 
 
 def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
-    """What a step acquires, if the attempt is the job's present one and still acquiring."""
-    if job is None or job.attempt != attempt or job.state not in (State.QUEUED, State.ACQUIRING):
+    """What a step acquires, if the attempt is the job's present one and not over.
+
+    Also while it runs: its worker's step may be told again between the hello that made it so and its answer.
+    """
+    if job is None or job.attempt != attempt or job.is_settled:
         return []
     return [need for need in job.needs if need.step == step]
 
@@ -83,8 +86,7 @@ def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tupl
         priority=job.priority,
         since=now,
     )
-    begun: Change = Replace(job, jobs.acquire(job, now)) if job.state is State.QUEUED else Check(job)
-    return [begun, Create(claim), *map(Create, fresh)], fresh
+    return [Replace(job, jobs.acquire(job, now)), Create(claim), *map(Create, fresh)], fresh
 
 
 def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
@@ -200,17 +202,20 @@ def run(on: System, job_id: str, attempt: int, token: str) -> None:
         on.flows.succeed(token)
 
 
-def start(on: System, job_id: str) -> None:
-    """Start the flow of a queued attempt, unless what the attempt before it used is not put back yet. [JOB-2]"""
+def start(on: System, job_id: str) -> bool:
+    """Start the flow of a queued attempt, unless the worker of the attempt before it may still run. [JOB-2]
+
+    False when the flow was started before.
+    """
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.state is not State.QUEUED:
-        return
+        return True
     if job.attempt > 1:
         before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)
         worker = next((lease for lease in before if lease.order == WORKER), None)
         if worker and worker.state is not LeaseState.RELEASED:
-            return
-    on.flows.start(job.id, job.attempt, steps(job.needs))
+            return True
+    return on.flows.start(job.id, job.attempt, steps(job.needs))
 
 
 def steps(needs: Sequence[Need]) -> list[int]:

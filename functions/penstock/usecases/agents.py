@@ -20,7 +20,7 @@ from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import logs, race, sites
 from penstock.usecases.units import bootstrap_key
-from penstock.wire_agent import AgentLine
+from penstock.wire.agent import AgentLine
 
 GONE = Refused(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
 

@@ -13,7 +13,7 @@ from penstock.domain.outputs import UPLOAD_WITHIN, Output, output_key
 from penstock.domain.rows import Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import sites
-from penstock.wire_agent import AgentFile
+from penstock.wire.agent import AgentFile
 
 LONGEST = 3600
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -5,14 +5,16 @@ It decides nothing itself: it sends the hint that was lost, or takes the step th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
 
 from penstock.domain.errors import DriverError
-from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.jobs import FLOW_WITHIN, STEP_WITHIN, Job, State, job_key
+from penstock.domain.jobs import nudge as nudge_flow
+from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim, Pool, collection
-from penstock.domain.rows import Key
+from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import acquiring, jobs, outputs, settling, sites
@@ -68,20 +70,53 @@ def _nudge_job(on: System, key: Key) -> None:
     job = on.store.get(key, Job)
     if job is None or job.due is None or job.due > now:
         return
-    if job.state is State.QUEUED and not job.cancelled_by:
-        settling.put_back(on, job.id, job.attempt - 1)
-        acquiring.start(on, job.id)
+    if job.report or job.cancelled_by:
+        _end(on, job, "Cancelled", "")
+    elif job.state is State.RUNNING:
+        _end(on, job, "Lost", f"worker {job.worker} neither finished nor stopped in the time that the job had")
+    elif job.queue_until and job.queue_until <= now:
+        _end(on, job, "QueueDeadline", f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}")
+    elif job.state is State.QUEUED:
+        _remind_to_start(on, job)
+    else:
+        _remind_to_step(on, job)
+
+
+def _remind_to_start(on: System, job: Job) -> None:
+    """Start a queued attempt's flow. One that was started, and never took its first step, was lost."""
+    settling.put_back(on, job.id, job.attempt - 1)
+    if acquiring.start(on, job.id):
         return
-    error, why = "Cancelled", ""
-    if job.state is State.ACQUIRING and not job.cancelled_by:
-        error, why = "QueueDeadline", f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}"
-    elif not job.report and not job.cancelled_by:
-        error, why = "Lost", f"worker {job.worker} neither finished nor stopped in the time that the job had"
+    if job.nudged:
+        _end(on, job, "Lost", "the flow never took its first step")
+    else:
+        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+
+
+def _remind_to_step(on: System, job: Job) -> None:
+    """Answer what a flow may wait for, for the answer may have been lost. One that still stands is lost. [JOB-1]"""
+    held = jobs.leases_of(on, job)
+    if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
+        on.store.commit([Replace(job, replace(job, due=job.queue_until, nudged=False))])
+    elif job.nudged:
+        _end(on, job, "Lost", "the flow stopped between two steps")
+    else:
+        for step in {lease.step for lease in held}:
+            acquiring.answer(on, [lease for lease in held if lease.step == step])
+        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), STEP_WITHIN))])
+
+
+def _end(on: System, job: Job, error: str, cause: str) -> None:
+    """Settle an attempt that is still overdue when its end is written, and stop its flow, which nothing moves on."""
+    now = on.world.now()
 
     def is_overdue(fresh: Job) -> bool:
         return fresh.due is not None and fresh.due <= now
 
-    settling.settle(on, job.id, job.attempt, error, why, only_if=is_overdue)
+    settling.settle(on, job.id, job.attempt, error, cause, only_if=is_overdue)
+    fresh = on.store.get(job.key, Job)
+    if fresh is None or fresh.is_settled or fresh.attempt != job.attempt:
+        on.flows.stop(job.id, job.attempt)
 
 
 def serve_all(on: System) -> None:

@@ -52,11 +52,26 @@ def _make(on: System, unit: Unit) -> None:
     if unit.is_a is UnitKind.WORKER:
         on.store.commit([Replace(unit, units.made(unit, now, timedelta(seconds=site.limits.boot)))])
         return
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    if lease is None or lease.state is not LeaseState.GRANTED:
-        return
-    made = units.ready(unit, done.metadata, now)
-    if on.store.commit([Replace(unit, made), Replace(lease, leases.ready(lease))]):
+    _hand_over(on, unit, units.ready(unit, done.metadata, now))
+
+
+def _hand_over(on: System, unit: Unit, made: Unit) -> None:
+    """A resource is there: its lease is ready, and its job's flow is to go on when all of the step are."""
+
+    def decide() -> tuple[Sequence[Change], Lease | None]:
+        fresh = on.store.get(unit.key, Unit)
+        lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+        job = on.store.get(job_key(unit.job), Job)
+        if fresh != unit or lease is None or lease.state is not LeaseState.GRANTED or job is None:
+            return [], None
+        return [
+            Replace(unit, made),
+            Replace(lease, leases.ready(lease)),
+            Replace(job, jobs.step_on(job, on.world.now())),
+        ], lease
+
+    lease = race.run(on, decide)
+    if lease:
         acquiring.answer(on, acquiring.step_of(on, unit.job, unit.attempt, lease.step))
 
 
@@ -83,7 +98,8 @@ def _again(on: System, unit: Unit, reason: str | None, after: int | None = None)
     if not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.reason:
-        logs.say(on, unit.job, unit.attempt, f"{unit.maker} cannot give {unit.type} yet: {reason}", "worker")
+        doing = "put back" if unit.state is UnitState.DIRTY else "give"
+        logs.say(on, unit.job, unit.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker")
     if next_try.due:
         seconds = int((next_try.due - on.world.now()).total_seconds())
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from penstock.cli.config import Profile, save_profile
 from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, Moment, moment
 from penstock.cli.session import Session, pass_session
@@ -63,6 +64,28 @@ def token(session: Session, name: str, expires_in: int | None) -> None:
     if not session.json:
         until = f"works until {answer['expires']}" if answer.get("expires") else "works until it is revoked"
         session.out.note(f"this is shown once; it {until}")
+
+
+@group.command(cls=Command)
+@click.option("--stack", default="Penstock", show_default=True, metavar="NAME", help="The stack that was deployed.")
+@click.option("--region", metavar="REGION", help="Its region (default: that of your AWS configuration).")
+@click.option("--save", metavar="PROFILE", help="Also keep URL and token as this profile.")
+@pass_session
+def bootstrap(session: Session, stack: str, region: str | None, save: str | None) -> None:
+    """Make the first operator of a deployed stack, with your own AWS credentials, and print a token.
+
+    It writes to the stack's table; nobody who lacks that permission can do it. Run it again for another token.
+    """
+    from penstock.cli.deployed import first_operator
+
+    url, secret = first_operator(stack, region)
+    if save:
+        save_profile(session.config_path, save, Profile(url, secret))
+    if session.json:
+        session.out.json({"url": url, "token": secret})
+        return
+    session.out.details([("url", url), ("token", secret)])
+    session.out.note("the token is shown once, and works until it is revoked")
 
 
 @click.command(cls=Command)

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,17 @@ class ProcessFactory:
         return unknown
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Start the agent, unless it was started before."""
+        """Start the agent, unless it was started before. Raises Misconfigured where none can be started."""
         folder = self._workers / order.id
+        try:
+            return self._create(order, folder)
+        except OSError as error:
+            if not processes.tagged(TAG, order.id):
+                with suppress(OSError):
+                    (folder / "claimed").unlink()
+            raise Misconfigured(f"no agent can be started: {error}") from error
+
+    def _create(self, order: Order, folder: Path) -> Ready | NotYet:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if (folder / "gone").exists():
             return Ready()
@@ -64,12 +74,19 @@ class ProcessFactory:
             return Ready()
         os.close(claim)
         self._spawn(order, folder)
+        if (folder / "gone").exists():  # it was cleaned while it was being made, and is in no list: nobody else will
+            processes.kill(processes.tagged(TAG, order.id) | processes.recorded(folder / "pid"), signal.SIGKILL)
         return Ready({"folder": str(folder)})
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Kill every process of the worker and remove its folder; what remains is a note that it is gone."""
-        folder = self._workers / unit
-        (folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            return self._clean(self._workers / unit, unit, now)
+        except OSError as error:
+            raise Misconfigured(f"the worker cannot be cleaned up: {error}") from error
+
+    def _clean(self, folder: Path, unit: str, now: datetime) -> CleanProof | NotYet:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "gone").touch()
         alive = processes.tagged(TAG, unit) | processes.recorded(folder / "pid")
         processes.kill(alive, signal.SIGKILL)

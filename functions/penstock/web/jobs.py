@@ -8,13 +8,14 @@ from urllib.parse import parse_qs
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from penstock import bootstrap, views, wire
+from penstock import bootstrap, wire
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State
 from penstock.domain.users import User
-from penstock.entry import body, page_after, reply, whole_number
 from penstock.usecases import jobs, logs, outputs, submitting, users
+from penstock.web import views
+from penstock.web.entry import body, page_after, reply, whole_number
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 

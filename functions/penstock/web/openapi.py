@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from penstock.operations import AGENT_OPERATIONS, OPERATIONS, Operation
+from penstock.web.operations import AGENT_OPERATIONS, OPERATIONS, Operation
 from penstock.wire import Bound, ProblemView
 
 DOCUMENT = Path(__file__).with_name("openapi.json")

@@ -1,23 +1,14 @@
-"""The JSON that users and operators send and get. The OpenAPI document is made from these classes.
-
-Every field has its unit in its name or its comment. Times are RFC 3339 in UTC.
-"""
+"""Jobs, their logs and their outputs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from penstock.wire.shapes import Bound
+
 JobState = Literal["waiting", "queued", "acquiring", "running", "settled"]
 JobOutcome = Literal["succeeded", "failed", "cancelled", "errored"]
-
-
-@dataclass(frozen=True)
-class Bound:
-    """How long a text may be, in characters, or how large a number."""
-
-    most: int
-    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,13 +28,6 @@ class SubmitJob:
     retries: int | None = None
     inputs: list[str] | None = None
     dependencies: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Created:
-    """The id of what was made."""
-
-    id: str
 
 
 @dataclass(frozen=True)
@@ -215,208 +199,3 @@ class TimingsView:
 
     times: JobTimes
     intervals: dict[str, float]
-
-
-@dataclass(frozen=True)
-class SlotView:
-    """A slot and who has it."""
-
-    slot: str
-    state: Literal["free", "held", "withdrawn"]
-    job: str | None
-    attempt: int | None
-    since: str | None
-    fence: int
-    unit: str | None
-
-
-@dataclass(frozen=True)
-class QueuedView:
-    """A claim and its place."""
-
-    position: int
-    job: str
-    attempt: int
-    since: str
-    priority: int
-
-
-@dataclass(frozen=True)
-class PoolView:
-    """A pool. `slots` and `queue` are given when one pool is asked for."""
-
-    pool: str
-    kind: Literal["numbered", "named"]
-    limit: int
-    held: int
-    free: int
-    waiting: int
-    paused: bool
-    slots: list[SlotView] | None = None
-    queue: list[QueuedView] | None = None
-
-
-@dataclass(frozen=True)
-class PoolPage:
-    """All pools."""
-
-    items: list[PoolView]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class PoolLimit:
-    """How many slots a numbered pool shall have."""
-
-    limit: int
-
-
-@dataclass(frozen=True)
-class WorkerView:
-    """A worker. `due` is when it is looked at again if nothing is heard."""
-
-    id: str
-    target: str
-    factory: str
-    state: str
-    job: str
-    attempt: int
-    since: str
-    due: str | None
-    reason: str | None
-
-
-@dataclass(frozen=True)
-class WorkerPage:
-    """All workers that exist."""
-
-    items: list[WorkerView]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class ResourceView:
-    """A resource. Its metadata is for its job alone."""
-
-    id: str
-    type: str
-    well: str
-    slot: str
-    state: str
-    job: str
-    attempt: int
-    since: str
-    due: str | None
-    reason: str | None
-
-
-@dataclass(frozen=True)
-class ResourcePage:
-    """All resources that exist."""
-
-    items: list[ResourceView]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class SiteView:
-    """The site's configuration."""
-
-    toml: str | None
-    applied_at: str | None
-    applied_by: str | None
-
-
-@dataclass(frozen=True)
-class ApplySite:
-    """A site's configuration to check or apply."""
-
-    toml: str
-    path: Annotated[str, Bound(most=1024)] = "site.toml"
-
-
-@dataclass(frozen=True)
-class SiteChanges:
-    """What applying changed, or would change, a sentence each."""
-
-    changes: list[str]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One target, resource type, factory or well of the site."""
-
-    name: str
-    settings: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class EntryPage:
-    """All of one sort."""
-
-    items: list[Entry]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class NewUser:
-    """A user to be created."""
-
-    name: str
-    privileges: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class UserView:
-    """A user and what they may do."""
-
-    name: str
-    privileges: list[str]
-    created: str
-
-
-@dataclass(frozen=True)
-class UserPage:
-    """All users."""
-
-    items: list[UserView]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class NewToken:
-    """A token to be made; `expires_in` in seconds, never when absent."""
-
-    expires_in: int | None = None
-
-
-@dataclass(frozen=True)
-class TokenView:
-    """A token, shown this once."""
-
-    token: str
-    expires: str | None
-
-
-@dataclass(frozen=True)
-class FaultView:
-    """One thing wrong with a request."""
-
-    message: str
-    where: str | None = None
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    hint: str | None = None
-
-
-@dataclass(frozen=True)
-class ProblemView:
-    """What every refusal looks like: RFC 9457, with a stable `code`."""
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-    errors: list[FaultView]

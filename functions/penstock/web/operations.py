@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock import wire, wire_agent
+from penstock import wire
+from penstock.wire import agent as wire_agent
 
 
 @dataclass(frozen=True)

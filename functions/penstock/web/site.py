@@ -7,15 +7,16 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from penstock import bootstrap, views, wire
+from penstock import bootstrap, wire
 from penstock.domain.errors import not_found
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
-from penstock.entry import body, page_after, reply
-from penstock.operations import SORTS
 from penstock.usecases import configuring, sites, users
+from penstock.web import views
+from penstock.web.entry import body, page_after, reply
+from penstock.web.operations import SORTS
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 PAGE = 100

@@ -1,0 +1,88 @@
+"""The site and its users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from penstock.wire.shapes import Bound
+
+
+@dataclass(frozen=True)
+class SiteView:
+    """The site's configuration."""
+
+    toml: str | None
+    applied_at: str | None
+    applied_by: str | None
+
+
+@dataclass(frozen=True)
+class ApplySite:
+    """A site's configuration to check or apply."""
+
+    toml: str
+    path: Annotated[str, Bound(most=1024)] = "site.toml"
+
+
+@dataclass(frozen=True)
+class SiteChanges:
+    """What applying changed, or would change, a sentence each."""
+
+    changes: list[str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One target, resource type, factory or well of the site."""
+
+    name: str
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class EntryPage:
+    """All of one sort."""
+
+    items: list[Entry]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class NewUser:
+    """A user to be created."""
+
+    name: str
+    privileges: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class UserView:
+    """A user and what they may do."""
+
+    name: str
+    privileges: list[str]
+    created: str
+
+
+@dataclass(frozen=True)
+class UserPage:
+    """All users."""
+
+    items: list[UserView]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token to be made; `expires_in` in seconds, never when absent."""
+
+    expires_in: int | None = None
+
+
+@dataclass(frozen=True)
+class TokenView:
+    """A token, shown this once."""
+
+    token: str
+    expires: str | None

@@ -1,0 +1,249 @@
+"""What every driver promises, asked of each that there is and of the one that tests use. [UNIT-1] [UNIT-2]"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import processes
+from penstock.domain.errors import DriverError, Misconfigured
+from penstock.domain.units import CleanProof
+from penstock.drivers import FACTORIES, WELLS, Registry
+from penstock.drivers.factories.process import TAG
+from penstock.ports import Driver, NotYet, Order, Ready
+from tests.twin.world import HandFactory
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ONE, TWO, TEN, NEVER = (f"w-{os.getpid()}-{number}" for number in (1, 2, 10, 4))
+"""Ids of this run's own: a worker's processes are found on the whole machine."""
+
+AGENT = """#!/usr/bin/env python3
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+open("up", "w").close()
+time.sleep(600)
+"""
+"""Stands for the agent: it leaves a process behind that is no longer its child, nor in its session."""
+
+
+@dataclass(frozen=True)
+class Rig:
+    """A driver, how to make another of it that shares nothing but the outside, and whether its units exist outside."""
+
+    driver: Driver
+    another: Callable[[], Driver]
+    lasting: bool = True
+
+
+def process(home: Path, settings: Mapping[str, Any] | None = None) -> Driver:
+    agent = home.parent / "agent"
+    agent.write_text(AGENT)
+    agent.chmod(0o700)
+    return Registry({"PENSTOCK_HOME": str(home)}).factory("process", settings or {"python": str(agent)})
+
+
+def hand(home: Path) -> Rig:
+    made = HandFactory()
+    return Rig(made, lambda: made)
+
+
+RIGS: dict[str, Callable[[Path], Rig]] = {
+    "factory hand": hand,
+    "factory process": lambda home: Rig(process(home), lambda: process(home)),
+    "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
+}
+COMPLAINTS = [("factory", "process", {}), ("well", "lock", {})]
+
+
+@pytest.fixture(params=RIGS)
+def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
+    made = RIGS[request.param](tmp_path / "home")
+    yield made
+    for unit in (ONE, TWO):
+        clean(made.driver, unit)
+
+
+def clean(driver: Driver, unit: str) -> CleanProof:
+    """Clean until it is clean."""
+    for _ in range(100):
+        done = driver.clean(unit, NOW)
+        if isinstance(done, CleanProof):
+            return done
+        assert isinstance(done, NotYet)
+        assert 0 < done.after <= 900
+        time.sleep(0.02)
+    raise AssertionError("it does not get clean")
+
+
+def order(unit: str = ONE) -> Order:
+    return Order(unit, "linux", "1", url="http://127.0.0.1:9", key="k" * 64)
+
+
+def test_every_driver_is_held_to_this() -> None:
+    assert {f"factory {name}" for name in FACTORIES} | {f"well {name}" for name in WELLS} <= set(RIGS)
+
+
+def test_what_is_made_is_listed_until_it_is_cleaned(rig: Rig) -> None:
+    for unit in (ONE, TWO):
+        assert isinstance(rig.driver.create(order(unit)), Ready)
+    assert sorted(rig.another().list()) == ([ONE, TWO] if rig.lasting else [])
+    proof = clean(rig.another(), ONE)
+    assert proof.time == NOW
+    assert proof.by
+    assert proof.checked
+    assert list(rig.driver.list()) == ([TWO] if rig.lasting else [])
+
+
+def test_making_twice_makes_one(rig: Rig) -> None:
+    for driver in (rig.driver, rig.another(), rig.driver):
+        assert isinstance(driver.create(order()), Ready)
+    assert list(rig.driver.list()) == ([ONE] if rig.lasting else [])
+    clean(rig.driver, ONE)
+    assert list(rig.driver.list()) == []
+
+
+@pytest.mark.parametrize("unit", [NEVER, ONE], ids=["never made", "made"])
+def test_cleaning_what_is_gone_or_never_was_is_success(rig: Rig, unit: str) -> None:
+    rig.driver.create(order())
+    for _ in range(3):
+        clean(rig.driver, unit)
+
+
+def test_nothing_made_is_nothing_listed(rig: Rig) -> None:
+    assert list(rig.driver.list()) == []
+
+
+@pytest.mark.parametrize(("kind", "name", "good"), COMPLAINTS)
+def test_settings_are_checked(kind: str, name: str, good: Mapping[str, Any]) -> None:
+    registry = Registry({})
+    assert list(registry.complaints(kind, name, good)) == []
+    complaints = registry.complaints(kind, name, {"no_such_setting": 1})
+    assert any("no_such_setting" in complaint for complaint in complaints)
+
+
+def test_a_driver_that_there_is_not() -> None:
+    for kind in ("factory", "well"):
+        assert "there are" in Registry({}).complaints(kind, "none", {})[0]
+    with pytest.raises(Misconfigured, match="there is no factory driver"):
+        Registry({}).factory("none", {})
+    assert Registry({}).objections("none", {})
+
+
+def test_a_lock_takes_no_options() -> None:
+    assert Registry({}).objections("lock", {}) == []
+    assert "speed" in Registry({}).objections("lock", {"speed": 1})[0]
+
+
+class TestProcess:
+    """The `process` factory, with real processes."""
+
+    @pytest.fixture
+    def factory(self, tmp_path: Path) -> Iterator[Driver]:
+        made = process(tmp_path / "home")
+        yield made
+        for unit in (ONE, TEN):
+            clean(made, unit)
+
+    def test_strays_are_killed(self, factory: Driver, tmp_path: Path) -> None:
+        """UNIT-1: also those that left their session and their parent."""
+        start(factory, tmp_path, ONE)
+        assert len(processes.tagged(TAG, ONE)) == 2
+        clean(factory, ONE)
+        assert processes.tagged(TAG, ONE) == set()
+
+    def test_other_workers_are_left_alone(self, factory: Driver, tmp_path: Path) -> None:
+        start(factory, tmp_path, ONE)
+        start(factory, tmp_path, TEN)
+        clean(factory, ONE)
+        assert len(processes.tagged(TAG, TEN)) == 2
+        clean(factory, TEN)
+
+    def test_an_order_that_comes_after_the_cleaning_makes_nothing(self, factory: Driver) -> None:
+        """JOB-2: a late create never brings a worker back."""
+        clean(factory, ONE)
+        factory.create(order())
+        assert processes.tagged(TAG, ONE) == set()
+        assert list(factory.list()) == []
+
+    def test_a_worker_that_is_cleaned_while_it_is_made_does_not_live(
+        self, factory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """JOB-2 and UNIT-1: the two write first and read after, so that one of them sees the other."""
+        spawn = factory._spawn
+
+        def late(*given: Any) -> None:
+            clean(factory, ONE)
+            spawn(*given)
+
+        monkeypatch.setattr(factory, "_spawn", late)
+        (Path(factory._workers) / ONE).mkdir(parents=True)
+        factory.create(order())
+        until(lambda: processes.tagged(TAG, ONE) == set())
+
+    def test_a_process_id_that_was_reused_is_not_mistaken(self, factory: Any, tmp_path: Path) -> None:
+        """UNIT-1: nothing of somebody else's is touched."""
+        folder = tmp_path / "home" / "workers" / ONE
+        folder.mkdir(parents=True)
+        (folder / "pid").write_text(f'{{"pid": {os.getpid()}, "started": "long ago"}}')
+        clean(factory, ONE)
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", "1", '{"pid": "x", "started": 1}', '{"pid": -1, "started": ""}'])
+    def test_a_record_that_is_none(self, factory: Any, tmp_path: Path, text: str) -> None:
+        folder = tmp_path / "home" / "workers" / ONE
+        folder.mkdir(parents=True)
+        (folder / "pid").write_text(text)
+        clean(factory, ONE)
+
+    def test_the_key_is_for_the_agents_eyes(self, factory: Any, tmp_path: Path) -> None:
+        """SEC-1: only the owner may read it, and it goes with the worker."""
+        factory.create(order())
+        config = tmp_path / "home" / "workers" / ONE / "agent.json"
+        assert "k" * 64 in config.read_text()
+        assert config.stat().st_mode & 0o777 == 0o600
+        assert config.parent.stat().st_mode & 0o077 == 0
+        clean(factory, ONE)
+        assert not config.exists()
+        assert "k" * 64 not in "".join(path.read_text() for path in config.parent.iterdir())
+
+    def test_a_python_that_is_none_is_told_and_may_be_mended(self, tmp_path: Path) -> None:
+        home = tmp_path / "home"
+        broken = process(home, {"python": "/no/such/python"})
+        with pytest.raises(Misconfigured):
+            broken.create(order())
+        mended = process(home)
+        start(mended, tmp_path, ONE)
+        clean(mended, ONE)
+
+    def test_a_home_that_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        broken = Registry({"PENSTOCK_HOME": str(tmp_path / "file")}).factory("process", {})
+        for call in (lambda: broken.create(order()), lambda: broken.clean(ONE, NOW)):
+            with pytest.raises(DriverError):
+                call()
+        with pytest.raises(Misconfigured):
+            Registry({}).factory("process", {})
+
+
+def start(factory: Driver, folder: Path, unit: str) -> None:
+    """Make a worker and wait until its agent is up, with its stray."""
+    factory.create(order(unit))
+    until((folder / "home" / "workers" / unit / "up").exists)
+
+
+def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.02)

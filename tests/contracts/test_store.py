@@ -1,0 +1,188 @@
+"""What every store promises, asked of the table and of the twin's; and that the two are the same.
+
+What a condition means is asked of moto; who wins a race, of the local cloud.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.domain.pools import Pool, Slot, SlotState, collection
+from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, holds
+from penstock.domain.users import Token, User, user_key
+from penstock.ports import Store
+from penstock.store.table import Table
+from tests.twin.store import MemoryStore
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+USER = User(name="ada", privileges=("target.lab",), created=NOW)
+ONE = replace(USER, version=1)
+
+
+@pytest.fixture(params=["table", "memory"])
+def store(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue("table") if request.param == "table" else MemoryStore()
+
+
+def test_a_row_comes_back_as_it_was(store: Store) -> None:
+    assert store.commit([Create(USER)])
+    assert store.get(USER.key, User) == ONE
+    assert store.get(user_key("bob"), User) is None
+
+
+def test_another_kind_of_row_is_a_loud_mistake(store: Store) -> None:
+    store.commit([Create(USER)])
+    with pytest.raises(TypeError, match="holds a user, not a token"):
+        store.get(USER.key, Token)
+    with pytest.raises(TypeError, match="holds a user, not a token"):
+        store.find(USER.key.pk, "user", Token)
+
+
+def test_every_condition_alone(store: Store) -> None:
+    assert store.commit([Create(USER)])
+    assert not store.commit([Create(USER)])
+    assert store.commit([Replace(ONE, replace(ONE, privileges=()))])
+    assert not store.commit([Replace(ONE, ONE)])
+    assert not store.commit([Delete(ONE)])
+    assert store.commit([Delete(replace(ONE, version=2))])
+    assert not store.commit([Delete(replace(ONE, version=2))])
+
+
+def test_a_commit_is_whole_or_not_at_all(store: Store) -> None:
+    """SLOT-2: all changes or none."""
+    bob = replace(USER, name="bob")
+    assert store.commit([Create(USER), Create(bob)])
+    cid = replace(USER, name="cid")
+    assert not store.commit([Create(cid), Check(replace(USER, version=9))])
+    assert store.get(cid.key, User) is None
+    assert store.commit([Create(cid), Check(ONE), Delete(replace(bob, version=1))])
+    assert store.get(bob.key, User) is None
+
+
+@pytest.mark.parametrize("changes", [[Create(USER), Delete(USER)], [Check(ONE), Replace(ONE, ONE)], [Check(ONE)]])
+def test_a_commit_that_makes_no_sense_is_a_mistake(store: Store, changes: list[Change]) -> None:
+    with pytest.raises(ValueError, match=r"same row|check alone"):
+        store.commit(changes)
+
+
+def test_conditions_agree_with_their_twins(store: Store) -> None:
+    """Each named condition holds in the store exactly when its pure twin says so, alone and among others."""
+    for stored_version, assumed, kind, alone in itertools.product(
+        (0, 1, 2), (0, 1, 2), ("create", "replace", "delete", "check"), (True, False)
+    ):
+        if kind == "check" and alone:
+            continue
+        _reset(store, stored_version)
+        was = replace(USER, version=assumed)
+        change = {"create": Create(USER), "replace": Replace(was, was), "delete": Delete(was), "check": Check(was)}[
+            kind
+        ]
+        other = Create(replace(USER, name=f"{stored_version}{assumed}{kind}"))
+        stored = store.get(USER.key, User)
+        expected = holds(change, stored)
+        assert store.commit([change] if alone else [other, change]) == expected, (kind, stored_version, assumed)
+
+
+def _reset(store: Store, version: int) -> None:
+    stored = store.get(USER.key, User)
+    if stored:
+        store.commit([Delete(stored)])
+    if version:
+        store.commit([Create(USER)])
+    for number in range(1, version):
+        was = replace(USER, version=number)
+        store.commit([Replace(was, was)])
+
+
+def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:
+    slots = [Slot(pool="p", name=name, state=SlotState.FREE) for name in "cab"]
+    store.commit([Create(slot) for slot in slots])
+    store.commit([Create(Slot(pool="p", name="d", state=SlotState.HELD))])
+    pk = collection("p")
+    assert [slot.name for slot in store.find(pk, "free#", Slot)] == ["a", "b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True)] == ["c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#a")] == ["b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True, upto="free#b")] == ["b"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, upto="free#b")] == ["a", "b"]
+    assert store.find(collection("q"), "free#", Slot) == []
+
+
+def test_what_is_overdue_is_found_and_nothing_else(store: Store) -> None:
+    before = NOW - timedelta(hours=1)
+    dues = (("a", NOW), ("b", None), ("c", NOW + timedelta(1)), ("d", before))
+    pools = [Pool(name=name, limit=1, due=due) for name, due in dues]
+    store.commit([Create(pool) for pool in pools])
+    assert store.overdue(NOW, 10) == [("pool", pools[3].key), ("pool", pools[0].key)]
+    assert store.overdue(NOW, 1) == [("pool", pools[3].key)]
+
+
+def test_a_row_that_is_no_longer_due_or_listed_is_not_found(store: Store) -> None:
+    pool = Pool(name="a", limit=1, due=NOW)
+    store.commit([Create(pool)])
+    was = replace(pool, version=1)
+    store.commit([Replace(was, replace(was, due=None))])
+    assert store.overdue(NOW, 10) == []
+    store.commit([Delete(replace(was, version=2))])
+    assert store.listed("pools", Pool) == []
+
+
+def test_listings_are_paged_in_both_directions(store: Store) -> None:
+    pools = [Pool(name=name, limit=1) for name in ("a", "b", "c")]
+    store.commit([Create(pool) for pool in pools])
+    assert [pool.name for pool in store.listed("pools", Pool, limit=2)] == ["a", "b"]
+    assert [pool.name for pool in store.listed("pools", Pool, after="b")] == ["c"]
+    assert [pool.name for pool in store.listed("pools", Pool, after="b", newest=True)] == ["a"]
+    assert [pool.name for pool in store.listed("pools", Pool, limit=2, newest=True)] == ["c", "b"]
+
+
+NAMES = ("a", "b", "c")
+CHANGES = st.tuples(
+    st.sampled_from(["create", "replace", "delete", "check"]),
+    st.sampled_from(NAMES),
+    st.sampled_from(["as read", "as read", "as read", "older", "never"]),
+    st.integers(0, 3),
+)
+COMMITS = st.lists(st.lists(CHANGES, min_size=1, max_size=3, unique_by=lambda change: change[1]), max_size=8)
+EXAMPLES = itertools.count()
+
+
+def _change(store: Store, example: int, what: tuple[str, str, str, int]) -> Change:
+    kind, name, assumed, value = what
+    row = Pool(name=f"{example}{name}", limit=value, due=NOW + timedelta(value) if value else None)
+    stored = store.get(row.key, Pool)
+    version = {"as read": stored.version if stored else 0, "older": (stored.version if stored else 2) - 1, "never": 0}
+    was: Row = replace(row, version=version[assumed])
+    if kind == "create":
+        return Create(row)
+    return {"replace": Replace(was, row), "delete": Delete(was), "check": Check(was)}[kind]
+
+
+def _contents(store: Store, example: int) -> Any:
+    return [store.find(collection(f"{example}{name}"), "pool", Pool) for name in NAMES]
+
+
+def _indexes(store: Store, example: int) -> Any:
+    mine = {f"{example}{name}" for name in NAMES}
+    due = [key for _, key in store.overdue(NOW + timedelta(2), 1000) if key.pk.partition("#")[2] in mine]
+    return due, [pool for pool in store.listed("pools", Pool, limit=1000) if pool.name in mine]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(commits=COMMITS)
+def test_both_stores_answer_the_same_and_hold_the_same(table: Table, commits: list[Any]) -> None:
+    example = next(EXAMPLES)
+    memory = MemoryStore()
+    for commit in commits:
+        changes = [_change(memory, example, what) for what in commit]
+        if len(changes) == 1 and isinstance(changes[0], Check):
+            continue
+        assert table.commit(changes) == memory.commit(changes)
+        assert _contents(table, example) == _contents(memory, example)
+    assert _indexes(table, example) == _indexes(memory, example)

@@ -1,0 +1,217 @@
+"""The HTTP handlers as API Gateway calls them, over the twin."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import agent_api
+import api
+import jsonschema
+
+from penstock.domain.rows import Change, Create, Key, Replace, key_of
+from penstock.domain.users import Token, User, digest
+from penstock.store import codec
+from penstock.web.entry import document
+from tests.twin.store import MemoryStore
+from tests.twin.world import START, Twin
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 2
+[targets.default]
+redirect = "linux"
+[targets.lab]
+factory = "hand"
+privilege = "target.lab"
+[targets.alias]
+redirect = "lab"
+[targets.closed]
+factory = "hand"
+limit = 0
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+names = ["bench-1"]
+[resources.licence]
+well = "locks"
+limit = 2
+[resources.secret]
+well = "locks"
+privilege = "resource.secret"
+"""
+SCRIPT = "#!/bin/bash\necho hello\n"
+WORKER_TOKEN = "w" * 43
+SCHEMAS = json.loads(document())["components"]["schemas"]
+
+
+@dataclass
+class Context:
+    """What a handler is told of its invocation."""
+
+    function_name: str = "here"
+    memory_limit_in_mb: int = 128
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:here"
+    aws_request_id: str = "1-2-3"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A handler's answer as a client sees it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class StrictStore(MemoryStore):
+    """Refuses what DynamoDB refuses: keys and items that are too big. Source: its quotas page."""
+
+    def get(self, key: Key, kind: Any) -> Any:
+        _check(key)
+        return super().get(key, kind)
+
+    def find(self, pk: str, prefix: str, kind: Any, **more: Any) -> Any:
+        for place in (prefix, more.get("after", ""), more.get("upto", "")):
+            _check(Key(pk, place))
+        return super().find(pk, prefix, kind, **more)
+
+    def listed(self, name: str, kind: Any, **more: Any) -> Any:
+        _check(Key(name, more.get("after", "")))
+        return super().listed(name, kind, **more)
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        for change in changes:
+            _check(key_of(change))
+            if isinstance(change, Create | Replace):
+                size = len(codec.dump(change.row).encode())
+                assert size < 400_000, f"{change.row.kind} of {size} bytes"
+        assert len(changes) <= 100
+        return super().commit(changes)
+
+
+def _check(key: Key) -> None:
+    assert len(key.pk.encode()) <= 2048, "the partition key is too long"
+    assert len(key.sk.encode()) <= 1024, "the sort key is too long"
+
+
+class Service:
+    """The two HTTP functions. Users are known by their token, which is their name."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.twin = twin
+
+    def add(self, name: str, *privileges: str, expires: datetime | None = None) -> None:
+        """A user whose token is `token-<name>`."""
+        self.twin.store.commit([Create(User(name=name, privileges=privileges, created=START))])
+        token = Token(digest=digest(f"token-{name}"), user=name, created=START, expires=expires)
+        self.twin.store.commit([Create(token)])
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        as_: str | None = "ada",
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        encoded: bool = False,
+    ) -> Answer:
+        """One request. A body that is text or bytes is sent as it is, anything else as JSON."""
+        shown = token if token is not None else f"token-{as_}" if as_ else None
+        sent = dict(headers or {}) | ({"authorization": f"Bearer {shown}"} if shown is not None else {})
+        event = request(method, path, body, sent, query, encoded=encoded)
+        given = (agent_api if path.startswith("/v1/agent/") else api).handler(event, Context())  # type: ignore[arg-type]
+        json.dumps(given, ensure_ascii=False).encode()  # what cannot be sent is our fault
+        text = given.get("body") or ""
+        raw = base64.b64decode(text) if given.get("isBase64Encoded") else text.encode()
+        many = {name.lower(): ", ".join(values) for name, values in (given.get("multiValueHeaders") or {}).items()}
+        one = {name.lower(): value for name, value in (given.get("headers") or {}).items()}
+        return Answer(given["statusCode"], many | one, raw)
+
+    def submit(self, **ask: Any) -> str:
+        """A job of Ada's that was accepted."""
+        answer = self.ask("POST", "/v1/jobs", {"script": SCRIPT} | ask)
+        assert answer.status == 201, answer
+        job: str = answer.json["id"]
+        self.twin.run()
+        return job
+
+
+def request(
+    method: str,
+    path: str,
+    body: Any,
+    headers: Mapping[str, str],
+    query: Mapping[str, str] | Sequence[tuple[str, str]],
+    *,
+    encoded: bool = False,
+) -> dict[str, Any]:
+    """An event as an HTTP API sends it, format 2.0: repeated parameters are joined with commas."""
+    pairs = list(query.items() if isinstance(query, Mapping) else query)
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": urlencode(pairs, errors="surrogatepass"),
+        "headers": {name.lower(): value for name, value in headers.items()},
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "api",
+            "stage": "$default",
+            "requestId": "1",
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "t"},
+        },
+        "isBase64Encoded": False,
+    }
+    if joined:
+        event["queryStringParameters"] = joined
+    if body is not None:
+        raw = body if isinstance(body, str | bytes) else json.dumps(body)
+        if isinstance(raw, bytes) or encoded:
+            raw = base64.b64encode(raw if isinstance(raw, bytes) else raw.encode()).decode()
+            event["isBase64Encoded"] = True
+        event["body"] = raw
+    return event
+
+
+def conforms(value: Any, schema: str) -> None:
+    """A value is what the OpenAPI document says it is."""
+    whole = {"$ref": f"#/components/schemas/{schema}", "components": {"schemas": SCHEMAS}}
+    jsonschema.Draft202012Validator(whole).validate(value)
+
+
+def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    """An answer is a refusal in the one shape that there is; the problem is returned."""
+    is_problem(answer)
+    assert (answer.status, answer.json["code"]) == (status, code), answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def is_problem(answer: Answer) -> None:
+    """An answer has the shape of every refusal, and tells no more than a client can read."""
+    assert answer.headers["content-type"] == "application/problem+json", answer
+    conforms(answer.json, "ProblemView")
+    assert answer.json["status"] == answer.status
+    assert answer.json["detail"]
+    assert len(answer.body) < 100_000
+    assert ("www-authenticate" in answer.headers) == (answer.status == 401)

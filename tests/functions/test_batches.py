@@ -1,0 +1,128 @@
+"""The functions that are woken by SQS, Step Functions and EventBridge."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any
+
+import pytest
+
+from penstock.domain.jobs import Job, Outcome, job_key
+from penstock.domain.rows import Create
+from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from tests.functions.service import Context, Service
+from tests.twin.world import START
+
+
+def batch(*bodies: Any) -> dict[str, Any]:
+    """A batch as SQS sends it; what is text is sent as it is."""
+    texts = [body if isinstance(body, str) else json.dumps(body) for body in bodies]
+    return {
+        "Records": [
+            {"messageId": str(number), "eventSource": "aws:sqs", "body": text, "attributes": {}, "receiptHandle": "r"}
+            for number, text in enumerate(texts)
+        ]
+    }
+
+
+def wake(function: str, event: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = importlib.import_module(function).handler(event, Context())
+    return answer
+
+
+def failed(function: str, *bodies: Any) -> list[str]:
+    return [item["itemIdentifier"] for item in wake(function, batch(*bodies))["batchItemFailures"]]
+
+
+def job_of(service: Service, job: str) -> Job:
+    found = service.twin.store.get(job_key(job), Job)
+    assert found
+    return found
+
+
+def test_only_what_fails_is_delivered_again(service: Service) -> None:
+    job = service.ask("POST", "/v1/jobs", {"script": "#!/bin/sh\n"}).json["id"]
+    acquire = service.twin.queues.messages.pop()[2]
+    assert failed("schedule", "not JSON", acquire, "[]", {"do": "serve", "pool": "target/linux"}) == ["0", "2"]
+    assert job_of(service, job).state == "acquiring"
+
+
+@pytest.mark.parametrize("function", ["factory", "well"])
+def test_a_unit_that_fails_does_not_stop_the_others(service: Service, function: str) -> None:
+    service.submit()
+    unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
+    assert failed(function, {"unit": "w-gone"}, "{", {"unit": unit.id}, {"unit": unit.id}) == ["1"]
+
+
+def test_a_batch_that_fails_whole_is_told_record_by_record(service: Service) -> None:
+    assert failed("schedule", "a", "b") == ["0", "1"]
+
+
+@pytest.mark.parametrize("message", [{"do": "dance"}, {}, {"do": "acquire"}, {"do": None, "job": 1}])
+def test_a_message_that_nobody_understands_is_dropped(
+    service: Service, capsys: pytest.CaptureFixture[str], message: dict[str, Any]
+) -> None:
+    rows = dict(service.twin.store.rows)
+    assert failed("schedule", message) == []
+    assert service.twin.store.rows == rows
+
+
+def test_messages_about_what_is_not_there_do_nothing(service: Service) -> None:
+    rows = dict(service.twin.store.rows)
+    ghost = {"job": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "attempt": 1}
+    messages = [
+        {"do": "acquire", "order": 0, "token": "t", **ghost},
+        {"do": "run", "token": "t", **ghost},
+        {"do": "start", "job": ghost["job"]},
+        {"do": "serve", "pool": "target/none"},
+        {"do": "resize", "pool": "target/none"},
+    ]
+    assert failed("schedule", *messages) == []
+    assert failed("factory", {"unit": "w-none"}) == []
+    assert failed("well", {"unit": "r-none"}) == []
+    assert wake("settle", ghost) == {}
+    assert service.twin.store.rows == rows
+
+
+def test_an_attempt_is_settled_by_its_flow(service: Service) -> None:
+    job = service.submit()
+    error = {"Error": "Unsatisfiable", "Cause": "there is no such thing"}
+    assert wake("settle", {"job": job, "attempt": 1, "needs": [], "error": error}) == {}
+    settled = job_of(service, job)
+    assert (settled.outcome, settled.reason) == (Outcome.FAILED, "there is no such thing")
+    wake("settle", {"job": job, "attempt": 1})
+    assert job_of(service, job) == settled
+
+
+@pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
+def test_an_attempt_whose_flow_ended_otherwise_is_settled_by_eventbridge(service: Service, status: str) -> None:
+    """JOB-1: however a flow ends, its job settles with a reason that says so."""
+    job = service.submit(retries=0)
+    detail = {"name": f"{job}-1", "status": status, "executionArn": "arn", "input": "{}", "cause": None}
+    source = {"source": "aws.states", "detail-type": "Step Functions Execution Status Change", "detail": detail}
+    assert wake("settle", source) == {}
+    settled = job_of(service, job)
+    assert settled.outcome is Outcome.ERRORED
+    assert status in str(settled.reason)
+    service.twin.run()
+    assert not service.twin.drivers.hand.made
+
+
+def test_the_sweep_says_what_it_did(service: Service) -> None:
+    job = service.submit()
+    service.twin.pass_time(601)
+    assert wake("sweep", {"source": "aws.events"})["nudged"] == 1
+    service.twin.run()
+    assert job_of(service, job).attempt == 2
+
+
+def test_a_row_that_cannot_be_moved_on_does_not_stop_the_sweep(service: Service) -> None:
+    broken = Unit(
+        id="w-broken", is_a=UnitKind.WORKER, maker="hand", type="linux", state=UnitState.READY, job="none", attempt=1,
+        order=0, pool="target/linux", slot="1", fence=1, since=START, due=START - STEP_WITHIN, made=START,
+    )  # fmt: skip
+    service.twin.store.commit([Create(broken)])
+    first = wake("sweep", {})
+    assert first["nudged"] + first["failed"] == 1
+    service.twin.run()

@@ -1,0 +1,135 @@
+"""Every operation does what the OpenAPI document says, and the document says every operation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import agent_api
+import api
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from penstock.domain.units import Unit
+from penstock.usecases import units
+from penstock.web import openapi
+from penstock.web.operations import AGENT_OPERATIONS, OPERATIONS, Operation
+from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
+
+BYTES = b"what the job made"
+DIGEST = hashlib.sha256(BYTES).hexdigest()
+BODIES: dict[str, Any] = {
+    "submit_job": {"script": "#!/bin/sh\n", "resources": ["licence"], "tags": {"a": "b"}},
+    "resize_pool": {"limit": 3},
+    "apply_site": {"toml": SITE + "\n[limits]\nboot = 60\n"},
+    "create_user": {"name": "eve", "privileges": ["target.lab"]},
+    "create_token": {"expires_in": 60},
+    "sign_output": {"expires_in": 60},
+    "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
+    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
+    "agent_finish": {"result": "succeeded", "exit_code": 0},
+}
+NAMES = {"targets": "linux", "resource-types": "bench", "factories": "hand", "wells": "locks"}
+EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
+
+
+class Stage:
+    """A service in which something of every kind exists: jobs that run and wait, a worker, a resource, an output."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.job = service.submit(resources=["bench"], tags={"a": "b"})
+        self.waiting = service.submit(resources=["bench"])
+        self.hello()
+        path = f"/v1/agent/jobs/{self.job}"
+        self.agent(f"{path}/events", BODIES["agent_events"])
+        self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
+        service.twin.objects.objects[f"outputs/{self.job}/{self.output}"] = BYTES
+        assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
+
+    def agent(self, path: str, body: Any) -> Answer:
+        return self.service.ask("POST", path, body, token=WORKER_TOKEN)
+
+    def hello(self) -> None:
+        self.greeting = {"worker": self.unit(0), "key": self.key(), "token": WORKER_TOKEN, "host": "here"}
+        assert self.agent("/v1/agent/hello", self.greeting).status == 200
+        self.service.twin.run()
+
+    def unit(self, order: int) -> str:
+        rows = self.service.twin.store.rows.values()
+        return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
+
+    def key(self) -> str:
+        return units.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
+
+    def take(self, operation: Operation, path: str = "") -> Answer:
+        """Take an operation as the one who may, with everything that it needs."""
+        sort = operation.path.split("/")[2]
+        values = {
+            "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
+            "name": {"pools": "linux", "users": "ada", **NAMES}.get(sort, ""), "privilege": "target.lab",
+        }  # fmt: skip
+        body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
+        token = WORKER_TOKEN if operation in AGENT_OPERATIONS else "token-root"
+        token = None if operation.open else token
+        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
+
+
+@pytest.fixture
+def stage(service: Service) -> Stage:
+    return Stage(service)
+
+
+@pytest.mark.parametrize("operation", EVERY, ids=lambda operation: operation.name)
+def test_an_operation_answers_as_the_document_says(stage: Stage, operation: Operation) -> None:
+    answer = stage.take(operation)
+    assert answer.status == operation.status, answer
+    assert answer.body
+    if operation.reply:
+        conforms(answer.json, operation.reply.__name__)
+
+
+def test_a_job_is_shown_with_what_it_has(stage: Stage) -> None:
+    ask = stage.service.ask
+    shown = ask("GET", f"/v1/jobs/{stage.job}").json
+    assert (shown["state"], shown["worker"], shown["owner"]) == ("running", stage.unit(0), "ada")
+    assert shown["resources"] == [{"name": "bench", "type": "bench", "state": "ready", "slot": "bench-1"}]
+    why = ask("GET", f"/v1/jobs/{stage.waiting}/why").json
+    assert (why["blocked_on"]["pool"], why["blocked_on"]["position"]) == ("resource/bench", 1)
+    events = ask("GET", f"/v1/jobs/{stage.job}/events").json
+    assert [event["seq"] for event in events["items"]] == list(range(1, events["next"] + 1))
+    assert any(event["stream"] == "stdout" and event["payload"] == "hi" for event in events["items"])
+    rest = ask("GET", f"/v1/jobs/{stage.job}/events", query={"after": str(events["next"])}).json
+    assert (rest["items"], rest["next"]) == ([], events["next"])
+    outputs = ask("GET", f"/v1/jobs/{stage.job}/outputs").json["items"]
+    assert [(one["path"], one["size"], one["sha256"]) for one in outputs] == [("/work/x", len(BYTES), DIGEST)]
+
+
+def test_what_only_a_job_may_know_is_shown_to_nobody_else(stage: Stage) -> None:
+    """SEC-1: a resource's metadata, the bootstrap key, and a worker's token are in no answer to a user."""
+    secrets = [stage.key(), WORKER_TOKEN, "metadata"]
+    for operation in OPERATIONS:
+        if operation.name != "get_openapi":
+            text = stage.take(operation).body.decode()
+            assert not [secret for secret in secrets if secret in text], operation.name
+
+
+def test_checking_a_site_changes_nothing(stage: Stage) -> None:
+    rows = dict(stage.service.twin.store.rows)
+    answer = stage.service.ask("PUT", "/v1/config", BODIES["apply_site"], as_="root", query={"check": "true"})
+    assert answer.json["changes"] == ["limits changed"]
+    assert stage.service.twin.store.rows == rows
+
+
+def test_the_kept_document_is_fresh_and_valid() -> None:
+    assert openapi.DOCUMENT.read_text(encoding="utf-8") == openapi.text(), "run python -m penstock.web.openapi"
+    OpenAPIV31SpecValidator(json.loads(openapi.text())).validate()
+
+
+def test_every_route_is_an_operation_and_every_operation_a_route() -> None:
+    for app, operations in ((api.app, OPERATIONS), (agent_api.app, AGENT_OPERATIONS)):
+        routes = [*app._static_routes, *app._dynamic_routes]
+        served = {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in routes}
+        assert served == {(operation.method, operation.path) for operation in operations}

@@ -1,0 +1,32 @@
+"""Steps that scenarios share."""
+
+from __future__ import annotations
+
+from penstock.domain.jobs import State
+from penstock.domain.units import Unit, UnitState
+from penstock.usecases import sweeping
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import (
+    finish,
+    hello,
+    job_of,
+)
+
+
+def sweep(twin: Twin, seconds: float = 61) -> sweeping.Swept:
+    twin.pass_time(seconds)
+    done = sweeping.sweep(twin.on)
+    twin.run()
+    return done
+
+
+def run_to_end(twin: Twin, job: str) -> None:
+    twin.run()
+    if job_of(twin, job).state is State.ACQUIRING:
+        hello(twin, job)
+    finish(twin, job)
+
+
+def live(twin: Twin, job: str) -> list[Unit]:
+    rows = twin.store.rows.values()
+    return [row for row in rows if isinstance(row, Unit) and row.job == job and row.state is not UnitState.GONE]

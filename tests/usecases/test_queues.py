@@ -1,0 +1,122 @@
+"""Who waits is granted, in order, and nobody blocks anybody for ever. [QUEUE-1] [QUEUE-2] [QUEUE-3] [SLOT-2]"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from penstock.domain.jobs import Outcome, State
+from penstock.domain.pools import Claim, Slot, collection
+from penstock.domain.units import UnitState
+from penstock.domain.users import User
+from penstock.usecases import acquiring
+from tests.twin.world import Twin
+from tests.usecases.steps import live, run_to_end, sweep
+from tests.usecases.test_one_job import (
+    assert_all_is_put_back,
+    finish,
+    hello,
+    job_of,
+    submit,
+)
+
+
+class Stopped(BaseException):
+    """A function that was killed."""
+
+
+def stop_serving(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(on: Any, pool: str) -> None:
+        raise Stopped(pool)
+
+    monkeypatch.setattr(acquiring, "serve", serve)
+
+
+def test_a_claim_whose_function_died_before_serving_is_granted_by_the_sweep(twin: Twin, ada: User) -> None:
+    """QUEUE-1: no lost wake-up."""
+    job = submit(twin, ada)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_serving(patch)
+        with pytest.raises(Stopped):
+            twin.run()
+    assert len(twin.store.find(collection("target/linux"), "wait#", Claim)) == 1
+    assert not twin.queues.messages
+    sweep(twin)
+    run_to_end(twin, job)
+    assert_all_is_put_back(twin)
+
+
+def test_a_release_whose_function_died_before_handing_over_is_made_good(twin: Twin, ada: User) -> None:
+    """QUEUE-1: when a slot is free and a claim waits, a grant follows without any outside event."""
+    first, second = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, first)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_serving(patch)
+        with pytest.raises(Stopped):
+            finish(twin, first)
+        twin.queues.messages.clear()
+    for _ in range(3):
+        sweep(twin)
+    run_to_end(twin, second)
+    assert_all_is_put_back(twin)
+
+
+def test_claims_are_granted_by_priority_and_then_by_age(twin: Twin, ada: User) -> None:
+    """QUEUE-2: by priority, then age, whatever order the messages come in."""
+    holder = submit(twin, ada, resources=["bench"])
+    twin.run()
+    ranked = [(5, "c"), (0, "d"), (100, "a"), (5, "c2"), (-100, "f"), (0, "e"), (100, "b")]
+    made = {name: submit(twin, ada, resources=["bench"], priority=priority, name=name) for priority, name in ranked}
+    twin.queues.messages.reverse()
+    twin.run()
+    order = []
+    for _ in ranked:
+        run_to_end(twin, holder)
+        holder = next(job for job in made.values() if job_of(twin, job).state is State.ACQUIRING and holds(twin, job))
+        order.append(next(name for name, job in made.items() if job == holder))
+    assert order == ["a", "b", "c", "c2", "d", "e", "f"]
+
+
+def holds(twin: Twin, job: str) -> bool:
+    return any(slot.job == job for slot in twin.store.find(collection("resource/bench"), "held#", Slot))
+
+
+@pytest.mark.parametrize("lost", range(16))
+def test_two_jobs_that_name_their_resources_in_opposite_order_never_block_each_other(
+    twin: Twin, ada: User, lost: int
+) -> None:
+    """QUEUE-3: no deadlock; also when a message between the control plane's own functions is lost."""
+    one = {"x": {"type": "bench"}, "y": {"type": "licence"}, "z": {"type": "licence"}}
+    made = [submit(twin, ada, resources=one), submit(twin, ada, resources=dict(reversed(one.items())))]
+    advance, count = twin.queues.advance, itertools.count()
+
+    def losing(*given: Any) -> None:
+        if next(count) != lost:
+            advance(*given)
+
+    twin.queues.advance = losing  # type: ignore[method-assign]
+    for _ in range(8):
+        sweep(twin)
+        for job in made:
+            if worker := [unit for unit in live(twin, job) if unit.order == 0 and unit.id in twin.drivers.hand.made]:
+                if job_of(twin, job).state is State.ACQUIRING:
+                    hello(twin, job)
+                if worker[0].state is not UnitState.DIRTY and not job_of(twin, job).is_settled:
+                    finish(twin, job)
+    assert [job_of(twin, job).outcome for job in made] == [Outcome.SUCCEEDED] * 2
+    assert_all_is_put_back(twin)
+
+
+def test_several_of_one_type_are_had_together_or_not_at_all(twin: Twin, ada: User) -> None:
+    """SLOT-2: two jobs that each want both licences cannot each get one."""
+    both = {"x": {"type": "licence"}, "y": {"type": "licence"}}
+    made = [submit(twin, ada, resources=both) for _ in range(2)]
+    twin.run()
+    held = [slot.job for slot in twin.store.find(collection("resource/licence"), "held#", Slot)]
+    assert held == [made[0]] * 2
+    for job in made:
+        run_to_end(twin, job)
+    assert_all_is_put_back(twin)

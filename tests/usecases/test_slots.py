@@ -1,0 +1,198 @@
+"""A slot has one holder, and an old one can do nothing. [SLOT-1] [SLOT-3]"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.users import User
+from penstock.usecases import acquiring, agents, configuring, units
+from penstock.usecases.agents import Hello
+from penstock.wire.agent import AgentLine
+from tests.twin.world import Twin
+from tests.usecases.steps import live, run_to_end, sweep
+from tests.usecases.test_one_job import (
+    TOKEN,
+    finish,
+    hello,
+    job_of,
+    slots,
+    submit,
+    told,
+    worker_of,
+)
+
+
+def watch_pools(twin: Twin) -> None:
+    """Check after every commit that no slot is there twice and that nothing is granted beyond the limit. [SLOT-1]"""
+    commit = twin.store.commit
+    before: dict[str, int] = {"target/linux": len(slots(twin, "target/linux", SlotState.HELD))}
+
+    def checked(changes: Sequence[Any]) -> bool:
+        done = commit(changes)
+        rows = list(twin.store.rows.values())
+        names = [(row.pool, row.name) for row in rows if isinstance(row, Slot)]
+        assert len(names) == len(set(names)), "a slot is there twice"
+        for pool in (row for row in rows if isinstance(row, Pool)):
+            held = sum(isinstance(row, Slot) and row.pool == pool.name and bool(row.job) for row in rows)
+            assert held <= max(pool.limit, before.get(pool.name, 0)), f"{pool.name} has {held} of {pool.limit}"
+            before[pool.name] = held
+        return done
+
+    twin.store.commit = checked  # type: ignore[method-assign]
+
+
+def between(twin: Twin, number: int, other: Callable[[], None]) -> Callable[[], bool]:
+    """Let another function run whole just before a commit with this number, until told: did it come to that?"""
+    commit, count, ran = twin.store.commit, itertools.count(), []
+
+    def racing(changes: Sequence[Any]) -> bool:
+        if next(count) == number:
+            twin.store.commit = commit  # type: ignore[method-assign]
+            ran.append(True)
+            other()
+        return commit(changes)
+
+    twin.store.commit = racing  # type: ignore[method-assign]
+
+    def disarm() -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        return bool(ran)
+
+    return disarm
+
+
+def limit(twin: Twin, most: int) -> Callable[[], None]:
+    def resize() -> None:
+        configuring.resize(twin.on, "target/linux", most)
+        acquiring.resize(twin.on, "target/linux")
+
+    return resize
+
+
+RACES = {
+    "raised and raised": (3, 4), "raised and lowered": (4, 1), "lowered and raised": (1, 4),
+    "closed and raised": (0, 3), "lowered and lowered": (1, 0), "raised and closed": (5, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_resizes_that_race_never_make_a_slot_twice_or_exceed_a_limit(
+    ada: User, name: str, fresh: Callable[[], Twin]
+) -> None:
+    """SLOT-1: a resize, in whose middle another one, a claim and a release run, at every one of its commits."""
+    first, second = RACES[name]
+    for number in itertools.count():
+        twin = fresh()
+        running, waiting = submit(twin, ada), [submit(twin, ada) for _ in range(4)]
+        twin.run()
+        hello(twin, running)
+        watch_pools(twin)
+        came_to_it = between(twin, number, lambda twin=twin, job=running: (limit(twin, second)(), finish(twin, job)))  # type: ignore[misc]
+        limit(twin, first)()
+        raced = came_to_it()
+        if not raced:
+            finish(twin, running)
+        twin.run()
+        for _ in range(3):
+            sweep(twin, 46)
+        pool = twin.store.get(pool_key("target/linux"), Pool)
+        assert pool
+        on = [slot for slot in slots_of(twin) if slot.state is not SlotState.OFF and not slot.withdrawn]
+        assert len(on) == pool.limit, (number, name)
+        assert pool.due is None
+        if not raced:
+            assert number > 1
+            return
+        assert all(job_of(twin, job).state is State.ACQUIRING for job in waiting)
+
+
+def slots_of(twin: Twin) -> list[Slot]:
+    return [row for row in twin.store.rows.values() if isinstance(row, Slot) and row.pool == "target/linux"]
+
+
+def test_lowering_a_limit_takes_nothing_from_a_holder(twin: Twin, ada: User) -> None:
+    """SLOT-1: more than the limit may be held only by who held it before; no more is granted until it fits."""
+    made = [submit(twin, ada) for _ in range(4)]
+    twin.run()
+    limit(twin, 1)()
+    for job in made[:2]:
+        hello(twin, job)
+    watch_pools(twin)
+    finish(twin, made[0])
+    assert len(slots(twin, "target/linux", SlotState.HELD)) == 1
+    finish(twin, made[1])
+    run_to_end(twin, made[2])
+    run_to_end(twin, made[3])
+    assert len(slots(twin, "target/linux", SlotState.FREE)) == 1
+
+
+def test_fences_only_grow(twin: Twin, ada: User) -> None:
+    """SLOT-3: each holder of a slot has a higher fence, also after the slot was withdrawn and came back."""
+    seen: list[int] = []
+    for _ in range(3):
+        job = submit(twin, ada, resources=["bench"])
+        twin.run()
+        seen += [slot.fence for slot in twin.store.find(collection("resource/bench"), "held#", Slot)]
+        run_to_end(twin, job)
+        for most, names in ((0, ()), (1, ("bench-1",))):
+            configuring.set_pool(twin.on, "resource/bench", most, names)
+            twin.run()
+    assert seen == [1, 2, 3]
+
+
+def test_an_agent_whose_lease_has_ended_changes_nothing(twin: Twin, ada: User) -> None:
+    """SLOT-3: a write with an old fence changes nothing: hello, heartbeat and finish of an old attempt."""
+    job = submit(twin, ada)
+    twin.run()
+    old, worker = hello(twin, job), worker_of(twin, job)
+    sweep(twin, 121)
+    assert job_of(twin, job).attempt == 2
+    hello_again = Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    rows = dict(twin.store.rows)
+    for call in (
+        lambda: agents.hello(twin.on, hello_again),
+        lambda: agents.heartbeat(twin.on, old),
+        lambda: agents.finish(twin.on, old, Result.SUCCEEDED, "late", 0),
+        lambda: agents.authenticate(twin.on, job, TOKEN),
+    ):
+        with pytest.raises(Refused) as refused:
+            call()
+        assert refused.value.status in (403, 410)
+    assert twin.store.rows == rows
+    hello(twin, job)
+    finish(twin, job, Result.FAILED)
+    assert job_of(twin, job).outcome is Outcome.FAILED
+
+
+def test_a_late_cleaning_of_an_old_holder_frees_nothing(twin: Twin, ada: User) -> None:
+    """SLOT-3 and UNIT-2: a message about a unit that is gone leaves its slot's next holder alone."""
+    first = submit(twin, ada, resources=["bench"])
+    twin.run()
+    old = [unit.id for unit in live(twin, first)]
+    run_to_end(twin, first)
+    second = submit(twin, ada, resources=["bench"])
+    twin.run()
+    rows = dict(twin.store.rows)
+    for unit in old:
+        units.advance(twin.on, unit)
+    assert twin.store.rows == rows
+    run_to_end(twin, second)
+
+
+def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User) -> None:
+    """SLOT-3: what an agent says after its attempt was reported lost is not added to the log."""
+    job = submit(twin, ada)
+    twin.run()
+    caller = hello(twin, job)
+    agents.finish(twin.on, caller, Result.SUCCEEDED, "done", 0)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")
+    agents.events(twin.on, caller, 1, agents.parse_lines([line]))
+    assert "late" not in told(twin, job)

@@ -1,0 +1,152 @@
+"""What was made is put back, and only what is clean is given again. [UNIT-1] [UNIT-2] [ART-1] [ART-2]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.jobs import Outcome
+from penstock.domain.outputs import Output, output_key
+from penstock.domain.pools import Slot, SlotState, collection
+from penstock.domain.rows import Create, Replace
+from penstock.domain.units import CleanProof, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order
+from penstock.usecases import agents, jobs, outputs, units
+from penstock.wire.agent import AgentFile
+from tests.twin.world import START, Twin
+from tests.usecases.steps import live, sweep
+from tests.usecases.test_one_job import (
+    TOKEN,
+    assert_all_is_put_back,
+    finish,
+    hello,
+    job_of,
+    slots,
+    submit,
+    worker_of,
+)
+
+
+def test_what_no_row_knows_is_destroyed_and_what_is_held_is_not(twin: Twin, ada: User) -> None:
+    """UNIT-1: strays go; what a row holds stays; an untouched list of nothing proves nothing."""
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    held = worker_of(twin, job).id
+    twin.drivers.hand.create(Order("w-stray", "linux", "1"))
+    for _ in range(3):
+        sweep(twin, 31)
+        agents.heartbeat(twin.on, agents.authenticate(twin.on, job, TOKEN))
+    assert list(twin.drivers.hand.made) == [held]
+    twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
+    sweep(twin, 31)
+    assert worker_of(twin, job).state is UnitState.READY
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_a_worker_that_is_made_after_it_was_destroyed_is_found(twin: Twin, ada: User) -> None:
+    """UNIT-1: an order that comes through late leaves a machine that no row wants."""
+    job = submit(twin, ada)
+    twin.run()
+    order = twin.drivers.hand.made[worker_of(twin, job).id]
+    jobs.cancel(twin.on, ada, job)
+    twin.run()
+    twin.drivers.hand.create(order)
+    sweep(twin)
+    assert_all_is_put_back(twin)
+
+
+def test_nothing_dirty_is_granted_again(twin: Twin, ada: User) -> None:
+    """UNIT-2: a slot goes from dirty to free only with the record that cleaning succeeded."""
+    first = submit(twin, ada)
+    twin.run()
+    hello(twin, first)
+    worker = worker_of(twin, first)
+    hand, clean = twin.drivers.hand, twin.drivers.hand.clean
+
+    def failing(unit: str, now: Any) -> CleanProof:
+        raise Misconfigured("the key was revoked")
+
+    hand.clean = failing  # type: ignore[method-assign]
+    finish(twin, first)
+    for _ in range(5):
+        sweep(twin, 700)
+    assert worker.slot in slots(twin, "target/linux", SlotState.HELD)
+    assert "the key was revoked" in str(worker_of(twin, first).reason)
+    hand.clean = clean  # type: ignore[method-assign]
+    sweep(twin, 700)
+    proof = worker_of(twin, first).proof
+    assert proof
+    assert proof.by == "hand"
+    assert_all_is_put_back(twin)
+
+
+FILE = AgentFile("/work/x", 3, "a" * 64)
+
+
+def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: Twin, ada: User) -> None:
+    """ART-2: un-owned uploads go after 12 hours; ART-1: nothing that is committed is deleted."""
+    job = submit(twin, ada)
+    twin.run()
+    caller = hello(twin, job)
+    kept, lost = (outputs.begin(twin.on, caller.job, [FILE])["uploads"][0]["id"] for _ in range(2))
+    for name in (kept, lost):
+        twin.objects.objects[f"outputs/{job}/{name}"] = b"abc"
+    outputs.commit(twin.on, caller.job, [kept])
+    sweep(twin, 11 * 3600)
+    assert twin.store.get(output_key(job, lost), Output)
+    sweep(twin, 3600)
+    assert not twin.store.get(output_key(job, lost), Output)
+    assert list(twin.objects.objects) == [f"outputs/{job}/{kept}"]
+
+
+def test_bytes_go_before_the_row_that_says_that_they_exist(twin: Twin, ada: User) -> None:
+    """ART-1: if deleting fails, the row stays and says so."""
+    row = Output(id="1", job="j", attempt=1, path="/x", size=1, sha256="", time=START, due=START)
+    twin.store.commit([Create(row)])
+
+    def failing(name: str) -> None:
+        raise OSError(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.objects, "delete", failing)
+        assert sweep(twin).failed == 1
+    assert twin.store.get(row.key, Output)
+    sweep(twin)
+    assert not twin.store.get(row.key, Output)
+
+
+def test_a_resource_is_not_given_back_while_its_worker_may_still_use_it(twin: Twin, ada: User) -> None:
+    """UNIT-2: the worker goes first, whatever order the messages come in."""
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    hand, clean = twin.drivers.hand, twin.drivers.hand.clean
+    hand.clean = lambda unit, now: NotYet(5, "it is still going down")  # type: ignore[method-assign]
+    finish(twin, job)
+    for _ in range(3):
+        for unit in live(twin, job):
+            units.advance(twin.on, unit.id)
+        sweep(twin, 46)
+    assert slots(twin, "resource/bench", SlotState.HELD) == ["bench-1"]
+    hand.clean = clean  # type: ignore[method-assign]
+    sweep(twin, 46)
+    sweep(twin, 46)
+    assert_all_is_put_back(twin)
+
+
+def test_a_slot_that_somebody_else_holds_is_not_freed(twin: Twin, ada: User) -> None:
+    """SLOT-3: cleaning a unit frees the slot only of its own fence."""
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    (slot,) = twin.store.find(collection("target/linux"), "held#", Slot)
+    twin.store.commit([Replace(slot, replace(slot, fence=slot.fence + 1, unit="w-other"))])
+    finish(twin, job)
+    assert worker_of(twin, job).state is UnitState.GONE
+    assert [held.unit for held in twin.store.find(collection("target/linux"), "held#", Slot)] == ["w-other"]

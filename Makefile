@@ -1,0 +1,69 @@
+# `make` lists the targets. Needs make, Python 3.11 or newer and the package registry; everything else it brings.
+
+JOB ?= examples/hello.sh
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/installed
+MYPY_ON := functions infra app.py
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench prove openapi synth local clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with everything pinned, .venv/bin/penstock among it
+	@:
+
+run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make run JOB=path/to/job.sh
+	@$(PYTHON) -m penstock.local.run $(JOB)
+
+test: check ## everything that a contributor must pass
+	$(PYTHON) -m pytest tests/domain tests/jobfile --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+	$(PYTHON) -m pytest -n 2 --dist loadfile --ignore=tests/domain --ignore=tests/jobfile
+
+check: $(STAMP) ## format, lint, types and the directions of imports
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy $(MYPY_ON)
+	$(VENV)/bin/lint-imports
+
+format: $(STAMP) ## put the code into the one format
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+bench: $(STAMP) ## measure latency and price of jobs on the local cloud
+	@$(PYTHON) -m penstock.local.bench
+
+prove: $(STAMP) ## check the model of acquisition in every order of events
+	@$(PYTHON) model/run.py full
+
+openapi: $(STAMP) ## write the OpenAPI document anew from the code
+	@$(PYTHON) -m penstock.web.openapi
+
+synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules
+	@CDK_OUTDIR=build/cdk.out $(PYTHON) app.py && echo build/cdk.out/Penstock.template.json
+
+local: $(STAMP) ## keep a cloud up on this machine until Ctrl-C
+	@$(VENV)/bin/penstock local up
+
+clean: ## remove .venv, build and caches
+	rm -rf $(VENV) build cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.txt pyproject.toml
+	@python=; for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+		if $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$each; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then echo "Penstock needs Python 3.11 or newer on PATH; this machine has: $$(python3 -V 2>&1)" >&2; exit 1; fi; \
+	echo "- making $(VENV) with $$($$python -V)"; \
+	$$python -m venv $(VENV) || { echo "that Python cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
+	@echo "- installing libraries, about a minute the first time"
+	@rm -f $(VENV)/failed; { $(PYTHON) -m pip install --disable-pip-version-check --no-deps --no-compile -r requirements.txt 2>&1 \
+		|| touch $(VENV)/failed; } | awk -v all=$$(grep -c == requirements.txt) ' \
+		/^(Collecting|Requirement already)/ { n++; if (n % 10 == 0 || n == all) print "  " n " of " all; fflush(); next } \
+		/^Installing collected/ { print "  unpacking"; fflush(); next } \
+		/ERROR|[Ee]rror:/ { print; fflush() }'
+	@if [ -e $(VENV)/failed ]; then echo "the libraries cannot be installed; see above" >&2; exit 1; fi
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,25 @@
+"""The stacks there are. `cdk synth`, `cdk deploy` and the local cloud all start here."""
+
+from infra import node
+
+node.use_bundled()
+
+import aws_cdk as cdk  # noqa: E402  (jsii looks for Node when it is imported)
+
+from infra.settings import Settings  # noqa: E402
+from infra.stack import Penstock  # noqa: E402
+
+
+def build() -> cdk.App:
+    """The app, with the one stack and the security rules that check it."""
+    from cdk_nag import AwsSolutionsChecks
+
+    app = cdk.App()
+    settings = Settings.of(app.node.get_all_context())
+    Penstock(app, settings.name, settings=settings)
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    return app
+
+
+if __name__ == "__main__":
+    build().synth()

@@ -1,0 +1,116 @@
+"""Processes of functions: started from code that is unzipped once per content, so that compiled modules are reused.
+
+$PENSTOCK_CODE is the folder of unzipped code. It outlives the local cloud: the next one starts with compiled modules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from ministack.core import lambda_runtime
+from ministack.services import lambda_svc
+
+
+def spawn(worker: Any) -> None:
+    """Start one process for a function and wait until its module is imported.
+
+    Takes the place of MiniStack's Worker._spawn. Raises RuntimeError with what Python said if the import fails.
+    """
+    code = unzipped(worker.code_zip)
+    layers = [unzipped(lambda_svc._resolve_layer_zip(layer)) for layer in _layers(worker.config)]
+    worker._tmpdir = None  # nothing of its own, so nothing to remove when it ends
+    worker._proc = subprocess.Popen(
+        [sys.executable, str(_script())],
+        cwd=code,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        env=_environment(worker.config, code, layers),
+    )
+    worker._stderr_queue = queue.Queue()
+    worker._stderr_thread = threading.Thread(target=worker._read_stderr, daemon=True)
+    worker._stderr_thread.start()
+    _import_module(worker, code)
+
+
+def unzipped(archive: bytes) -> Path:
+    """A folder with the content of a zip file. The same content gives the same folder, also for another host."""
+    folder = _code() / hashlib.sha256(archive).hexdigest()[:16]
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=_code()) as beside:
+            zipfile.ZipFile(io.BytesIO(archive)).extractall(Path(beside) / "code")
+            with contextlib.suppress(OSError):  # somebody else was first
+                (Path(beside) / "code").rename(folder)
+    os.utime(folder)
+    return folder
+
+
+def _code() -> Path:
+    return Path(os.environ["PENSTOCK_CODE"])
+
+
+def _script() -> Path:
+    """MiniStack's loop around a handler, as a file."""
+    path = Path(tempfile.gettempdir()) / "function.py"
+    if not path.exists():
+        path.write_text(lambda_runtime._PYTHON_WORKER_SCRIPT)
+    return path
+
+
+def _layers(config: dict[str, Any]) -> list[Any]:
+    return list(config.get("Layers") or [])
+
+
+def _environment(config: dict[str, Any], code: Path, layers: list[Path]) -> dict[str, str]:
+    """The host's environment, the function's own, and what Lambda adds."""
+    _, region = lambda_runtime._account_region_from_function_config(config)
+    name = config.get("FunctionName", "")
+    return {
+        **os.environ,
+        **config.get("Environment", {}).get("Variables", {}),
+        **lambda_runtime.execution_credentials(config),
+        "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_LAMBDA_FUNCTION_NAME": name,
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(config.get("MemorySize", 128)),
+        "AWS_LAMBDA_FUNCTION_VERSION": config.get("Version", "$LATEST"),
+        "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
+        "AWS_LAMBDA_LOG_STREAM_NAME": "local",
+        "LAMBDA_TASK_ROOT": str(code),
+        "_LAMBDA_FUNCTION_ARN": config.get("FunctionArn", ""),
+        "_LAMBDA_LAYERS_DIRS": os.pathsep.join(map(str, layers)),
+        "_LAMBDA_TIMEOUT": str(config.get("Timeout", 3)),
+    }
+
+
+def _import_module(worker: Any, code: Path) -> None:
+    module, _, handler = worker.config["Handler"].rpartition(".")
+    given = {
+        "code_dir": str(code),
+        "module": module.replace("/", "."),
+        "handler": handler,
+        "env": worker.config.get("Environment", {}).get("Variables", {}),
+        "function_name": worker.config.get("FunctionName", ""),
+        "memory": worker.config.get("MemorySize", 128),
+        "arn": worker.config.get("FunctionArn", ""),
+    }
+    worker._proc.stdin.write(json.dumps(given) + "\n")
+    worker._proc.stdin.flush()
+    said = worker._proc.stdout.readline()
+    reply = json.loads(said) if said.startswith("{") else {"error": worker._drain_stderr() or "it ended at once"}
+    if reply.get("status") != "ready":
+        raise RuntimeError(f"{worker.func_name}: cannot import {module}: {reply.get('error')}")

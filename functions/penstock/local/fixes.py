@@ -1,0 +1,161 @@
+"""What MiniStack 1.5.33 does differently from AWS, put right. One function per difference, named after it.
+
+Each fix replaces one name inside the emulator, when the host starts and before a request is served. A new version
+of the emulator means reading this file again: `tests/local/test_fixes.py` fails when a fix is no longer needed
+or no longer takes. What is different and not put right is listed in docs/decisions/local-cloud.md.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import os
+import time
+from collections.abc import Callable
+from functools import partialmethod, wraps
+from types import ModuleType
+from typing import Any
+
+from ministack.core import iam_actions, lambda_runtime
+from ministack.services import lambda_svc, stepfunctions
+from ministack.services.cloudformation import provisioners
+
+from penstock.local import environments
+
+PROCESSES = max(2, os.cpu_count() or 2)
+"""Most processes per function."""
+
+QUIET_SECONDS = 0.003
+"""How long a function may be silent before its log is taken as complete."""
+
+
+def apply() -> None:
+    """All of them."""
+    a_flow_starts_after_150_ms()
+    a_map_goes_on_after_a_failed_item()
+    a_silent_function_costs_50_ms()
+    a_cold_start_unzips_and_compiles_again()
+    functions_run_without_bound()
+    a_secret_is_referred_to_by_name()
+    an_answer_to_a_task_names_no_machine()
+
+
+def a_flow_starts_after_150_ms() -> None:
+    """StartExecution sleeps so that tests see RUNNING first. A job would wait for it each time."""
+
+    class Clock(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            return getattr(time, name)
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            time.sleep(0 if seconds == 0.15 else seconds)
+
+    stepfunctions.time = Clock("time")
+
+
+def a_map_goes_on_after_a_failed_item() -> None:
+    """A serial Map tries the items after a failed one, and those of a stopped execution. AWS does not.
+
+    Our Map acquires resources, so the rest would be acquired for an attempt that has already failed.
+    """
+    failed: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("failed", default=None)
+    run_items, run_item = stepfunctions._run_map_items, stepfunctions._run_sub_machine
+
+    @wraps(run_items)
+    def serially(state: dict[str, Any], *rest: Any) -> Any:
+        marker = failed.set([] if state.get("MaxConcurrency") == 1 else None)
+        try:
+            return run_items(state, *rest)
+        finally:
+            failed.reset(marker)
+
+    @wraps(run_item)
+    def unless_failed(states: Any, start: Any, given: Any, execution: dict[str, Any], context: Any) -> Any:
+        before = failed.get()
+        if before:
+            raise before[0]
+        if execution["status"] != "RUNNING":
+            raise stepfunctions._ExecutionError("States.Aborted", "the execution was stopped")
+        try:
+            return run_item(states, start, given, execution, context)
+        except Exception as error:
+            if before is not None:
+                before.append(error)
+            raise
+
+    stepfunctions._run_map_items, stepfunctions._run_sub_machine = serially, unless_failed
+
+
+def a_silent_function_costs_50_ms() -> None:
+    """After each call the emulator waits 50 ms for a first line of log, although the reply is there."""
+    drain = lambda_runtime.Worker._drain_stderr_bounded
+    lambda_runtime.Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=QUIET_SECONDS)
+
+
+def a_cold_start_unzips_and_compiles_again() -> None:
+    """Each process of a function gets its own unzipped copy, hence no compiled modules: 2 s instead of 0.5 s."""
+    lambda_runtime.Worker._spawn = environments.spawn
+
+
+def functions_run_without_bound() -> None:
+    """A burst of messages starts as many processes as there are batches. A machine has less room than a region."""
+    lambda_runtime._LOCAL_MAX_WORKERS = PROCESSES
+    lambda_svc.acquire_worker = _waiting(lambda_runtime.acquire_worker)
+
+
+def _waiting(acquire: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
+    """Wait for a free process, where the emulator would throttle."""
+
+    @wraps(acquire)
+    def wait(*args: Any, **kwargs: Any) -> tuple[Any, str]:
+        while True:
+            worker, why = acquire(*args, **kwargs)
+            if worker is not None or why != "func_cap":
+                return worker, why
+            time.sleep(0.005)
+
+    return wait
+
+
+def a_secret_is_referred_to_by_name() -> None:
+    """In a template, Ref of a secret is its ARN. By name, no policy that names the secret matches."""
+    steps = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
+    create = steps["create"]
+
+    @wraps(create)
+    def by_arn(*args: Any) -> tuple[str, dict[str, str]]:
+        _, attributes = create(*args)
+        return attributes["Arn"], attributes
+
+    steps["create"] = by_arn
+
+
+def an_answer_to_a_task_names_no_machine() -> None:
+    """AWS checks SendTask… against the state machine of the token, the emulator against "*", which we grant nobody."""
+    machine: contextvars.ContextVar[str] = contextvars.ContextVar("machine")
+    owners: dict[str, str] = {}
+    execute, park = stepfunctions._execute_task, stepfunctions._invoke_with_callback
+    extract = iam_actions.extract_resource_arn
+
+    @wraps(execute)
+    def knowing(state: Any, given: Any, execution: dict[str, Any], context: Any) -> Any:
+        machine.set(execution["stateMachineArn"])
+        return execute(state, given, execution, context)
+
+    @wraps(park)
+    def owned(resource: Any, given: Any, token: str, state: Any) -> Any:
+        owners[token] = machine.get()
+        try:
+            return park(resource, given, token, state)
+        finally:
+            owners.pop(token, None)
+
+    @wraps(extract)
+    def with_machine(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> str:
+        if service == "states" and b'"taskToken"' in body:
+            return owners.get(json.loads(body)["taskToken"], "*")
+        return str(extract(service, method, path, headers, body, *rest))
+
+    stepfunctions._execute_task, stepfunctions._invoke_with_callback = knowing, owned
+    iam_actions.extract_resource_arn = with_machine

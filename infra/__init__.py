@@ -1,0 +1,1 @@
+"""Where Penstock runs and what it may touch: `stack.py` is the parts list, `grants.py` the permissions."""

@@ -1,0 +1,52 @@
+"""What is uploaded: one zip of ours for all functions, one layer of other people's. No Docker, no compiler.
+
+The layer holds pure Python only, so that one build serves Lambda on arm64 and the local cloud on anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from aws_cdk import IgnoreMode
+from aws_cdk import aws_lambda as lambda_
+
+ROOT = Path(__file__).parents[1]
+FUNCTIONS = ROOT / "functions"
+REQUIREMENTS = FUNCTIONS / "requirements.txt"
+LAYERS = ROOT / "build" / "layer"
+
+LEFT_OUT = ("/penstock/cli", "/penstock/local", "/requirements.txt", "*.asl.json", "__pycache__", "*.pyc", "*.egg-info")
+"""What stays on people's own machines, as .gitignore patterns relative to functions/."""
+
+
+def code() -> lambda_.Code:
+    """Everything of ours that runs in Lambda."""
+    return lambda_.Code.from_asset(str(FUNCTIONS), exclude=list(LEFT_OUT), ignore_mode=IgnoreMode.GIT)
+
+
+def libraries() -> lambda_.Code:
+    """The layer of functions/requirements.txt, built once per content of that file."""
+    folder = LAYERS / hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
+    if not folder.is_dir():
+        _build(folder)
+    return lambda_.Code.from_asset(str(folder))
+
+
+def _build(folder: Path) -> None:
+    """Install into a folder beside, then rename: a build cut short leaves nothing that looks finished."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+        target = Path(beside) / "layer"
+        install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
+        pure = ["--only-binary=:all:", "--platform=any", "--target", str(target / "python")]
+        subprocess.run([sys.executable, "-m", "pip", *install, *pure, "-r", str(REQUIREMENTS)], check=True)
+        shutil.rmtree(target / "python" / "bin", ignore_errors=True)
+        native = [str(path.relative_to(target)) for path in target.rglob("*.so")]
+        if native:
+            raise ValueError(f"{REQUIREMENTS}: a library is not pure Python, Lambda could not load it: {native}")
+        target.rename(folder)

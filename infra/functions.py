@@ -1,0 +1,81 @@
+"""The seven functions: one zip, one layer, a role each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra import bundle
+
+
+@dataclass(frozen=True)
+class Size:
+    """What one function is given."""
+
+    timeout: Duration
+    memory: int = 512
+
+
+SIZES: Mapping[str, Size] = {
+    "api": Size(Duration.seconds(29)),  # API Gateway itself gives up after 30 s
+    "agent_api": Size(Duration.seconds(29)),
+    "schedule": Size(Duration.seconds(60)),
+    "factory": Size(Duration.seconds(120)),
+    "well": Size(Duration.seconds(120)),
+    "settle": Size(Duration.seconds(60)),
+    "sweep": Size(Duration.seconds(120)),
+}
+
+
+class Functions(Construct):
+    """Functions by name. `allow` gives each its statements."""
+
+    def __init__(self, scope: Construct, name: str, *, environment: Mapping[str, str]) -> None:
+        super().__init__(scope, name)
+        self._code = bundle.code()
+        self._layer = lambda_.LayerVersion(
+            self,
+            "Libraries",
+            code=bundle.libraries(),
+            compatible_runtimes=[lambda_.Runtime.PYTHON_3_13],
+            compatible_architectures=[lambda_.Architecture.ARM_64],
+        )
+        self.of = {each: self._function(each, size, environment) for each, size in SIZES.items()}
+
+    def allow(self, name: str, statements: Sequence[iam.PolicyStatement]) -> None:
+        """Add statements to the role of one function."""
+        for statement in statements:
+            self.of[name].add_to_role_policy(statement)
+
+    def _function(self, name: str, size: Size, environment: Mapping[str, str]) -> lambda_.Function:
+        title = "".join(word.title() for word in name.split("_"))
+        log = logs.LogGroup(
+            self,
+            f"{title}Log",
+            log_group_name=f"/aws/lambda/{Stack.of(self).stack_name}-{name}",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        role = iam.Role(self, f"{title}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log.grant_write(role)
+        return lambda_.Function(
+            self,
+            title,
+            function_name=f"{Stack.of(self).stack_name}-{name}",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64,
+            handler=f"{name}.handler",
+            code=self._code,
+            layers=[self._layer],
+            memory_size=size.memory,
+            timeout=size.timeout,
+            role=role,
+            log_group=log,
+            environment=dict(environment),
+        )

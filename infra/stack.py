@@ -1,0 +1,100 @@
+"""The parts list."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
+from constructs import Construct
+
+from infra import flow
+from infra.api import Api
+from infra.flow import Flow
+from infra.functions import SIZES, Functions
+from infra.grants import GRANTS, statements
+from infra.queues import NAMES, Queues
+from infra.reasons import EVERYWHERE, acknowledge, wildcards
+from infra.schedule import Schedule
+from infra.settings import Settings
+from infra.storage import OUTPUTS, Storage
+from infra.table import DUE, LISTING, Rows
+
+BATCH = {"schedule": 10, "factory": 5, "well": 5}
+"""Messages per call. Drivers are slow, so theirs are smaller."""
+
+
+class Penstock(Stack):
+    """All of Penstock in one account and region."""
+
+    def __init__(self, scope: Construct, name: str, *, settings: Settings) -> None:
+        super().__init__(scope, name, description="The gate in front of scarce things")
+        self.rows = Rows(self, "Rows", keep=settings.keep)
+        self.storage = Storage(self, "Storage", keep=settings.keep)
+        self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
+        self.api = Api(self, "Api")
+        self.functions = Functions(self, "Functions", environment=self._environment())
+        functions = self.functions.of
+        self.api.route(users=functions["api"], agents=functions["agent_api"])
+        self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
+        Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
+        for each, batch in BATCH.items():
+            functions[each].add_event_source_mapping(
+                "Queue",
+                event_source_arn=self.queues.of[each].queue_arn,
+                batch_size=batch,
+                report_batch_item_failures=True,
+            )
+        for each, rows in GRANTS.items():
+            self.functions.allow(each, statements(rows, self._arns()))
+        self._outputs()
+        acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
+
+    def _environment(self) -> dict[str, str]:
+        """What every function is told. penstock/bootstrap.py is its only reader."""
+        return {
+            "TABLE": self.rows.table.table_name,
+            "BUCKET": self.storage.bucket.bucket_name,
+            **{f"{each.upper()}_QUEUE": self.queues.of[each].queue_url for each in NAMES},
+            "FLOW": flow.arn(self),
+            "PUBLIC_URL": self._public_url(),
+            "SIGNING_SECRET": self.storage.signing.secret_arn,
+            "POWERTOOLS_SERVICE_NAME": "penstock",
+            "LOG_LEVEL": "INFO",
+        }
+
+    def _public_url(self) -> str:
+        given = CfnParameter(
+            self,
+            "PublicUrl",
+            default="",
+            description="The URL that people and workers dial, if it is not the HTTP API's own (no slash at the end)",
+        )
+        unset = CfnCondition(self, "NoPublicUrl", expression=Fn.condition_equals(given.value_as_string, ""))
+        chosen = Fn.condition_if(unset.logical_id, self.api.http.api_endpoint, given.value_as_string)
+        return chosen.to_string()
+
+    def _arns(self) -> dict[str, str]:
+        """What the rows of grants.py call each resource."""
+        table = self.rows.table.table_arn
+        return {
+            "table": table,
+            "due index": f"{table}/index/{DUE}",
+            "listing index": f"{table}/index/{LISTING}",
+            "bucket": self.storage.bucket.bucket_arn,
+            "outputs": self.storage.bucket.arn_for_objects(f"{OUTPUTS}*"),
+            "signing secret": self.storage.signing.secret_arn,
+            "flow": flow.arn(self),
+            "executions": flow.arn(self, "execution", ":*"),
+            **{f"{each} queue": self.queues.of[each].queue_arn for each in NAMES},
+        }
+
+    def _outputs(self) -> None:
+        shown = {
+            "ApiUrl": self.api.http.api_endpoint,
+            "ApiId": self.api.http.api_id,
+            "TableName": self.rows.table.table_name,
+            "BucketName": self.storage.bucket.bucket_name,
+            "FlowArn": flow.arn(self),
+            "SigningSecret": self.storage.signing.secret_arn,
+            "Region": Aws.REGION,
+        }
+        for name, value in shown.items():
+            CfnOutput(self, name, value=value)

@@ -1,0 +1,48 @@
+"""The table: every row of Penstock, and two indexes that hold keys only."""
+
+from __future__ import annotations
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+DUE = "due"
+"""Unfinished rows by the time that somebody must move them on."""
+
+LISTING = "listing"
+"""Rows that a person may list, by what they are listed under."""
+
+
+class Rows(Construct):
+    """One table on demand: a site that does nothing pays nothing."""
+
+    def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy) -> None:
+        super().__init__(scope, name)
+        self.table = dynamodb.TableV2(
+            self,
+            "Table",
+            partition_key=_text("pk"),
+            sort_key=_text("sk"),
+            billing=dynamodb.Billing.on_demand(),
+            encryption=dynamodb.TableEncryptionV2.aws_managed_key(),
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            time_to_live_attribute="ttl",
+            deletion_protection=keep is RemovalPolicy.RETAIN,
+            removal_policy=keep,
+            global_secondary_indexes=[_index(DUE, "due_shard", "due"), _index(LISTING, "list_key", "list_sort")],
+        )
+
+
+def _text(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)
+
+
+def _index(name: str, partition: str, sort: str) -> dynamodb.GlobalSecondaryIndexPropsV2:
+    return dynamodb.GlobalSecondaryIndexPropsV2(
+        index_name=name,
+        partition_key=_text(partition),
+        sort_key=_text(sort),
+        projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+    )

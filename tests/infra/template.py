@@ -1,0 +1,68 @@
+"""Reading a CloudFormation template in the words of infra/grants.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Template:
+    """A synthesised stack."""
+
+    content: dict[str, Any]
+
+    @staticmethod
+    def read(path: Path) -> Template:
+        return Template(json.loads(path.read_text()))
+
+    def of(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Resources of a type, as in "SQS::Queue", by logical id."""
+        resources = self.content["Resources"].items()
+        return {name: each for name, each in resources if each["Type"] == f"AWS::{kind}"}
+
+    def one(self, kind: str) -> tuple[str, dict[str, Any]]:
+        """The logical id and properties of the only resource of a type."""
+        ((name, each),) = self.of(kind).items()
+        return name, each["Properties"]
+
+    def functions(self) -> dict[str, dict[str, Any]]:
+        """Functions' properties by the name that their file has."""
+        found = [each["Properties"] for each in self.of("Lambda::Function").values()]
+        return {each["Handler"].removesuffix(".handler"): each for each in found}
+
+    def queue(self, name: str) -> tuple[str, dict[str, Any]]:
+        """The logical id and properties of a queue that is not a dead-letter queue."""
+        prefix = f"Queues{name.title()}"
+        ((found, each),) = [
+            (key, each)
+            for key, each in self.of("SQS::Queue").items()
+            if key.startswith(prefix) and not key.startswith(f"{prefix}Dead")
+        ]
+        return found, each["Properties"]
+
+    def statements(self, role: Any) -> Iterator[dict[str, Any]]:
+        """What the role that a function refers to may do."""
+        logical = role["Fn::GetAtt"][0]
+        for policy in self.of("IAM::Policy").values():
+            if {"Ref": logical} in policy["Properties"]["Roles"]:
+                yield from policy["Properties"]["PolicyDocument"]["Statement"]
+
+
+def listed(value: Any) -> list[Any]:
+    """CloudFormation writes a list of one as its only element."""
+    return value if isinstance(value, list) else [value]
+
+
+def text(value: Any) -> str:
+    """A value with its references as <Name> or <Name.Attribute>."""
+    if isinstance(value, str):
+        return value
+    if "Ref" in value:
+        return f"<{value['Ref']}>"
+    if "Fn::GetAtt" in value:
+        return f"<{'.'.join(value['Fn::GetAtt'])}>"
+    return "".join(text(part) for part in value["Fn::Join"][1])

@@ -1,0 +1,84 @@
+"""Every function may do what infra/grants.py says, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.grants import FLOW_GRANTS, GRANTS
+from infra.queues import NAMES
+from tests.infra.template import Template, listed, text
+
+MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstock-attempt"
+
+
+def resources(stack: Template) -> dict[str, str]:
+    """What grants.py calls each resource, by its ARN in the template."""
+    table, bucket = stack.one("DynamoDB::GlobalTable")[0], stack.one("S3::Bucket")[0]
+    settle = next(name for name in stack.of("Lambda::Function") if "Settle" in name)
+    return {
+        f"<{table}.Arn>": "table",
+        f"<{table}.Arn>/index/due": "due index",
+        f"<{table}.Arn>/index/listing": "listing index",
+        f"<{bucket}.Arn>": "bucket",
+        f"<{bucket}.Arn>/outputs/*": "outputs",
+        f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
+        MACHINE.format("stateMachine"): "flow",
+        MACHINE.format("execution") + ":*": "executions",
+        f"<{settle}.Arn>": "settle function",
+        **{f"<{stack.queue(name)[0]}.Arn>": f"{name} queue" for name in NAMES},
+    }
+
+
+def granted(stack: Template, role: Any) -> dict[str, set[str]]:
+    """A role's actions by resource, its own log group left out."""
+    found: dict[str, set[str]] = {}
+    names = resources(stack)
+    for statement in stack.statements(role):
+        assert statement["Effect"] == "Allow"
+        for resource in listed(statement["Resource"]):
+            if listed(statement["Action"]) != ["logs:CreateLogStream", "logs:PutLogEvents"]:
+                found.setdefault(names[text(resource)], set()).update(listed(statement["Action"]))
+    return found
+
+
+@pytest.mark.parametrize("name", GRANTS)
+def test_a_function_may_do_what_the_table_says(stack: Template, name: str) -> None:
+    role = stack.functions()[name]["Role"]
+    assert granted(stack, role) == {resource: set(actions) for resource, actions in GRANTS[name].items()}
+
+
+def test_the_flow_may_do_what_the_table_says(stack: Template) -> None:
+    role = stack.one("StepFunctions::StateMachine")[1]["RoleArn"]
+    assert granted(stack, role) == {resource: set(actions) for resource, actions in FLOW_GRANTS.items()}
+
+
+def test_a_function_logs_to_its_own_group_only(stack: Template) -> None:
+    for name, function in stack.functions().items():
+        logs = [each for each in stack.statements(function["Role"]) if listed(each["Action"])[0].startswith("logs:")]
+        group = function["LoggingConfig"]["LogGroup"]["Ref"]
+        assert [text(each["Resource"]) for each in logs] == [f"<{group}.Arn>"], name
+
+
+def test_no_policy_has_a_wildcard_beyond_objects_and_executions(stack: Template) -> None:
+    statements = [
+        statement
+        for policy in stack.of("IAM::Policy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+    actions = [action for each in statements for action in listed(each["Action"])]
+    wide = {text(each) for statement in statements for each in listed(statement["Resource"]) if "*" in text(each)}
+    assert not [action for action in actions if "*" in action]
+    assert {resources(stack)[each] for each in wide} == {"outputs", "executions"}
+
+
+def test_roles_have_no_managed_policies_and_one_principal(stack: Template) -> None:
+    for role in stack.of("IAM::Role").values():
+        assert "ManagedPolicyArns" not in role["Properties"]
+        (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"]["Service"] in ("lambda.amazonaws.com", "states.amazonaws.com")
+
+
+def test_only_those_who_make_or_check_bootstrap_keys_read_the_secret() -> None:
+    assert {name for name, rows in GRANTS.items() if "signing secret" in rows} == {"factory", "agent_api"}

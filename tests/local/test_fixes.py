@@ -1,0 +1,160 @@
+"""Each fix of the emulator takes. What would happen without it is in penstock/local/fixes.py."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from penstock.local.fixes import PROCESSES
+from tests.local.conftest import ROLE, Host
+
+PASS = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}}
+WAIT_SECONDS = 20
+
+
+def run(host: Host, name: str, definition: dict[str, Any], given: dict[str, Any]) -> str:
+    """Start a new state machine and return its execution."""
+    flows = host.client("stepfunctions")
+    made = flows.create_state_machine(name=name, definition=json.dumps(definition), roleArn=ROLE)
+    started = flows.start_execution(stateMachineArn=made["stateMachineArn"], input=json.dumps(given))
+    return str(started["executionArn"])
+
+
+def ended(host: Host, execution: str) -> dict[str, Any]:
+    """Wait for an execution and describe it."""
+    flows = host.client("stepfunctions")
+    until = time.monotonic() + WAIT_SECONDS
+    while (found := flows.describe_execution(executionArn=execution))["status"] == "RUNNING":
+        assert time.monotonic() < until, "the execution does not end"
+        time.sleep(0.01)
+    return dict(found)
+
+
+def parking_map(queue: str) -> dict[str, Any]:
+    """A serial Map that parks each item with a message to a queue."""
+    task = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {"QueueUrl": queue, "MessageBody": {"token.$": "$$.Task.Token"}},
+        "End": True,
+    }
+    items = {"StartAt": "Park", "States": {"Park": task}}
+    each = {"Type": "Map", "ItemsPath": "$.items", "MaxConcurrency": 1, "ItemProcessor": items, "End": True}
+    return {"StartAt": "Each", "States": {"Each": each}}
+
+
+def token(host: Host, queue: str) -> str | None:
+    """The token in the next message, or None if none comes in a second."""
+    found = host.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=1).get("Messages", [])
+    return json.loads(found[0]["Body"])["token"] if found else None
+
+
+def test_a_flow_starts_at_once(host: Host) -> None:
+    seconds = []
+    for number in range(3):
+        found = ended(host, run(host, f"pass-{number}", PASS, {}))
+        seconds.append((found["stopDate"] - found["startDate"]).total_seconds())
+    assert min(seconds) < 0.14
+
+
+def test_a_serial_map_stops_at_the_first_failed_item(host: Host) -> None:
+    queue = host.client("sqs").create_queue(QueueName="failing")["QueueUrl"]
+    execution = run(host, "failing", parking_map(queue), {"items": [1, 2, 3]})
+    host.client("stepfunctions").send_task_failure(taskToken=token(host, queue), error="No", cause="because")
+    found = ended(host, execution)
+    assert (found["status"], found["error"]) == ("FAILED", "No")
+    assert token(host, queue) is None
+
+
+def test_a_serial_map_goes_on_after_a_good_item(host: Host) -> None:
+    queue = host.client("sqs").create_queue(QueueName="working")["QueueUrl"]
+    execution = run(host, "working", parking_map(queue), {"items": [1, 2, 3]})
+    for _ in range(3):
+        host.client("stepfunctions").send_task_success(taskToken=token(host, queue), output="{}")
+    assert ended(host, execution)["status"] == "SUCCEEDED"
+
+
+def test_a_stopped_map_parks_no_more(host: Host) -> None:
+    queue = host.client("sqs").create_queue(QueueName="stopped")["QueueUrl"]
+    execution = run(host, "stopped", parking_map(queue), {"items": [1, 2]})
+    parked = token(host, queue)
+    flows = host.client("stepfunctions")
+    flows.stop_execution(executionArn=execution)
+    flows.send_task_success(taskToken=parked, output="{}")
+    assert token(host, queue) is None
+
+
+def test_a_silent_function_answers_fast(host: Host) -> None:
+    call = host.function("silent", "def handler(event, context): return event")
+    call({})
+    seconds = []
+    for _ in range(10):
+        began = time.monotonic()
+        assert call({"a": 1}) == {"a": 1}
+        seconds.append(time.monotonic() - began)
+    assert min(seconds) < 0.045
+
+
+def test_a_log_line_is_kept(host: Host) -> None:
+    host.client("logs").create_log_group(logGroupName="/aws/lambda/talking")
+    host.function("talking", "def handler(event, context): print('a word')")({})
+    events = host.client("logs").filter_log_events(logGroupName="/aws/lambda/talking")["events"]
+    assert any("a word" in each["message"] for each in events)
+
+
+def test_the_same_code_is_unzipped_once(host: Host) -> None:
+    source = "def handler(event, context): return __file__"
+    assert host.function("first", source)({}) == host.function("second", source)({})
+
+
+def test_a_function_that_cannot_be_imported_says_why(host: Host) -> None:
+    answer = host.function("broken", "import nothing_like_this")({})
+    assert "nothing_like_this" in answer["errorMessage"]
+
+
+def test_a_burst_waits_for_a_few_processes(host: Host) -> None:
+    source = "import os, time\ndef handler(event, context):\n    time.sleep(0.1)\n    return os.getpid()"
+    call = host.function("burst", source)
+    with ThreadPoolExecutor(4 * PROCESSES) as pool:
+        processes = list(pool.map(call, [{}] * 4 * PROCESSES))
+    assert len(set(processes)) <= PROCESSES
+
+
+def test_functions_see_the_hosts_environment_and_nothing_of_ours(host: Host) -> None:
+    seen = host.function("seeing", "import os\ndef handler(event, context): return dict(os.environ)")({})
+    assert seen["SITE_LOCAL"] == "1"
+    assert seen["PENSTOCK_HOME"] == str(host.place.home)
+    assert "HOME" not in seen
+    assert not [name for name in seen if name.startswith("PYTEST")]
+
+
+def test_a_secret_in_a_stack_is_referred_to_by_its_arn(host: Host) -> None:
+    template = {
+        "Resources": {"S": {"Type": "AWS::SecretsManager::Secret", "Properties": {"SecretString": "x"}}},
+        "Outputs": {"Secret": {"Value": {"Ref": "S"}}},
+    }
+    formation = host.client("cloudformation")
+    formation.create_stack(StackName="secret", TemplateBody=json.dumps(template))
+    formation.get_waiter("stack_create_complete").wait(StackName="secret", WaiterConfig={"Delay": 1})
+    (stack,) = formation.describe_stacks(StackName="secret")["Stacks"]
+    arn = stack["Outputs"][0]["OutputValue"]
+    assert arn.startswith("arn:aws:secretsmanager:")
+    assert host.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"] == "x"
+
+
+def test_a_task_is_answered_by_who_may_answer_those_of_its_machine(host: Host) -> None:
+    queue = host.client("sqs").create_queue(QueueName="answered")["QueueUrl"]
+    execution = run(host, "answered", parking_map(queue), {"items": [1]})
+    parked = token(host, queue)
+    mine = "arn:aws:states:us-east-1:000000000000:stateMachine:answered"
+    answer = {"Effect": "Allow", "Action": "states:SendTaskSuccess"}
+    other, own = ({**answer, "Resource": f"{mine}-not"}, {**answer, "Resource": mine})
+    with pytest.raises(ClientError, match="AccessDenied"):
+        host.acting_as("other", other, "stepfunctions").send_task_success(taskToken=parked, output="{}")
+    host.acting_as("own", own, "stepfunctions").send_task_success(taskToken=parked, output="{}")
+    assert ended(host, execution)["status"] == "SUCCEEDED"

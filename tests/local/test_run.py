@@ -1,0 +1,108 @@
+"""What `make run` does, and that stopping it at any moment leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from penstock.local.synth import SOURCES
+
+EXAMPLES = SOURCES / "examples"
+WAIT_SECONDS = 30
+
+
+def start(folder: Path, file: Path) -> subprocess.Popen[str]:
+    """Start a run that keeps everything below a folder, as the leader of a process group, like a shell does."""
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES / "functions"), "TMPDIR": str(folder), "HOME": str(folder)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "penstock.local.run", str(file)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def left(folder: Path) -> list[str]:
+    """Commands of processes that have to do with a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                about = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                ended = (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            except OSError:
+                continue
+            if str(folder).encode() in about and not ended:
+                found.append((entry / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def assert_nothing_is_left(folder: Path) -> None:
+    until = time.monotonic() + 5
+    while left(folder) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left(folder) == []
+    assert list(folder.glob("penstock-run-*")) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+class TestRun:
+    def test_a_good_job_ends_well_with_its_outputs_and_its_price(self, tmp_path: Path) -> None:
+        run = start(tmp_path, EXAMPLES / "hello.sh")
+        said, _ = run.communicate(timeout=WAIT_SECONDS)
+        assert run.returncode == 0
+        log, _, after = said.partition("\noutputs\n")
+        outputs, _, cost = after.partition("\ncost\n")
+        assert "hello" in log
+        assert "/work/" in outputs
+        assert "at AWS list prices" in cost
+        assert "Step Functions" in cost
+        assert_nothing_is_left(tmp_path)
+
+    def test_a_bad_job_passes_its_status_on(self, tmp_path: Path) -> None:
+        run = start(tmp_path, EXAMPLES / "fails.sh")
+        run.communicate(timeout=WAIT_SECONDS)
+        assert run.returncode == 1
+        assert_nothing_is_left(tmp_path)
+
+    def test_a_missing_file_is_said_at_once(self, tmp_path: Path) -> None:
+        run = start(tmp_path, tmp_path / "nowhere.sh")
+        _, said = run.communicate(timeout=WAIT_SECONDS)
+        assert run.returncode == 2
+        assert "nowhere.sh" in said
+
+    @pytest.mark.parametrize(
+        ("moment", "number"),
+        [
+            ("starting the local cloud", signal.SIGINT),
+            ("deploying", signal.SIGINT),
+            ("applying", signal.SIGTERM),
+            ("accepted", signal.SIGINT),
+            ("the script starts", signal.SIGHUP),
+            ("stopping", signal.SIGINT),
+        ],
+    )
+    def test_stopping_it_at_any_moment_leaves_nothing(
+        self, tmp_path: Path, moment: str, number: signal.Signals
+    ) -> None:
+        job = tmp_path / "long.sh"
+        job.write_text("#!/bin/bash\necho begun\nsleep 60\n" if moment != "stopping" else "#!/bin/bash\n:\n")
+        run = start(tmp_path, job)
+        assert run.stderr is not None
+        for line in run.stderr:
+            if moment in line:
+                break
+        for _ in range(3):
+            os.killpg(run.pid, number)
+            time.sleep(0.05)
+        run.communicate(timeout=WAIT_SECONDS)
+        assert run.returncode == (0 if moment == "stopping" else 128 + number)
+        assert_nothing_is_left(tmp_path)

@@ -93,3 +93,20 @@ def test_every_attempt_but_the_present_one_is_past(tries: int) -> None:
         found = jobs.again(found, FAILED, "failed", NOW)
     assert [past.attempt for past in found.attempts] == list(range(1, found.attempt))
     assert found.attempt == tries
+
+
+def test_a_job_between_two_steps_is_due_soon_and_one_that_claims_at_its_queue_deadline() -> None:
+    claiming = jobs.acquire(job(), NOW)
+    between = jobs.step_on(replace(claiming, nudged=True), NOW + MINUTE)
+    assert (between.due, between.nudged) == (NOW + MINUTE + jobs.STEP_WITHIN, False)
+    assert jobs.acquire(between, NOW + 2 * MINUTE).due == claiming.due == claiming.queue_until
+
+
+def test_a_job_that_no_longer_acquires_takes_no_step() -> None:
+    running = jobs.start(jobs.acquire(job(), NOW), "w-1", NOW)
+    assert jobs.step_on(running, NOW) == running
+
+
+def test_a_nudged_job_remembers_it() -> None:
+    nudged = jobs.nudge(job(), NOW, MINUTE)
+    assert (nudged.due, nudged.nudged) == (NOW + MINUTE, True)

@@ -20,7 +20,7 @@ run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make r
 
 test: check ## everything that a contributor must pass
 	$(PYTHON) -m pytest tests/domain tests/jobfile --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
-	$(PYTHON) -m pytest -n 2 --dist loadfile --ignore=tests/domain --ignore=tests/jobfile
+	$(PYTHON) -m pytest -n 2 --dist loadgroup --ignore=tests/domain --ignore=tests/jobfile
 
 check: $(STAMP) ## format, lint, types and the directions of imports
 	$(VENV)/bin/ruff format --check .

@@ -28,6 +28,8 @@ def test_a_ready_resource_owes_nothing_of_its_own() -> None:
 def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
     greeted = units.hello(unit(), "hash", NOW, 2 * MINUTE)
     assert (greeted.state, greeted.token_hash, greeted.due) == (UnitState.READY, "hash", NOW + 2 * MINUTE)
+    assert greeted.made == NOW, "its hello says that it was made, also before its factory does"
+    assert units.hello(unit(made=NOW - MINUTE), "hash", NOW, MINUTE).made == NOW - MINUTE
     assert units.renew(greeted, NOW + MINUTE, 2 * MINUTE).due == NOW + 3 * MINUTE
 
 

@@ -6,8 +6,12 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from penstock import processes
 from tests.e2e.conftest import Local
+
+pytestmark = pytest.mark.xdist_group("e2e")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 
 from tests.e2e.conftest import Local
+
+pytestmark = pytest.mark.xdist_group("e2e")
 
 
 def assert_problem(answer: httpx.Response, status: int, code: str) -> None:

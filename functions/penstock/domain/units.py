@@ -109,8 +109,12 @@ def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
 
 
 def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta) -> Unit:
-    """A worker whose agent said hello; it must renew before its lease runs out."""
-    return replace(unit, state=UnitState.READY, token_hash=token_hash, since=now, due=now + lease)
+    """A worker whose agent said hello; it must renew before its lease runs out.
+
+    Its hello says that it was made, also where it comes before its factory's own word.
+    """
+    made = unit.made or now
+    return replace(unit, state=UnitState.READY, made=made, token_hash=token_hash, since=now, due=now + lease)
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:

@@ -75,6 +75,8 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.cancelled_by:
         raise GONE
+    if job.state is not State.ACQUIRING:
+        raise GONE
     now = on.world.now()
     begun = jobs.start(job, unit.id, now)
     there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from aws_lambda_powertools import Logger
 
 from penstock.domain.errors import DriverError
-from penstock.domain.jobs import FLOW_WITHIN, STEP_WITHIN, Job, State, job_key
+from penstock.domain.jobs import FLOW_WITHIN, Job, State, job_key
 from penstock.domain.jobs import nudge as nudge_flow
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim, Pool, collection
@@ -103,7 +103,7 @@ def _remind_to_step(on: System, job: Job) -> None:
     else:
         for step in {lease.step for lease in held}:
             acquiring.answer(on, [lease for lease in held if lease.step == step])
-        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), STEP_WITHIN))])
+        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
 
 
 def _end(on: System, job: Job, error: str, cause: str) -> None:

@@ -1,0 +1,134 @@
+/* ---- claims and grants ---- */
+
+inline claim(f, o) {
+    l = (f) * 3 + (o);
+    lease[l] = WAITING;
+    claimed[l] = 1;
+    if :: COUNT(l) == 2 -> lease[l + 1] = WAITING :: else fi;
+#ifdef PHANTOM_CLAIM
+    if :: job[JOB_OF(f)] == QUEUED -> version[JOB_OF(f)]++ :: else fi;
+#else
+    version[JOB_OF(f)]++;
+#endif
+    if :: job[JOB_OF(f)] == QUEUED -> job[JOB_OF(f)] = ACQUIRING :: else fi;
+    nudged[JOB_OF(f)] = 0;
+    moved();
+}
+
+#ifdef STALE_AFTER_HELLO
+#define OVER(f) (attempt[JOB_OF(f)] != ATTEMPT_OF(f) || job[JOB_OF(f)] >= RUNNING)
+#else
+#define OVER(f) (attempt[JOB_OF(f)] != ATTEMPT_OF(f) || job[JOB_OF(f)] == SETTLED)
+#endif
+#define ALL_READY(l) (lease[l] == READY && (COUNT(l) == 1 || lease[l + 1] == READY))
+
+inline acquire(f, o, goes_on) {
+    l = (f) * 3 + (o);
+    if
+    :: cancelled[JOB_OF(f)] -> if :: goes_on -> answer(f, o, CANCELLED) :: else fi
+    :: !cancelled[JOB_OF(f)] && OVER(f) -> if :: goes_on -> answer(f, o, STALE) :: else fi
+    :: !cancelled[JOB_OF(f)] && !OVER(f) && lease[l] == 0 -> claim_and_serve(f, o, goes_on)
+    :: !cancelled[JOB_OF(f)] && !OVER(f) && lease[l] == WAITING ->
+        if :: goes_on -> to_serve[POOL_OF(l)] = 1 :: else fi
+    :: else ->
+        if
+        :: goes_on ->
+            if :: ALL_READY(l) -> answer(f, o, NOTHING) :: else fi;
+            if :: lease[l] == GRANTED -> to_advance[l] = 1 :: else fi;
+            if :: COUNT(l) == 2 && lease[l + 1] == GRANTED -> to_advance[l + 1] = 1 :: else fi
+        :: else
+        fi
+    fi
+}
+
+#ifdef SERVE_FIRST
+inline claim_and_serve(f, o, goes_on) {
+    if
+    :: goes_on && !served[l] -> to_serve[POOL_OF(l)] = 1; served[l] = 1; to_acquire[l]++
+    :: else -> claim(f, o)
+    fi
+}
+#else
+inline claim_and_serve(f, o, goes_on) {
+    claim(f, o);
+    if :: goes_on -> to_serve[POOL_OF(l)] = 1 :: else fi
+}
+#endif
+
+/* The first claim in a pool's queue, then the first free slot: two reads. */
+inline next_claim(x, p) {
+    seen_claim[x] = 0;
+    for (i : 0 .. LEASES - 1) {
+        if
+        :: seen_claim[x] == 0 && claimed[i] && POOL_OF(i) == p -> seen_claim[x] = i + 1
+        :: else
+        fi
+    }
+}
+
+inline next_slot(x, p) {
+    seen_slot[x] = OFF;
+    for (i : (p) * 2 .. (p) * 2 + 1) {
+        if
+        :: seen_slot[x] == OFF && holder[i] == 0 -> seen_slot[x] = i; seen_fence[x] = fence[i]
+        :: else
+        fi
+    }
+    l = seen_claim[x] - 1;
+    if
+    :: COUNT(l) == 2 && (holder[(p) * 2] != 0 || holder[(p) * 2 + 1] != 0) -> seen_slot[x] = OFF
+    :: else
+    fi
+}
+
+inline take(s0, l0) {
+    holder[s0] = l0 + 1;
+    fence[s0]++;
+    lease[l0] = GRANTED;
+    slot_of[l0] = s0;
+    fence_of[l0] = fence[s0];
+    unit[l0] = CREATING;
+}
+
+inline grant(x, goes_on) {
+    l = seen_claim[x] - 1;
+    s = seen_slot[x];
+    if
+    :: claimed[l] && lease[l] != WAITING -> claimed[l] = 0; moved()
+    :: claimed[l] && lease[l] == WAITING && holder[s] == 0 && fence[s] == seen_fence[x] &&
+        (COUNT(l) == 1 || holder[s + 1] == 0) ->
+        claimed[l] = 0;
+        take(s, l);
+        if :: COUNT(l) == 2 -> k = s + 1; i = l + 1; take(k, i) :: else fi;
+        moved();
+        check_slots();
+        if
+        :: goes_on -> to_advance[l] = 1; if :: COUNT(l) == 2 -> to_advance[l + 1] = 1 :: else fi
+        :: else
+        fi
+    :: else
+    fi
+}
+
+inline run_script(f, goes_on) {
+    if
+    :: attempt[JOB_OF(f)] != ATTEMPT_OF(f) || job[JOB_OF(f)] == SETTLED || report[JOB_OF(f)] ->
+        if :: goes_on -> answer_run(f) :: else fi
+    :: else -> run_token[JOB_OF(f)] = 1; version[JOB_OF(f)]++; moved()
+    fi
+}
+
+#ifdef NO_CHECK
+#define MAY_START(j) (job[j] == QUEUED)
+#else
+#define MAY_START(j) (job[j] == QUEUED && (attempt[j] == 0 || \
+    lease[((j) * ATTEMPTS + attempt[j] - 1) * 3] == 0 || lease[((j) * ATTEMPTS + attempt[j] - 1) * 3] == RELEASED))
+#endif
+
+inline start(j) {
+    f1 = (j) * ATTEMPTS + attempt[j];
+    if
+    :: MAY_START(j) && flow[f1] == 0 -> begin(f1); moved()
+    :: else
+    fi
+}

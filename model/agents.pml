@@ -1,0 +1,58 @@
+/* ---- the agent's calls; it repeats one until it is answered ---- */
+
+#ifdef HELLO_ANY_STATE
+#define WELCOME(f) true
+#else
+#define WELCOME(f) (job[JOB_OF(f)] == ACQUIRING)
+#endif
+
+/* With everything at once a worker may boot before its resources are there: its agent waits with its call. */
+#ifdef PARALLEL
+#define MAY_CALL(f) ((!NEEDS(JOB_OF(f), 1) || lease[(f) * 3 + 1] == READY) && (!NEEDS(JOB_OF(f), 2) || lease[(f) * 3 + 2] == READY))
+#else
+#define MAY_CALL(f) true
+#endif
+
+inline hello(f, goes_on) {
+    l = (f) * 3;
+    j1 = JOB_OF(f);
+    if
+    :: unit[l] == UP && attempt[j1] == ATTEMPT_OF(f) && report[j1] == NOTHING ->
+        if :: goes_on -> agent[f] = RUNS; answer(f, 0, NOTHING) :: else fi
+    :: unit[l] == CREATING && attempt[j1] == ATTEMPT_OF(f) && lease[l] == GRANTED && !cancelled[j1] && WELCOME(f) ->
+        check_alone(f);
+        unit[l] = UP; lease[l] = READY; job[j1] = RUNNING; version[j1]++; moved();
+#ifndef MADE_LATE
+        made[l] = 1;
+#endif
+        check_settled(j1);
+        if :: goes_on -> agent[f] = RUNS; answer(f, 0, NOTHING) :: else fi
+    :: else -> agent[f] = STOPPED
+    fi
+}
+
+inline finish(f, goes_on) {
+    j1 = JOB_OF(f);
+    if
+    :: attempt[j1] == ATTEMPT_OF(f) && job[j1] == RUNNING && unit[(f) * 3] == UP ->
+        if :: report[j1] == NOTHING -> report[j1] = DONE; version[j1]++; moved() :: else fi;
+        if :: goes_on -> agent[f] = STOPPED; if :: run_token[j1] -> answer_run(f) :: else fi
+           :: else
+        fi
+    :: else -> agent[f] = STOPPED
+    fi
+}
+
+/* ---- the user's call ---- */
+
+inline cancel(j, goes_on) {
+    cancelled[j] = 1; version[j]++; moved();
+    if :: goes_on -> to_stop[j] = 1 :: else fi
+}
+
+inline stop_waiting(j) {
+    f1 = (j) * ATTEMPTS + attempt[j];
+    for (i : 0 .. 2) {
+        if :: lease[f1 * 3 + i] == WAITING || lease[f1 * 3 + i] == GRANTED -> answer(f1, i, CANCELLED) :: else fi
+    }
+}

@@ -1,0 +1,181 @@
+"""Scenarios by seed: jobs over a bad network, handlers that die, agents that fall silent."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, Result, job_key
+from penstock.domain.rows import Change
+from penstock.domain.units import Unit
+from penstock.domain.users import User
+from penstock.usecases import agents, configuring, jobs, settling, submitting, sweeping, units
+from penstock.wire import SubmitJob
+from tests.model.observer import ObservedStore
+from tests.twin.world import START, Twin
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 1
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+limit = 1
+[resources.licence]
+well = "locks"
+limit = 2
+"""
+ASKS: Sequence[Sequence[str]] = (["bench"], ["licence", "bench"], [], ["licence"])
+TOKEN = "t" * 43
+ADA = User(name="ada", created=START, version=1)
+
+
+class Died(Exception):
+    """A handler ended in the middle of its work."""
+
+
+class DyingStore(ObservedStore):
+    """Dies at a commit when it is told to: before it, or when it is made."""
+
+    dies: str = ""
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        """Commit, unless this is the end."""
+        how, self.dies = self.dies, ""
+        if how == "before":
+            raise Died
+        made = super().commit(changes)
+        if how == "after":
+            raise Died
+        return made
+
+
+class Scenario:
+    """Three jobs and a budget of faults, walked by the dice of a seed."""
+
+    def __init__(self, seed: int, faults: int) -> None:
+        self.dice = random.Random(seed)
+        self.faults = faults
+        self.welcome: set[str] = set()
+        self.over: set[str] = set()
+        self.pause = 61
+        self.twin = Twin(seed)
+        self.store = DyingStore()
+        self.twin.store = self.store
+        object.__setattr__(self.twin.on, "store", self.store)
+        configuring.apply(self.twin.on, "admin", SITE, "site.toml")
+        self.twin.run()
+        self.jobs = [self._submit() for _ in range(3)]
+
+    def _submit(self) -> str:
+        names = self.dice.choice(ASKS)
+        wanted = {f"r{n}": {"type": name} for n, name in enumerate(names)}
+        ask = SubmitJob("#!/bin/sh\n", resources=wanted or None)
+        return submitting.submit(self.twin.on, ADA, ask, None)
+
+    def walk(self) -> None:
+        """Go on until every job is settled and nothing is held; time passes when nothing else happens."""
+        for _ in range(2000):
+            if not self._step() and self._is_over():
+                return
+        raise AssertionError(f"it never ends: {[self.job(job).state for job in self.jobs]}")
+
+    def job(self, job: str) -> Job:
+        """A job as it is."""
+        found = self.store.get(job_key(job), Job)
+        assert found
+        return found
+
+    def _is_over(self) -> bool:
+        open_units = [row for row in self.store.rows.values() if isinstance(row, Unit) and row.state != "gone"]
+        return all(self.job(job).is_settled for job in self.jobs) and not open_units
+
+    def _step(self) -> bool:
+        """One event; False when only time was left to pass."""
+        messages, flows = self.twin.queues.messages, self.twin.flows
+        due = [place for place, message in enumerate(messages) if message[0] <= self.twin.world.now()]
+        events = ["message"] * (3 * len(due)) + ["settle"] * (3 * len(flows.settling)) + ["agent"] * len(self._agents())
+        if self.faults and self.dice.random() < 0.05:
+            self.faults -= 1
+            self._cancel()
+            return True
+        if not events:
+            self.twin.pass_time(self.pause)
+            self.pause = min(2 * self.pause, 86_400)
+            sweeping.sweep(self.twin.on)
+            return not self._is_over()
+        self.pause = max(61, self.pause // 2)
+        event = self.dice.choice(events)
+        if event == "message":
+            self._deliver(self.dice.choice(due))
+        elif event == "settle":
+            given = flows.settling[0]
+            if self._alive(lambda: settling.settle(self.twin.on, *given)):
+                flows.settling.popleft()
+        else:
+            self._call(self.dice.choice(self._agents()))
+        return True
+
+    def _deliver(self, place: int) -> None:
+        message = self.twin.queues.messages[place]
+        fate = self.dice.random() if self.faults else 1
+        if fate < 0.06:
+            self.faults -= 1
+            del self.twin.queues.messages[place]
+            return
+        if not self._alive(lambda: self.twin.take(message[1], message[2])):
+            return
+        if 0.06 <= fate < 0.12:
+            self.faults -= 1
+        else:
+            self.twin.queues.messages.remove(message)
+
+    def _alive(self, handler: object) -> bool:
+        """Run a handler; perhaps it dies, and what woke it comes again."""
+        if self.faults and self.dice.random() < 0.1:
+            self.faults -= 1
+            self.store.dies = self.dice.choice(["before", "after"])
+        try:
+            handler()  # type: ignore[operator]
+        except Died:
+            return False
+        finally:
+            self.store.dies = ""
+        return True
+
+    def _agents(self) -> list[str]:
+        return sorted(set(self.twin.drivers.hand.made) - self.over)
+
+    def _call(self, worker: str) -> None:
+        """An agent makes its next call, until it is answered; or falls silent for ever."""
+        if self.faults and self.dice.random() < 0.1:
+            self.faults -= 1
+            self.over.add(worker)
+            return
+        try:
+            answered = self._alive(lambda: self._finish(worker) if worker in self.welcome else self._hello(worker))
+        except Refused:
+            self.over.add(worker)
+            return
+        if answered:
+            (self.over if worker in self.welcome else self.welcome).add(worker)
+
+    def _hello(self, worker: str) -> None:
+        key = units.bootstrap_key(self.twin.on.signing_key(), worker)
+        agents.hello(self.twin.on, agents.Hello(worker, key, TOKEN))
+
+    def _finish(self, worker: str) -> None:
+        job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)
+        caller = agents.authenticate(self.twin.on, job, TOKEN)
+        if caller.unit.id == worker:
+            agents.finish(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+
+    def _cancel(self) -> None:
+        with suppress(Refused):
+            self._alive(lambda: jobs.cancel(self.twin.on, ADA, self.dice.choice(self.jobs)))

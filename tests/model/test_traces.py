@@ -1,0 +1,52 @@
+"""What the real use cases commit is a path of the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.jobs import Job, Outcome, job_key
+from penstock.domain.leases import Lease, lease_key
+from penstock.domain.rows import Replace
+from tests.model.observer import ACTIONS, Stray, actions_of
+from tests.model.scenario import Scenario
+
+SEEDS = 60
+
+
+def test_without_faults_all_succeed() -> None:
+    scenario = Scenario(seed=1, faults=0)
+    scenario.walk()
+    assert {"claim", "grant", "hello", "finish", "settle", "release"} <= set(scenario.store.trace)
+    assert [scenario.job(job).outcome for job in scenario.jobs] == [Outcome.SUCCEEDED] * 3
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_commit_is_a_step_of_the_model(seed: int) -> None:
+    scenario = Scenario(seed, faults=seed % 7)
+    scenario.walk()
+    assert all(scenario.job(job).is_settled for job in scenario.jobs)
+    assert not scenario.twin.drivers.hand.made
+    if seed % 7 == 0:
+        assert {scenario.job(job).outcome for job in scenario.jobs} == {Outcome.SUCCEEDED}
+
+
+def test_the_scenarios_take_every_action() -> None:
+    taken: set[str] = set()
+    for seed in range(SEEDS):
+        scenario = Scenario(seed, faults=seed % 7)
+        scenario.walk()
+        taken |= set(scenario.store.trace)
+    assert taken == {name for name, action in ACTIONS.items() if not action.get("message")}
+
+
+def test_a_commit_that_is_no_step_is_found() -> None:
+    scenario = Scenario(seed=1, faults=0)
+    scenario.walk()
+    job = scenario.store.get(job_key(scenario.jobs[0]), Job)
+    lease = scenario.store.get(lease_key(scenario.jobs[0], 1, 0), Lease)
+    assert job
+    assert lease
+    risen = Lease(**{**vars(lease), "state": "ready"})
+    with pytest.raises(Stray):
+        scenario.store.commit([Replace(lease, risen)])
+    assert actions_of({"slot: held -> free"}) == []

@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap, messages
-from penstock.usecases import acquiring
+from penstock.usecases import acquiring, resizing
 
 log = Logger()
 
@@ -24,7 +24,7 @@ def step(message: dict[str, Any]) -> None:
         case {"do": "serve", "pool": pool}:
             acquiring.serve(on, pool)
         case {"do": "resize", "pool": pool}:
-            acquiring.resize(on, pool)
+            resizing.resize(on, pool)
         case {"do": "start", "job": job}:
             acquiring.start(on, job)
         case _:

@@ -1,12 +1,13 @@
 """A real HTTP server that speaks the service's side of the agent API, and misbehaves when told to."""
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-WORKER, KEY, JOB = "worker-1", "bootstrap-key-of-worker-1", "job-1"
+WORKER, KEY, JOB = f"worker-{os.getpid()}", "bootstrap-key-of-the-worker", "job-1"  # agents end strays by worker
 PATIENCE_SECONDS = 25.0
 
 Misbehave = Callable[[str, int], Any]

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from tests.agent.conftest import PYTHON
+from tests.agent.control_plane import WORKER
 
 ADDRESSES = [
     {"name": "extra", "cidr": "10.0.0.0/28", "routed": False, "gateway": "10.0.0.1"},
@@ -63,7 +64,7 @@ def test_factory_and_addresses(bmat):
         "bmat address list -H -o name,cidr,family,network,mask,routed,gateway\n"
         "bmat address list -f none; bmat address ls -o x || true"
     )
-    assert lines[:4] == ["local", "local", "worker-1", "10.0.0.1  10.0.0.14  14"]
+    assert lines[:4] == ["local", "local", WORKER, "10.0.0.1  10.0.0.14  14"]
     assert lines[4].split() == [
         "extra",
         "10.0.0.0/28",

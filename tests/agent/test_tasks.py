@@ -2,6 +2,8 @@
 
 import shlex
 
+from tests.agent.control_plane import WORKER
+
 
 def test_a_job_succeeds(worker):
     job = worker(script="echo hello; pwd; ls $PENSTOCK_INPUT; cat; echo end")
@@ -103,7 +105,7 @@ def test_the_environment(worker):
         **{"HOME": f"{root}/home", "TMPDIR": f"{root}/tmp", "TZ": "UTC", "CI": "true", "A": "b c"},
         **{"BUILDOMAT_JOB_ID": "job-1", "BUILDOMAT_TASK_ID": "0"},
         **{"PENSTOCK_JOB_ID": "job-1", "PENSTOCK_ATTEMPT": "2", "PENSTOCK_TARGET": "here"},
-        **{"PENSTOCK_WORKER_ID": "worker-1", "PENSTOCK_DEADLINE": "2030-01-01T00:00:00Z"},
+        **{"PENSTOCK_WORKER_ID": WORKER, "PENSTOCK_DEADLINE": "2030-01-01T00:00:00Z"},
         **{"PENSTOCK_ROOT": root, "PENSTOCK_WORK": f"{root}/work", "PENSTOCK_INPUT": f"{root}/input"},
     }
 
@@ -116,7 +118,7 @@ def test_a_cleared_environment_keeps_the_workers_id(worker):
         "env": {"B": "1", "PENSTOCK_WORKER_ID": "other"},
         "env_clear": True,
     }
-    assert environment_of(worker(tasks=[task])) == {"B": "1", "PENSTOCK_WORKER_ID": "worker-1"}
+    assert environment_of(worker(tasks=[task])) == {"B": "1", "PENSTOCK_WORKER_ID": WORKER}
 
 
 def test_what_the_agent_says_about_the_job_cannot_be_overridden(worker):
@@ -125,5 +127,5 @@ def test_what_the_agent_says_about_the_job_cannot_be_overridden(worker):
     job = worker(tasks=[task], env={"PENSTOCK_JOB_ID": "lie", "PENSTOCK_OTHER": "mine", "HOME": "/elsewhere"})
     assert job.finish()["result"] == "succeeded"
     seen = dict(line.partition("=")[::2] for line in job.plane.lines("stdout"))
-    assert [seen[name] for name in names] == ["job-1", "2", "worker-1", str(job.root), "job-1"]
+    assert [seen[name] for name in names] == ["job-1", "2", WORKER, str(job.root), "job-1"]
     assert (seen["PENSTOCK_OTHER"], seen["HOME"]) == ("mine", "/elsewhere")

@@ -47,7 +47,14 @@ def slot(name: str = "1", state: SlotState = SlotState.FREE, **changes: Any) -> 
 
 
 def claim(job: str = "J1", priority: int = 0, **changes: Any) -> Claim:
-    fields: dict[str, Any] = {"pool": "resource/bench", "attempt": 1, "step": 1, "count": 1, "since": NOW}
+    fields: dict[str, Any] = {
+        "pool": "resource/bench",
+        "attempt": 1,
+        "step": 1,
+        "count": 1,
+        "pools": ("resource/bench",),
+        "since": NOW,
+    }
     return Claim(**{**fields, "job": job, "priority": priority, **changes})
 
 

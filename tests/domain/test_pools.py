@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.domain import pools
+from penstock.domain import pools, resizing
 from penstock.domain.limits import PRIORITY
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
 from penstock.domain.rows import Check, Create, Delete, Replace
@@ -78,7 +78,7 @@ def test_a_resize_leaves_these_slots_in_use(
     limit: int, names: tuple[str, ...] | None, slots: list[Slot], on: str
 ) -> None:
     after = {one.name: one for one in slots}
-    for step in pools.fit(pool(limit=limit, names=names), slots):
+    for step in resizing.fit(pool(limit=limit, names=names), slots):
         after.update({row.name: row for row in map(written, step) if isinstance(row, Slot)})
     assert sorted(one.name for one in after.values() if one.state is not OFF and not one.withdrawn) == on.split()
 
@@ -139,14 +139,14 @@ class Resizing(RuleBasedStateMachine):
     @rule()
     def resize(self) -> None:
         self.fit(None)
-        assert pools.fit(self.pool(), self.slots()) == []
+        assert resizing.fit(self.pool(), self.slots()) == []
         on = {one.name for one in self.slots() if one.state is not OFF and not one.withdrawn}
         names = self.pool().names
         assert on == set(names) if names is not None else len(on) == self.pool().limit
 
     def fit(self, most: int | None) -> None:
         before = {(one.name, one.job, one.unit, one.fence) for one in self.slots(HELD)}
-        for step in pools.fit(self.pool(), self.slots())[:most]:
+        for step in resizing.fit(self.pool(), self.slots())[:most]:
             assert self.store.commit([Check(self.pool()), *step])
         assert {(one.name, one.job, one.unit, one.fence) for one in self.slots(HELD)} == before
 
@@ -178,7 +178,7 @@ def test_a_resize_never_has_more_slots_in_use_than_before_or_than_the_limit(
     slots = [slot(str(number), state) for number, state in enumerate(states)]
     on = {one.name for one in slots if one.state is not OFF}
     most = max(limit, len(on))
-    for step in pools.fit(pool(limit=limit), slots):
+    for step in resizing.fit(pool(limit=limit), slots):
         for change in step:
             row = written(change)
             if isinstance(row, Slot):
@@ -191,11 +191,11 @@ def test_two_resizes_that_read_the_same_cannot_mix() -> None:
     assert store.commit([Create(pool(limit=2))])
     read = store.get(pools.pool_key("resource/bench"), Pool)
     assert read
-    step, *_ = pools.fit(read, [])
+    step, *_ = resizing.fit(read, [])
     assert store.commit([Check(read), *step])
     assert not store.commit([Check(read), *step])
     assert store.commit([Replace(read, replace(read, limit=3))])
-    assert not store.commit([Check(read), *pools.fit(read, [])[1]])
+    assert not store.commit([Check(read), *resizing.fit(read, [])[1]])
 
 
 def test_claims_of_one_job_stand_in_the_order_of_its_attempts_and_steps() -> None:

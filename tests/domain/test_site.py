@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.site import REDIRECTS, ResourceType, Site, Target
+from penstock.domain.site import REDIRECTS, Quota, ResourceType, Shape, Site, Target
 
 
 def site(*targets: Target) -> Site:
@@ -39,8 +39,22 @@ def test_a_site_has_a_pool_for_everything_but_redirects() -> None:
         "licence": ResourceType("licence", "benches", 3),
     }
     targets = {"ubuntu": UBUNTU, "default": Target("default", redirect="ubuntu")}
-    assert Site(targets=targets, resources=resources).pools() == {
-        "target/ubuntu": (4, None),
-        "resource/bench": (2, ("a", "b")),
-        "resource/licence": (3, None),
+    quotas = {"vcpus": Quota("vcpus", 64)}
+    assert Site(targets=targets, resources=resources, quotas=quotas).pools() == {
+        "target/ubuntu": Shape(4),
+        "resource/bench": Shape(2, ("a", "b")),
+        "resource/licence": Shape(3),
+        "quota/vcpus": Shape(64, is_amount=True),
     }
+
+
+def test_a_resource_that_is_leased_more_than_once_has_a_slot_for_each_lease() -> None:
+    shared = ResourceType("bench", "benches", 2, ("a", "b"), leases=2)
+    assert shared.slots == ("a/1", "a/2", "b/1", "b/2")
+    assert Site(resources={"bench": shared}).pools()["resource/bench"].limit == 4
+
+
+def test_what_is_used_is_known_by_its_pool() -> None:
+    resources = {"server": ResourceType("server", "w", 1)}
+    found = Site(resources=resources, quotas={"vcpus": Quota("vcpus", 64)})
+    assert found.takes({"vcpus": 8, "server": 1}) == {"resource/server": 1, "quota/vcpus": 8}

@@ -37,7 +37,7 @@ def only(text: str) -> Fault:
 
 DOCUMENT = [
     ("[target.x]", 1, 2, "target", "unknown key `target`", "did you mean `targets`?"),
-    ("[quotas.vcpus]\namount = 64", 1, 2, "quotas", "`quotas` is not available yet", "take it out for now"),
+    ("[quotas.vcpus]\namount = -1", 2, 10, "quotas.vcpus.amount", "must be from 0 to", ""),
     ("factories = 3", 1, 13, "factories", "wants tables like [factories.NAME] with driver", ""),
     ("targets.ubuntu = 3", 1, 18, "targets.ubuntu", "wants a table, not a whole number", 'factory = "here"'),
     ("[factories.'a b']\ndriver = 'x'", 1, 12, "factories.a b", "`a b` cannot be a name", "letters, digits"),
@@ -83,6 +83,40 @@ TARGETS = [
     ("limit = '4'", 7, 9, "targets.ubuntu.limit", "wants a whole number", "without quotes"),
     ("privilege = 'Lab'", 7, 13, "targets.ubuntu.privilege", "`Lab` cannot be a privilege", "like target.lab"),
     ("privilege = 3", 7, 13, "targets.ubuntu.privilege", "wants a string", "double quotes"),
+    ("uses = { vcpus = 0 }\n[quotas.vcpus]\namount = 1", 7, 18, "targets.ubuntu.uses.vcpus", "must be from 1 to", ""),
+    (
+        "uses = { vcpu = 1 }\n[quotas.vcpus]\namount = 1",
+        7,
+        10,
+        "targets.ubuntu.uses.vcpu",
+        "nothing `vcpu`",
+        "`vcpus`?",
+    ),
+    ("uses = { vcpus = 1 }", 7, 10, "targets.ubuntu.uses.vcpus", "nothing `vcpus` to use", "[quotas.NAME]"),
+    (
+        "uses = { q = 1 }\n[quotas.q]\namount = 1\n[resources.x]\nwell = 'benches'\nuses = { q = 1 }",
+        7,
+        10,
+        "targets.ubuntu.uses.q",
+        "`q` is used by a resource type too",
+        "two quotas",
+    ),
+    (
+        "[resources.x]\nwell = 'benches'\nuses = { x = 1 }",
+        9,
+        10,
+        "resources.x.uses.x",
+        "its own slot anyway",
+        "take it out",
+    ),
+    (
+        "[resources.x]\nwell = 'benches'\nlimit = 2\nleases = 2",
+        10,
+        1,
+        "resources.x.leases",
+        "only named resources",
+        "`names`",
+    ),
     ("warm = { min = 1 }", 7, 1, "targets.ubuntu.warm", "is not available yet", "take it out for now"),
 ]
 RESOURCES = [
@@ -203,7 +237,7 @@ def test_the_example_site_is_good() -> None:
 
 
 def test_a_byte_order_mark_moves_no_column() -> None:
-    assert (only("\ufeffquotas = 1").line, only("\ufeffquotas = 1").column) == (1, 1)
+    assert (only("\ufeffquota = 1").line, only("\ufeffquota = 1").column) == (1, 1)
 
 
 def test_a_name_that_leads_nowhere_in_an_empty_table_says_what_to_add() -> None:
@@ -211,11 +245,11 @@ def test_a_name_that_leads_nowhere_in_an_empty_table_says_what_to_add() -> None:
 
 
 def test_all_faults_are_told_in_the_order_of_lines() -> None:
-    found = faults("[limits]\nretries = 'x'\n[targets.a]\nredirect = 'b'\n[targets.b]\nlimit = -1\n[quotas]\n")
+    found = faults("[limits]\nretries = 'x'\n[targets.a]\nredirect = 'b'\n[targets.b]\nlimit = -1\n[quota]\n")
     assert [(one.line, one.where) for one in found] == [
         (2, "limits.retries"),
         (6, "targets.b.limit"),
-        (7, "quotas"),
+        (7, "quota"),
     ]
 
 

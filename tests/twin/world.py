@@ -16,7 +16,7 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready
 from penstock.system import System
-from penstock.usecases import acquiring, settling, units
+from penstock.usecases import acquiring, resizing, settling, units
 from tests.twin.store import MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -233,7 +233,7 @@ class Twin:
         elif step == "run":
             acquiring.run(self.on, given["job"], given["attempt"], given["token"])
         else:
-            {"serve": acquiring.serve, "resize": acquiring.resize, "start": acquiring.start}[step](
+            {"serve": acquiring.serve, "resize": resizing.resize, "start": acquiring.start}[step](
                 self.on, *given.values()
             )
 

@@ -11,8 +11,9 @@ import pytest
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.site import Shape
 from penstock.domain.users import User
-from penstock.usecases import acquiring, agents, configuring, units
+from penstock.usecases import agents, configuring, resizing, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine
 from tests.twin.world import Twin
@@ -71,7 +72,7 @@ def between(twin: Twin, number: int, other: Callable[[], None]) -> Callable[[], 
 def limit(twin: Twin, most: int) -> Callable[[], None]:
     def resize() -> None:
         configuring.resize(twin.on, "target/linux", most)
-        acquiring.resize(twin.on, "target/linux")
+        resizing.resize(twin.on, "target/linux")
 
     return resize
 
@@ -142,7 +143,7 @@ def test_fences_only_grow(twin: Twin, ada: User) -> None:
         seen += [slot.fence for slot in twin.store.find(collection("resource/bench"), "held#", Slot)]
         run_to_end(twin, job)
         for most, names in ((0, ()), (1, ("bench-1",))):
-            configuring.set_pool(twin.on, "resource/bench", most, names)
+            configuring.set_pool(twin.on, "resource/bench", Shape(most, names))
             twin.run()
     assert seen == [1, 2, 3]
 

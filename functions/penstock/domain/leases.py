@@ -39,6 +39,12 @@ class Need:
     pool: str
     maker: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    uses: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def takes(self) -> dict[str, int]:
+        """How much of each pool its unit takes: a slot of its own, and what else its type uses."""
+        return {self.pool: 1, **self.uses}
 
 
 class LeaseState(StrEnum):
@@ -114,3 +120,12 @@ def next_release(leases: Iterable[Lease]) -> Lease | None:
     open_ = [lease for lease in leases if lease.state is LeaseState.RELEASING]
     workers = [lease for lease in open_ if lease.order == WORKER]
     return workers[0] if workers else max(open_, key=lambda lease: lease.order, default=None)
+
+
+def demand(needs: Iterable[Need]) -> dict[str, int]:
+    """How much of each pool some needs take together, their own pools first."""
+    total: dict[str, int] = {}
+    for need in needs:
+        for pool, count in need.takes.items():
+            total[pool] = total.get(pool, 0) + count
+    return total

@@ -11,7 +11,6 @@ A slot is never forgotten, because its fence may only grow [SLOT-3].
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -33,17 +32,25 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pool(Row):
-    """The capacity of one target or resource type. Its due time is set while its slots differ from its limit.
+    """The capacity of one target, resource type or quota. Its due time is set while its slots differ from its limit.
 
-    `over` is set while more may be held than the limit, because it was lowered.
+    A pool is numbered, named, or an amount: then it has no slots but for what is held, and `used` is their sum, which
+    one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
+
+    `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
+    back, and `mean_hold` is how long, in seconds, the last of them kept what they had.
     """
 
     kind: ClassVar[str] = "pool"
     name: str
     names: tuple[str, ...] | None = None
+    is_amount: bool = False
     limit: int
+    used: int = 0
     paused: bool = False
     over: bool = False
+    holds: int = 0
+    mean_hold: float = 0.0
     due: datetime | None = None
 
     @property
@@ -55,13 +62,21 @@ class Pool(Row):
         return Place("pools", self.name)
 
     @property
+    def sort(self) -> str:
+        """Numbered, named or amount."""
+        return "amount" if self.is_amount else "numbered" if self.names is None else "named"
+
+    @property
     def deadline(self) -> datetime | None:
         return self.due
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slot(Row):
-    """One unit of a pool. Whoever's commit moves it from free to held, has it."""
+    """One unit of a pool. Whoever's commit moves it from free to held, has it.
+
+    In an amount pool a slot exists only while it is held, and `count` is how much of the amount it is.
+    """
 
     kind: ClassVar[str] = "slot"
     pool: str
@@ -69,6 +84,7 @@ class Slot(Row):
     state: SlotState
     fence: int = 0
     withdrawn: bool = False
+    count: int = 1
     job: str | None = None
     attempt: int | None = None
     order: int | None = None
@@ -95,7 +111,11 @@ class SlotName(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Row):
-    """An attempt's place in a pool's queue, for `count` slots at once."""
+    """An attempt's place in a pool's queue, for `count` slots, or that much of an amount, at once.
+
+    A claim over several pools stands in the queue of each, and is granted in all or in none. [SLOT-2] `overtaken` is
+    how often a claim behind it was granted from this pool while it had to wait. [QUEUE-2]
+    """
 
     kind: ClassVar[str] = "claim"
     pool: str
@@ -103,8 +123,10 @@ class Claim(Row):
     attempt: int
     step: int
     count: int
+    pools: tuple[str, ...]
     priority: int
     since: datetime
+    overtaken: int = 0
 
     @property
     def key(self) -> Key:
@@ -149,6 +171,25 @@ def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot
     )
 
 
+def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now: datetime) -> tuple[Pool, Slot]:
+    """A pool with that much more used, and who uses it. Raises ValueError for more than there is. [SLOT-1]"""
+    if pool.used + count > pool.limit:
+        raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
+    held = Slot(
+        pool=pool.name,
+        name=f"{claim.job}-{claim.attempt}-{order}",
+        state=SlotState.HELD,
+        fence=1,
+        count=count,
+        job=claim.job,
+        attempt=claim.attempt,
+        order=order,
+        unit=unit,
+        since=now,
+    )
+    return replace(pool, used=pool.used + count), held
+
+
 def give_back(slot: Slot) -> Slot:
     """A held slot, free again; or off, if it was withdrawn while it was held."""
     state = SlotState.OFF if slot.withdrawn else SlotState.FREE
@@ -159,51 +200,3 @@ def swap(back: Slot, withdrawn: Slot) -> tuple[Change, ...]:
     """A slot comes back while another is withdrawn: this one goes in its place, for no more may be held."""
     off = Slot(pool=back.pool, name=back.name, state=SlotState.OFF, fence=back.fence, version=back.version)
     return (*move(back, off), *move(withdrawn, replace(withdrawn, withdrawn=False)))
-
-
-def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
-    """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
-
-    Every step is to be committed together with a check of the pool's row, so that two resizes cannot mix.
-    """
-    everything = list(slots)
-    named = {slot.name: slot for slot in everything}
-    wanted = _wanted(pool, everything)
-    steps = [_off(slot) for slot in everything if slot.name not in wanted and _is_on(slot)]
-    for name in wanted:
-        slot = named.get(name)
-        if slot is None:
-            new = Slot(pool=pool.name, name=name, state=SlotState.FREE)
-            steps.append((Create(SlotName(pool=pool.name, name=name)), Create(new)))
-        elif not _is_on(slot):
-            steps.append(_on(slot))
-    return steps
-
-
-def _is_on(slot: Slot) -> bool:
-    return slot.state is not SlotState.OFF and not slot.withdrawn
-
-
-def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
-    """The names that a pool should have: its own, or for a number as many as possible of those in use."""
-    if pool.names is not None:
-        return list(pool.names)[: pool.limit]
-    rank = {SlotState.HELD: 0, SlotState.FREE: 1, SlotState.OFF: 2}
-    kept = sorted(slots, key=lambda slot: (rank[slot.state], slot.withdrawn, len(slot.name), slot.name))
-    names = [slot.name for slot in kept]
-    fresh = (str(number) for number in range(1, pool.limit + len(names) + 1) if str(number) not in names)
-    while len(names) < pool.limit:
-        names.append(next(fresh))
-    return names[: pool.limit]
-
-
-def _off(slot: Slot) -> tuple[Change, ...]:
-    if slot.state is SlotState.HELD:
-        return move(slot, replace(slot, withdrawn=True))
-    return move(slot, replace(slot, state=SlotState.OFF))
-
-
-def _on(slot: Slot) -> tuple[Change, ...]:
-    if slot.state is SlotState.HELD:
-        return move(slot, replace(slot, withdrawn=False))
-    return move(slot, replace(slot, state=SlotState.FREE))

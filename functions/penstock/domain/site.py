@@ -34,6 +34,7 @@ class Target:
     limit: int = 0
     redirect: str | None = None
     privilege: str | None = None
+    uses: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def pool(self) -> str:
@@ -43,7 +44,11 @@ class Target:
 
 @dataclass(frozen=True)
 class ResourceType:
-    """A kind of managed resource: numbered by a limit, or with named slots."""
+    """A kind of managed resource: numbered by a limit, or with named slots.
+
+    `leases` is how many may have one named resource at once; `uses` is what else each takes while it exists: an amount
+    of a quota, or slots of another type.
+    """
 
     name: str
     well: str
@@ -51,11 +56,42 @@ class ResourceType:
     names: tuple[str, ...] | None = None
     privilege: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    leases: int = 1
+    uses: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def pool(self) -> str:
         """The pool of its slots."""
         return f"resource/{self.name}"
+
+    @property
+    def slots(self) -> tuple[str, ...] | None:
+        """The names of its slots: one for each lease of each resource."""
+        if self.names is None or self.leases == 1:
+            return self.names
+        return tuple(f"{name}/{lease}" for name in self.names for lease in range(1, self.leases + 1))
+
+
+@dataclass(frozen=True)
+class Quota:
+    """An amount of something that units take from while they exist, such as an account's vCPUs."""
+
+    name: str
+    amount: int
+
+    @property
+    def pool(self) -> str:
+        """The pool of the amount."""
+        return f"quota/{self.name}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a pool is to be: a number of slots, named slots, or an amount."""
+
+    limit: int
+    names: tuple[str, ...] | None = None
+    is_amount: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +117,7 @@ class Site:
     wells: Mapping[str, Maker] = field(default_factory=dict)
     targets: Mapping[str, Target] = field(default_factory=dict)
     resources: Mapping[str, ResourceType] = field(default_factory=dict)
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
     def resolve(self, name: str) -> Target | None:
@@ -92,13 +129,19 @@ class Site:
             target = self.targets.get(target.redirect)
         return None
 
-    def pools(self) -> dict[str, tuple[int, tuple[str, ...] | None]]:
-        """The limit and, for named pools, the names of each pool that the site has."""
-        found: dict[str, tuple[int, tuple[str, ...] | None]] = {
-            target.pool: (target.limit, None) for target in self.targets.values() if target.redirect is None
-        }
+    def takes(self, uses: Mapping[str, int]) -> dict[str, int]:
+        """What is used, by pool instead of by name. A name is a quota's, or else a resource type's."""
+        known: Mapping[str, Quota | ResourceType] = {**self.resources, **self.quotas}
+        return {known[name].pool: count for name, count in sorted(uses.items())}
+
+    def pools(self) -> dict[str, Shape]:
+        """What each pool of the site is to be."""
+        found = {target.pool: Shape(target.limit) for target in self.targets.values() if target.redirect is None}
         for kind in self.resources.values():
-            found[kind.pool] = (kind.limit, kind.names)
+            names = kind.slots
+            found[kind.pool] = Shape(kind.limit if names is None else len(names), names)
+        for quota in self.quotas.values():
+            found[quota.pool] = Shape(quota.amount, is_amount=True)
         return found
 
 

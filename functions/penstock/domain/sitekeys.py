@@ -11,7 +11,7 @@ from penstock.domain.jobfile import parse_duration
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
-from penstock.domain.site import Limits, Maker, ResourceType, Site, Target
+from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
 
 __all__ = ["ENTRIES", "SLOTS", "check_site"]
 
@@ -19,6 +19,12 @@ T = TypeVar("T")
 
 SLOTS = 10_000
 """The most slots one pool may have."""
+
+LEASES = 100
+"""How many may have one resource at once."""
+
+AMOUNT = 10**12
+"""The most of anything."""
 
 ENTRIES = 500
 """The most entries one table may have."""
@@ -41,7 +47,6 @@ ORDERED = (
 def check_site(document: Mapping[str, Any], top: Place) -> Site:
     """The site that a document describes; of no account where there are faults."""
     values = _site_keys(document, top)
-    values.pop("quotas", None)
     return Site(**values)
 
 
@@ -89,17 +94,19 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in found.keys() & {"factory", "limit"}:
+        for key in sorted(found.keys() & {"factory", "limit", "uses"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
-    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege)
+    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege, uses=found.get("uses", {}))
 
 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
     found = _resource_keys(value, place)
     names, limit = found.get("names"), found.get("limit", 1)
+    if names is None and "leases" in found:
+        (place / "leases").fault("only named resources are leased more than once", "give it `names`", on_key=True)
     if names is not None and "limit" in found:
         (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
     return ResourceType(
@@ -109,7 +116,19 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         names=names,
         privilege=found.get("privilege"),
         settings=found.get("settings", {}),
+        leases=found.get("leases", 1),
+        uses=found.get("uses", {}),
     )
+
+
+def _quota(name: str, value: object, place: Place) -> Quota:
+    return Quota(name, _quota_keys(value, place).get("amount", 0))
+
+
+def _uses(value: object, place: Place) -> dict[str, int]:
+    """How much of what is used, by name of a quota or a resource type."""
+    found = entries(value, place, ENTRIES, "a table like { vcpus = 8 }")
+    return {name: _used(count, place / name) for name, count in found}
 
 
 def _names(value: object, place: Place) -> tuple[str, ...]:
@@ -156,6 +175,8 @@ def _shown(key: str, found: Mapping[str, int], made: Limits) -> str:
 
 
 _slot_names = listed(matching(NAME.pattern, "a name", NAME_HINT), SLOTS, "names")
+_used = number(1, AMOUNT)
+_quota_keys = record({"amount": number(0, AMOUNT)}, {}, "{ amount = 64 }")
 _target_keys = record(
     {},
     {
@@ -163,13 +184,21 @@ _target_keys = record(
         "limit": number(0, SLOTS),
         "redirect": text,
         "privilege": _privilege,
+        "uses": _uses,
         "warm": _not_yet,
     },
     f"{{ {TARGET} }}",
 )
 _resource_keys = record(
     {"well": text},
-    {"names": _names, "limit": number(0, SLOTS), "privilege": _privilege, "settings": check_options},
+    {
+        "names": _names,
+        "limit": number(0, SLOTS),
+        "leases": number(1, LEASES),
+        "privilege": _privilege,
+        "settings": check_options,
+        "uses": _uses,
+    },
     RESOURCE,
 )
 # A flow ends by itself after 31 days: queue, timeout and grace must fit into it.
@@ -196,7 +225,7 @@ _site_keys = record(
         "targets": _tables(_target, TARGET),
         "resources": _tables(_resource, RESOURCE),
         "limits": _limits,
-        "quotas": _not_yet,
+        "quotas": _tables(_quota, "amount = 64"),
     },
     "",
 )

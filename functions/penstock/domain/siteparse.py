@@ -27,6 +27,7 @@ def parse(text: str, path: str) -> Site | tuple[Fault, ...]:
     site = check_site(document.content, top)
     _check_makers(site, top)
     _check_redirects(site.targets, top / "targets")
+    _check_uses(site, top)
     faults = sorted(map(document.fault, top.faults), key=lambda fault: (fault.line, fault.column))
     return tuple(faults[:FAULTS]) or site
 
@@ -53,6 +54,34 @@ def _check_redirects(targets: Mapping[str, Target], place: Place) -> None:
             told.update(path)
         elif len(path) > REDIRECTS + 1:
             here.fault(f"more than {REDIRECTS} redirects follow one another", "redirect to the last target itself")
+
+
+def _check_uses(site: Site, top: Place) -> None:
+    """What is used is there. A target uses quotas only, and none that a resource type uses: the worker comes last."""
+    known = {**site.resources, **site.quotas}
+    drawn = {name for kind in site.resources.values() for name in kind.uses}
+    for kind in site.resources.values():
+        for name in kind.uses:
+            here = top / "resources" / kind.name / "uses" / name
+            if name == kind.name:
+                here.fault("a type has its own slot anyway", "take it out", on_key=True)
+            _check_used(name, known, here)
+    for target in site.targets.values():
+        for name in target.uses:
+            here = top / "targets" / target.name / "uses" / name
+            _check_used(name, site.quotas, here)
+            if name in drawn:
+                here.fault(
+                    f"`{clip(name)}` is used by a resource type too, which is acquired before any worker",
+                    "split it into two quotas",
+                    on_key=True,
+                )
+
+
+def _check_used(name: str, known: Mapping[str, Any], place: Place) -> None:
+    if name not in known:
+        hint = did_you_mean(name, known) if known else "add a table [quotas.NAME]"
+        place.fault(f"there is nothing `{clip(name)}` to use", clip(hint, 200), on_key=True)
 
 
 def _path(targets: Mapping[str, Target], start: Target) -> list[str]:

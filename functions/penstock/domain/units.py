@@ -53,7 +53,10 @@ class CleanProof:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit(Row):
-    """A worker or a resource, known by an id that was chosen before it was made."""
+    """A worker or a resource, known by an id that was chosen before it was made.
+
+    `also` are the pools and names of the other slots that it takes, for as long as it exists.
+    """
 
     kind: ClassVar[str] = "unit"
     id: str
@@ -67,6 +70,7 @@ class Unit(Row):
     pool: str
     slot: str
     fence: int
+    also: tuple[tuple[str, str], ...] = ()
     since: datetime
     due: datetime | None
     made: datetime | None = None

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from penstock.domain.estimates import Forecast, Unblock, Way, altogether
 from penstock.domain.jobs import Job, State
-from penstock.domain.leases import Lease, LeaseState
+from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
+
+TOLD = 5
+"""How many of the things that have to happen a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Why:
-    """What a job waits for, who has it, and since when."""
+    """What a job waits for, who has it, and since when.
+
+    `expected_start` is when it may have all that it needs, `basis` what that was guessed from. When everything in
+    `unblocks` has happened, in this order, the job goes on.
+    """
 
     job: str
     state: State
@@ -53,6 +61,16 @@ class Why:
     blocked_on: Block | None
     waiting_for: str | None
     since: datetime
+    expected_start: datetime | None = None
+    basis: str | None = None
+    unblocks: tuple[Unblock, ...] = ()
+
+    @property
+    def next_steps(self) -> str | None:
+        """What would unblock the job, as a sentence."""
+        shown = [str(act) for act in self.unblocks[:TOLD]]
+        more = len(self.unblocks) - TOLD
+        return ("; then ".join(shown) + (f"; and {more} more after that" if more > 0 else "")) or None
 
 
 def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) -> Block | None:
@@ -63,19 +81,29 @@ def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) 
     held = [slot for slot in slots if slot.state is SlotState.HELD]
     return Block(
         pool=pool.name,
-        kind="numbered" if pool.names is None else "named",
+        kind=pool.sort,
         position=place + 1,
         ahead=tuple(Ahead(claim.job, claim.since) for claim in claims[:place]),
         held_by=tuple(Holder(slot.name, slot.job, slot.since) for slot in held if slot.job is not None and slot.since),
         limit=pool.limit,
-        held=len(held),
-        free=sum(slot.state is SlotState.FREE for slot in slots),
+        held=pool.used if pool.is_amount else len(held),
+        free=pool.limit - pool.used if pool.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         paused=pool.paused,
     )
 
 
-def explain(job: Job, leases: Sequence[Lease], blocked: Block | None, unit_reason: str | None = None) -> Why:
-    """The explanation of a job, given the leases of its present attempt and the block of the waiting one."""
+def explain(
+    job: Job,
+    leases: Sequence[Lease],
+    blocked: Block | None,
+    unit_reason: str | None = None,
+    forecasts: Sequence[Forecast] = (),
+    now: datetime | None = None,
+) -> Why:
+    """The explanation of a job, given the leases of its present attempt and the block of the waiting one.
+
+    `forecasts` are of the step that waits, and of those after it.
+    """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
     if job.is_settled:
@@ -85,16 +113,28 @@ def explain(job: Job, leases: Sequence[Lease], blocked: Block | None, unit_reaso
         summary = f"the job runs on {job.worker}" + (" and is being cancelled" if job.cancelled_by else "")
         return Why(job.id, job.state, summary, None, None, since)
     if current and blocked:
-        return Why(job.id, job.state, _waiting(current, blocked), blocked, current.type, current.since)
+        seconds, basis = altogether(forecasts)
+        start = now + timedelta(seconds=seconds) if now and seconds is not None else None
+        unblocks = forecasts[0].unblocks if forecasts else ()
+        summary = _waiting(current, blocked)
+        return Why(job.id, job.state, summary, blocked, current.type, current.since, start, basis, unblocks)
     if current:
-        maker = "its worker to say hello" if current.order == 0 else f"{current.type} to be made ready"
-        note = f" ({unit_reason})" if unit_reason else ""
-        return Why(job.id, job.state, f"the job waits for {maker}{note}", None, current.type, current.since)
+        return _being_made(job, current, unit_reason)
     if job.attempts and job.state is State.QUEUED:
         last = job.attempts[-1]
         summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
-        return Why(job.id, job.state, summary, None, None, since)
+        back = Unblock(Way.PUT_BACK, what=str(last.attempt), job=job.id)
+        return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
+
+
+def _being_made(job: Job, lease: Lease, unit_reason: str | None) -> Why:
+    is_worker = lease.order == WORKER
+    made = "its worker to say hello" if is_worker else f"{lease.type} to be made ready"
+    note = f" ({unit_reason})" if unit_reason else ""
+    act = Unblock(Way.HELLO if is_worker else Way.MAKE, lease.pool, what=lease.type, job=job.id)
+    summary = f"the job waits for {made}{note}"
+    return Why(job.id, job.state, summary, None, lease.type, lease.since, unblocks=(act,))
 
 
 def _waiting(lease: Lease, blocked: Block) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import jobs, leases, pools
+from penstock.domain import granting, jobs, leases, pools
+from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState, Need
-from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, pool_key
-from penstock.domain.rows import Change, Check, Create, Delete, Replace
+from penstock.domain.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
-from penstock.domain.why import block, explain
+from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import logs, race
+from penstock.usecases import logs, outlook, race
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -77,16 +78,8 @@ def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tupl
         return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
     now = on.world.now()
     fresh = [_lease(job, need, token, now) for need in needs]
-    claim = Claim(
-        pool=needs[0].pool,
-        job=job_id,
-        attempt=attempt,
-        step=step,
-        count=len(needs),
-        priority=job.priority,
-        since=now,
-    )
-    return [Replace(job, jobs.acquire(job, now)), Create(claim), *map(Create, fresh)], fresh
+    claims = granting.claims(job, step, now)
+    return [Replace(job, jobs.acquire(job, now)), *map(Create, claims), *map(Create, fresh)], fresh
 
 
 def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
@@ -105,46 +98,47 @@ def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
 
 
 def serve(on: System, pool_name: str) -> None:
-    """Grant what can be granted: the first free slots to the first claims. [QUEUE-1] [QUEUE-2]
+    """Grant what can be granted to those who wait for a pool. [QUEUE-1] [QUEUE-2]
 
     Both a claim and a release write first and serve after, with consistent reads: of two that race, one sees both.
     """
     for tries in range(GRANTS):
-        found = _first(on, pool_name)
+        stocks = _stocks(on, pool_name)
+        found = granting.pick(pool_name, stocks) if stocks else None
         if found is None:
             return
-        if not _grant(on, *found):
+        if not _grant(on, found, stocks):
             on.world.pause(min(tries, 4))
     on.queues.schedule({"do": "serve", "pool": pool_name})
 
 
-def _first(on: System, pool_name: str) -> tuple[list[Slot], Claim] | None:
-    """The first claim of a pool and the free slots for it; None while there are not enough, or it is paused."""
-    pool = on.store.get(pool_key(pool_name), Pool)
-    if pool is None or pool.paused:
-        return None
-    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=1)
-    if not claims:
-        return None
-    free = on.store.find(pools.collection(pool_name), "free#", Slot, limit=claims[0].count)
-    return (free, claims[0]) if len(free) == claims[0].count else None
+def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
+    """What a pool has, and every other pool that those who wait for it want as well. Empty when nobody waits."""
+    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    found: dict[str, Stock] = {}
+    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
+        pool = on.store.get(pool_key(name), Pool)
+        if pool is None:
+            continue
+        pk = pools.collection(name)
+        queue = claims if name == pool_name else on.store.find(pk, "wait#", Claim, limit=WINDOW)
+        most = 0 if pool.is_amount or pool.paused else max((claim.count for claim in queue), default=0)
+        free = on.store.find(pk, "free#", Slot, limit=most) if most else []
+        found[name] = Stock(pool, queue, free)
+    return found
 
 
-def _grant(on: System, free: Sequence[Slot], claim: Claim) -> bool:
-    """Grant free slots to a claim, all or none, or drop a claim that nobody waits with. False for a lost race."""
+def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
+    """Grant a claim in all of its pools at once, or drop one that nobody waits with. False for a lost race. [SLOT-2]"""
+    claim = next(iter(found.rows.values()))
     job = on.store.get(job_key(claim.job), Job)
     waiting = step_of(on, claim.job, claim.attempt, claim.step)
+    dropped: list[Change] = [Delete(row) for row in found.rows.values()]
     if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
-        return on.store.commit([Delete(claim)])
-    changes: list[Change] = [Delete(claim)]
-    made = []
-    for slot, lease in zip(free, waiting, strict=True):
-        unit = _unit(on, lease, slot, next(need.maker for need in job.needs if need.order == lease.order))
-        taken = pools.take(slot, claim, lease.order, unit.id, unit.since)
-        granted = leases.grant(lease, slot.name, taken.fence, unit.id)
-        changes += [*pools.move(slot, taken), Replace(lease, granted), Create(unit)]
-        made.append(unit)
-    if not on.store.commit(changes):
+        return on.store.commit(dropped)
+    passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
+    granted, made = _granted(on, job, claim, waiting, stocks)
+    if not on.store.commit([*dropped, *passed, *granted]):
         return False
     for unit in made:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
@@ -154,7 +148,37 @@ def _grant(on: System, free: Sequence[Slot], claim: Claim) -> bool:
     return True
 
 
-def _unit(on: System, lease: Lease, slot: Slot, maker: str) -> Unit:
+def _granted(
+    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+) -> tuple[list[Change], list[Unit]]:
+    """The changes that take slots and amounts for every lease of a step, and the units that will be made."""
+    free = {name: list(stock.free) for name, stock in stocks.items()}
+    used = {name: stock.pool for name, stock in stocks.items()}
+    changes: list[Change] = []
+    made = []
+    for lease in waiting:
+        need = next(need for need in job.needs if need.order == lease.order)
+        unit = _unit(on, lease, need.maker)
+        taken: list[Slot] = []
+        for name, count in need.takes.items():
+            if used[name].is_amount:
+                used[name], held = pools.take_amount(used[name], claim, lease.order, count, unit.id, unit.since)
+                changes.append(Create(held))
+                taken.append(held)
+            for _ in range(0 if used[name].is_amount else count):
+                was = free[name].pop(0)
+                taken.append(pools.take(was, claim, lease.order, unit.id, unit.since))
+                changes += pools.move(was, taken[-1])
+        own, *others = taken
+        also = tuple((other.pool, other.name) for other in others)
+        unit = replace(unit, slot=own.name, fence=own.fence, also=also)
+        changes += [Replace(lease, leases.grant(lease, own.name, own.fence, unit.id)), Create(unit)]
+        made.append(unit)
+    changes += [Replace(stock.pool, used[name]) for name, stock in stocks.items() if used[name] != stock.pool]
+    return changes, made
+
+
+def _unit(on: System, lease: Lease, maker: str) -> Unit:
     """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
@@ -167,9 +191,9 @@ def _unit(on: System, lease: Lease, slot: Slot, maker: str) -> Unit:
         job=lease.job,
         attempt=lease.attempt,
         order=lease.order,
-        pool=slot.pool,
-        slot=slot.name,
-        fence=slot.fence + 1,
+        pool=lease.pool,
+        slot="",
+        fence=0,
         since=now,
         due=now + STEP_WITHIN,
     )
@@ -181,12 +205,9 @@ def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     job = on.store.get(job_key(job_id), Job)
     if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
         return
-    pool = on.store.get(pool_key(lease.pool), Pool)
-    if pool is None:
-        return
-    claims = on.store.find(pools.collection(lease.pool), "wait#", Claim, limit=100)
-    held = on.store.find(pools.collection(lease.pool), "held#", Slot, limit=100)
-    logs.say(on, job_id, lease.attempt, explain(job, [lease_now], block(pool, held, claims, job_id)).summary)
+    blocked = outlook.block_of(on, job, lease.step)
+    if blocked:
+        logs.say(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
 
 
 def run(on: System, job_id: str, attempt: int, token: str) -> None:
@@ -221,30 +242,3 @@ def start(on: System, job_id: str) -> bool:
 def steps(needs: Sequence[Need]) -> list[int]:
     """The steps in which an attempt acquires its resources; the worker's comes after them."""
     return sorted({need.step for need in needs} - {WORKER})
-
-
-def resize(on: System, pool_name: str) -> None:
-    """Bring a pool's slots to what its row says, then serve it. Each step checks that the row is still the same."""
-    for tries in range(race.TRIES):
-        pool = on.store.get(pool_key(pool_name), Pool)
-        if pool is None:
-            return
-        slots = _slots(on, pool_name)
-        if slots is not None:
-            todo = pools.fit(pool, slots)
-            if not todo:
-                settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
-                if settled == pool or on.store.commit([Replace(pool, settled)]):
-                    break
-            for step in todo:
-                on.store.commit([Check(pool), *step])
-        on.world.pause(tries)
-    serve(on, pool_name)
-
-
-def _slots(on: System, pool_name: str) -> list[Slot] | None:
-    """All slots of a pool; None when one was on the move while they were read, and so was not seen."""
-    pk = pools.collection(pool_name)
-    known = {row.name for row in on.store.find(pk, "name#", SlotName, limit=10_000)}
-    found = {slot.name: slot for state in SlotState for slot in on.store.find(pk, f"{state}#", Slot, limit=10_000)}
-    return list(found.values()) if known == set(found) else None

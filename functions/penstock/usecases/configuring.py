@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from penstock.domain import limits, siteparse
+from penstock.domain import limits, sitekeys, siteparse
 from penstock.domain.errors import Fault, Refused, not_found
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.site import SITE_KEY, Site, SiteText
+from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
 from penstock.domain.units import STEP_WITHIN
 from penstock.system import System
 from penstock.usecases import race, sites
@@ -18,7 +19,7 @@ from penstock.usecases import race, sites
 LONGEST = 128
 """No pool's name has more characters."""
 
-TABLES = ("factories", "wells", "targets", "resources", "limits")
+TABLES = ("factories", "wells", "targets", "resources", "quotas", "limits")
 
 
 def check(on: System, toml: str, path: str) -> Site:
@@ -72,45 +73,53 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     """Bring every pool's row to the site; pools that the site no longer has lose their slots as they fall free."""
     wanted = site.pools()
     existing = {pool.name: pool for pool in on.store.listed("pools", Pool, limit=1000)}
-    gone = {name: (0, pool.names) for name, pool in existing.items() if name not in wanted}
+    gone = {name: replace(_shape(pool), limit=0) for name, pool in existing.items() if name not in wanted}
     told = []
-    for name, (limit, names) in {**wanted, **gone}.items():
+    for name, shape in {**wanted, **gone}.items():
         was = on.store.get(pool_key(name), Pool)
-        if was and (was.limit, was.names) == (limit, names) and was.due is None:
+        if was and _shape(was) == shape and was.due is None:
             continue
-        set_pool(on, name, limit, names)
-        if was is None or (was.limit, was.names) != (limit, names):
-            told.append(f"pool {name}: {_shape(was.limit, was.names) if was else 'new'} -> {_shape(limit, names)}")
+        set_pool(on, name, shape)
+        if was is None or _shape(was) != shape:
+            told.append(f"pool {name}: {_words(_shape(was)) if was else 'new'} -> {_words(shape)}")
     return told
 
 
-def _shape(limit: int, names: tuple[str, ...] | None) -> str:
-    return f"limit {limit}" if names is None or not limit else ", ".join(names)
+def _shape(pool: Pool) -> Shape:
+    return Shape(pool.limit, pool.names, pool.is_amount)
 
 
-def set_pool(on: System, name: str, limit: int, names: tuple[str, ...] | None) -> None:
+def _words(shape: Shape) -> str:
+    if shape.is_amount:
+        return f"amount {shape.limit}"
+    return f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)
+
+
+def set_pool(on: System, name: str, shape: Shape) -> None:
     """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is."""
     due = on.world.now() + STEP_WITHIN
+    given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount, "due": due}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)
         if was is None:
-            return [Create(Pool(name=name, limit=limit, names=names, due=due))], None
-        over = was.over or limit < was.limit
-        return [Replace(was, replace(was, limit=limit, names=names, due=due, over=over))], None
+            return [Create(Pool(name=name, **given))], None
+        over = not shape.is_amount and (was.over or shape.limit < was.limit)
+        return [Replace(was, replace(was, over=over, **given))], None
 
     race.run(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
 
 
 def resize(on: System, name: str, limit: int) -> Pool:
-    """Set the limit of a numbered pool until the site is applied again. Raises Refused 404 or 409."""
+    """Set the limit of a numbered pool or an amount until the site is applied again. Raises Refused 404 or 409."""
     was = find(on, name)
     if was.names is not None:
         raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
-    if not 0 <= limit <= siteparse.SLOTS:
-        raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {siteparse.SLOTS}")
-    set_pool(on, name, limit, None)
+    most = sitekeys.AMOUNT if was.is_amount else siteparse.SLOTS
+    if not 0 <= limit <= most:
+        raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
+    set_pool(on, name, replace(_shape(was), limit=limit))
     return find(on, name)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.domain import ids, jobs, leases, pools, users, why
+from penstock.domain import ids, jobs, leases, plans, users, why
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
-from penstock.domain.why import Block, Why
+from penstock.domain.why import Why
 from penstock.system import System
-from penstock.usecases import logs, race
+from penstock.usecases import logs, outlook, race
 
 SCANNED = 1000
 """How many jobs one page of a filtered list looks at."""
@@ -96,20 +95,15 @@ def leases_of(on: System, job: Job) -> list[Lease]:
 
 
 def explain(on: System, job: Job) -> Why:
-    """Why a job is where it is."""
+    """Why a job is where it is, when it may go on, and what has to happen before."""
     held = leases_of(on, job)
     waiting = next((lease for lease in held if lease.state is LeaseState.WAITING), None)
     granted = next((lease for lease in held if lease.state is LeaseState.GRANTED), None)
     unit = on.store.get(unit_key(granted.unit), Unit) if granted and granted.unit else None
-    blocked = _block(on, waiting) if waiting else None
-    return why.explain(job, held, blocked, unit.reason if unit else None)
-
-
-def _block(on: System, lease: Lease) -> Block | None:
-    pool = on.store.get(pool_key(lease.pool), Pool)
-    if pool is None:
-        return None
-    pk = pools.collection(lease.pool)
-    claims = on.store.find(pk, "wait#", Claim)
-    slots = [slot for state in (SlotState.FREE, SlotState.HELD) for slot in on.store.find(pk, f"{state}#", Slot)]
-    return why.block(pool, slots, claims, lease.job)
+    now, later = on.world.now(), plans.steps_of(job)
+    found = outlook.of_step(on, job, waiting.step) if waiting else None
+    if waiting is None or found is None:
+        return why.explain(job, held, None, unit.reason if unit else None)
+    rest = [outlook.of_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
+    forecasts = [found[0], *(one[0] for one in rest if one)]
+    return why.explain(job, held, found[1], None, forecasts, now)

@@ -35,6 +35,9 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
     for file in check(files):
         if file.size > most:
             raise Refused(413, "output-too-big", f"{file.path} has {file.size} bytes; the site takes {most}")
+    known = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
+    if len(known) + len(files) > limits.OUTPUTS:
+        raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
     now = on.world.now()
     rows = [
         Output(

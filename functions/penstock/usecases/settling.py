@@ -29,6 +29,7 @@ def settle(
     before = on.store.get(job_key(job_id), Job)
     if before is None:
         return
+    waiting = _waiting_in(on, before, attempt)
     after = race.run(on, lambda: _end(on, job_id, attempt, error, cause, only_if))
     if after is not None:
         told = f"settled: {after.outcome}: {after.reason}"
@@ -36,6 +37,8 @@ def settle(
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
         logs.say(on, job_id, attempt, told)
+    for pool in waiting:  # what was kept for a claim that is gone may be granted to another
+        on.queues.schedule({"do": "serve", "pool": pool})
     put_back(on, job_id, attempt)
 
 
@@ -56,10 +59,27 @@ def _end(
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     for lease in held:
         changes += _end_lease(on, lease)
-    for step, pool in {(lease.step, lease.pool) for lease in held if lease.state is LeaseState.WAITING}:
+    waiting = {lease.step for lease in held if lease.state is LeaseState.WAITING}
+    for step, pool in claims_of(job, waiting):
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
     return changes, after
+
+
+def _waiting_in(on: System, job: Job, attempt: int) -> list[str]:
+    """The pools that an attempt waits for."""
+    held = on.store.find(f"job#{job.id}", leases.prefix(attempt), Lease)
+    steps = {lease.step for lease in held if lease.state is LeaseState.WAITING}
+    return list(dict.fromkeys(pool for _, pool in claims_of(job, steps)))
+
+
+def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
+    """The steps of a job and the pools in whose queues it waits with them."""
+    return [
+        (step, pool)
+        for step in sorted(steps)
+        for pool in leases.demand(need for need in job.needs if need.step == step)
+    ]
 
 
 def _end_lease(on: System, lease: Lease) -> list[Change]:

@@ -6,18 +6,18 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from penstock.domain import limits
+from penstock.domain import limits, looks
 from penstock.domain.errors import Fault, Refused, Unreached
-from penstock.domain.jobfile import JobFile, Problem, Problems, ResourceAsk, check_key, parse
+from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
 from penstock.domain.jobs import START_WITHIN, Job, Spec, State, Times, spec_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
+from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest
 from penstock.system import System
@@ -28,14 +28,35 @@ CHECKED = ("name", "target", "resources", "output_rules", "tags", "env", "priori
 """The values of a request that are checked as if they stood in the file."""
 
 
-def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) -> str:
-    """Accept a job and return its id; the same key and the same request return the same job. Raises Refused."""
-    file = _file(ask)
-    site = sites.current(on)
-    target = _target(site, user, file.target)
-    needs = (*_resources(on, site, user, file), _worker(target))
+@dataclass(frozen=True)
+class Made:
+    """A request that could be accepted: the rows that it would become, and what they were made from."""
+
+    job: Job
+    spec: Spec
+    file: JobFile
+    site: Site
+
+
+def make(on: System, user: User, ask: SubmitJob) -> Made:
+    """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written."""
+    file, site = _file(ask), sites.current(on)
+    target = looks.could_any(site, file)
+    if isinstance(target, Refused):
+        raise target
+    needs = (*_resources(site, file), _worker(site, target))
+    refused = looks.could_this(site, user, file, needs, on.drivers.objections)
+    if refused:
+        raise refused
     job, spec = _rows(on, user, ask, file, target, needs, site)
     _check_fits(job, spec)
+    return Made(job, spec, file, site)
+
+
+def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) -> str:
+    """Accept a job and return its id; the same key and the same request return the same job. Raises Refused."""
+    made = make(on, user, ask)
+    job, spec = made.job, made.spec
     memory = _memory(user, ask, idempotency_key, job)
 
     def decide() -> tuple[Sequence[Change], str]:
@@ -48,7 +69,7 @@ def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) 
     if accepted == job.id:
         logs.say(on, job.id, 1, _welcome(job))
         with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
-            on.flows.start(job.id, 1, acquiring.steps(needs))
+            on.flows.start(job.id, 1, acquiring.steps(job.needs))
     return accepted
 
 
@@ -115,53 +136,19 @@ def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
     return replace(file, **merged)
 
 
-def _target(site: Site, user: User, name: str) -> Target:
-    target = site.resolve(name)
-    if target is None:
-        raise _unknown("target", name, [n for n in site.targets if site.resolve(n)])
-    for step in (site.targets[name], target):
-        if not user.may(step.privilege):
-            raise Refused(403, "privilege-missing", f"target {step.name} needs the privilege {step.privilege!r}")
-    if target.limit == 0:
-        raise Refused(422, "unsatisfiable", f"target {target.name} has a limit of 0: no job can run there")
-    return target
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
-    close = get_close_matches(name, known, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known)) or 'none'}"
-    code = "unknown-" + what.replace(" ", "-")
-    return Refused(422, code, f"there is no {what} {name!r}; {hint}", [Fault(f"no {what} {name!r}", hint=hint)])
-
-
-def _resources(on: System, site: Site, user: User, file: JobFile) -> Iterator[Need]:
+def _resources(site: Site, file: JobFile) -> Iterator[Need]:
     """The resources in lexicographic order of their type, which is the order of their acquisition. [QUEUE-3]"""
     asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
-    types = sorted({ask.type for ask in asked})
+    steps = numbers(site, {ask.type for ask in asked})
     for order, ask in enumerate(asked, 1):
-        kind = site.resources.get(ask.type)
-        if kind is None:
-            raise _unknown("resource type", ask.type, list(site.resources))
-        if not user.may(kind.privilege):
-            raise Refused(403, "privilege-missing", f"resource type {ask.type} needs the privilege {kind.privilege!r}")
-        wanted = sum(other.type == ask.type for other in asked)
-        if wanted > kind.limit:
-            why = f"the job wants {wanted} of {ask.type} and there are {kind.limit}: it could never run"
-            raise Refused(422, "unsatisfiable", why)
-        _check_options(on, site, ask, kind.well)
-        yield Need(order, types.index(ask.type) + 1, ask.name, ask.type, kind.pool, kind.well, dict(ask.options))
+        kind = site.resources[ask.type]
+        uses = site.takes(kind.uses)
+        yield Need(order, steps[ask.type], ask.name, ask.type, kind.pool, kind.well, dict(ask.options), uses)
 
 
-def _check_options(on: System, site: Site, ask: ResourceAsk, well: str) -> None:
-    maker = site.wells[well]
-    wrong = on.drivers.objections(maker.driver, ask.options)
-    if wrong:
-        faults = [Fault(text, where=f"resources.{ask.name}.options") for text in wrong]
-        raise Refused(422, "bad-options", f"well {well} does not take these options of {ask.name}", faults)
-
-
-def _worker(target: Target) -> Need:
-    return Need(WORKER, WORKER, "worker", target.name, target.pool, target.factory or "")
+def _worker(site: Site, target: Target) -> Need:
+    uses = site.takes(target.uses)
+    return Need(WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", uses=uses)
 
 
 def _rows(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import jobs, leases, pools, units
+from penstock.domain import estimates, jobs, leases, pools, units
 from penstock.domain.errors import DriverError, Unsatisfiable
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.rows import Change, Check, Key, Replace
+from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
@@ -183,34 +184,50 @@ def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Chan
     if unit is None or unit.state is not UnitState.DIRTY:
         return [], False
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    slot = on.store.get(_held(unit), Slot)
-    changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time))]
-    if slot and slot.fence == unit.fence and slot.unit == unit.id:
-        changes += _give_back(on, slot)
+    changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time)), *_give_back(on, unit)]
     if lease and lease.state is LeaseState.RELEASING:
         changes.append(Replace(lease, leases.released(lease)))
     return changes, True
 
 
-def _give_back(on: System, slot: Slot) -> list[Change]:
-    """A slot comes back. The pool's row is checked too: lowering its limit decides which slots may be free. [SLOT-1]"""
-    pool = on.store.get(pool_key(slot.pool), Pool)
-    checked: list[Change] = [Check(pool)] if pool else []
-    if pool and pool.over and not slot.withdrawn:
-        held = on.store.find(pools.collection(slot.pool), "held#", Slot, limit=10_000)
-        for other in held:
-            if other.withdrawn:
-                return [*checked, *pools.swap(slot, other)]
-    return [*checked, *pools.move(slot, pools.give_back(slot))]
+def _give_back(on: System, unit: Unit) -> list[Change]:
+    """Everything that a unit held goes back to its pools, unless somebody else has it by now. [SLOT-3]"""
+    held: dict[str, list[Slot]] = {}
+    for pool, name in ((unit.pool, unit.slot), *unit.also):
+        slot = on.store.get(Slot(pool=pool, name=name, state=SlotState.HELD).key, Slot)
+        if slot and slot.unit == unit.id and (slot.fence == unit.fence or pool != unit.pool):
+            held.setdefault(pool, []).append(slot)
+    return [change for pool, slots in held.items() for change in _to_pool(on, pool, slots)]
 
 
-def _held(unit: Unit) -> Key:
-    return Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key
+def _to_pool(on: System, name: str, slots: list[Slot]) -> list[Change]:
+    """Slots come back. The pool's row is part of it: lowering its limit decides which slots may be free. [SLOT-1]"""
+    pool = on.store.get(pool_key(name), Pool)
+    learned = estimates.learn(pool, slots, on.world.now()) if pool else None
+    if pool and learned and pool.is_amount:
+        left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
+        return [Replace(pool, left), *map(Delete, slots)]
+    changes: list[Change] = [Replace(pool, learned)] if pool and learned else []
+    spare = _withdrawn(on, name, slots) if pool and pool.over and pool.names is None else []
+    for slot in slots:
+        if spare and not slot.withdrawn:
+            changes += pools.swap(slot, spare.pop())
+        else:
+            changes += pools.move(slot, pools.give_back(slot))
+    return changes
+
+
+def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
+    """Slots of a pool that others hold although they were withdrawn."""
+    held = on.store.find(pools.collection(name), "held#", Slot, limit=10_000)
+    own = {slot.name for slot in back}
+    return [slot for slot in held if slot.withdrawn and slot.name not in own]
 
 
 def _go_on(on: System, unit: Unit) -> None:
     """Who frees a slot hands it over, and passes the turn to the next lease of the attempt. [QUEUE-1]"""
-    acquiring.serve(on, unit.pool)
+    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+        acquiring.serve(on, pool)
     left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
     if left and left.unit:
         on.queues.advance(left.unit, left.order == WORKER)

@@ -81,8 +81,13 @@ def _plain(response: Response[Any]) -> dict[str, Any]:
 
 def reply(value: object, status: int = 200) -> Response[Any]:
     """An answer in JSON; views lose what is None only where their class says that it may be absent."""
-    body = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    body = asdict(value, dict_factory=_fields) if is_dataclass(value) and not isinstance(value, type) else value
     return Response(status, "application/json", json.dumps(body, ensure_ascii=False))
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Fields by the names that they are sent by: without the underscore that keeps some from being Python's words."""
+    return {name.rstrip("_"): value for name, value in pairs}
 
 
 def problem(refused: Refused) -> Response[Any]:
@@ -207,6 +212,14 @@ def whole_number(app: BaseRouter, name: str, default: int, least: int, most: int
     if not text.isascii() or not text.isdigit() or len(text) > 12 or not least <= int(text) <= most:
         raise Refused(400, "bad-request", f"{name} must be a whole number from {least} to {most}")
     return int(text)
+
+
+def is_on(app: BaseRouter, name: str) -> bool:
+    """Whether a query parameter says yes. Raises Refused 400 for what says neither yes nor no."""
+    text = (app.current_event.get_query_string_value(name, "") or "").lower()
+    if text not in ("", "true", "1", "false", "0"):
+        raise Refused(400, "bad-request", f"{name} must be true or false")
+    return text in ("true", "1")
 
 
 def page_after(app: BaseRouter) -> str:

@@ -24,6 +24,7 @@ def document() -> dict[str, Any]:
     """The whole document."""
     operations = (*OPERATIONS, *AGENT_OPERATIONS)
     kinds = {kind for operation in operations for kind in (operation.body, operation.reply) if kind}
+    kinds |= {kind for operation in operations for _, _, kind in operation.also}
     schemas: dict[str, Any] = {}
     for kind in sorted({*kinds, ProblemView}, key=lambda kind: kind.__name__):
         schemas |= _schemas(kind)
@@ -54,7 +55,15 @@ def _schemas(kind: type) -> dict[str, Any]:
     for name, part in found.items():
         part["additionalProperties"] = False
         _bound(_class(kind, name), part)
+        _rename(part)
     return found
+
+
+def _rename(schema: dict[str, Any]) -> None:
+    """Name fields as they are sent: see `entry.reply`."""
+    schema["properties"] = {name.rstrip("_"): part for name, part in schema["properties"].items()}
+    if "required" in schema:
+        schema["required"] = [name.rstrip("_") for name in schema["required"]]
 
 
 def _class(kind: type, name: str) -> type:
@@ -98,6 +107,10 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": operation.summary,
         "responses": {
             str(operation.status): {"description": "done", **_content("application/json", operation.reply)},
+            **{
+                str(status): {"description": said, **_content("application/json", kind)}
+                for status, said, kind in operation.also
+            },
             "default": {"description": "refused", **_content("application/problem+json", ProblemView)},
         },
     }

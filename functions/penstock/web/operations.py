@@ -10,7 +10,10 @@ from penstock.wire import agent as wire_agent
 
 @dataclass(frozen=True)
 class Operation:
-    """One call: what is sent, what comes back, and which parameters there are besides those in the path."""
+    """One call: what is sent, what comes back, and which parameters there are besides those in the path.
+
+    `also` are other answers that a parameter asks for: status, when, and what comes back.
+    """
 
     name: str
     method: str
@@ -21,13 +24,24 @@ class Operation:
     status: int = 200
     query: tuple[str, ...] = ()
     open: bool = False
+    also: tuple[tuple[int, str, type], ...] = ()
 
 
 SORTS = ("targets", "resource-types", "factories", "wells")
 """What a site is made of."""
 
 OPERATIONS = (
-    Operation("submit_job", "POST", "/v1/jobs", "Submit a job", wire.Created, wire.SubmitJob, 201),
+    Operation(
+        "submit_job",
+        "POST",
+        "/v1/jobs",
+        "Submit a job, or (plan=true) say what would become of it",
+        wire.Created,
+        wire.SubmitJob,
+        201,
+        query=("plan",),
+        also=((200, "planned: nothing was written", wire.PlanView),),
+    ),
     Operation(
         "list_jobs",
         "GET",
@@ -62,6 +76,7 @@ OPERATIONS = (
     ),
     Operation("pause_pool", "POST", "/v1/pools/{sort}/{name}/pause", "Stop granting from a pool", wire.PoolView),
     Operation("resume_pool", "POST", "/v1/pools/{sort}/{name}/resume", "Grant from a pool again", wire.PoolView),
+    Operation("get_graph", "GET", "/v1/graph", "Show who waits for what, and who has it", wire.GraphView),
     Operation("list_workers", "GET", "/v1/workers", "List the workers", wire.WorkerPage, query=("page",)),
     Operation("get_worker", "GET", "/v1/workers/{worker}", "Show a worker", wire.WorkerView),
     Operation("list_resources", "GET", "/v1/resources", "List the resources", wire.ResourcePage, query=("page",)),

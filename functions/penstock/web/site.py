@@ -13,9 +13,9 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
-from penstock.usecases import configuring, sites, users
+from penstock.usecases import configuring, graph, sites, users
 from penstock.web import views
-from penstock.web.entry import body, page_after, reply
+from penstock.web.entry import body, is_on, page_after, reply
 from penstock.web.operations import SORTS
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -72,6 +72,12 @@ def resume_pool(sort: str, name: str) -> Response[Any]:
     return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=False), whole=True))
 
 
+@router.get("/v1/graph")
+def get_graph() -> Response[Any]:
+    operator()
+    return reply(views.graph(graph.whole(bootstrap.aws())))
+
+
 def _units(listing: str) -> tuple[list[Unit], str | None]:
     operator()
     found = bootstrap.aws().store.listed(listing, Unit, limit=PAGE, after=page_after(router))
@@ -119,7 +125,7 @@ def get_site() -> Response[Any]:
 @router.put("/v1/config")
 def apply_site() -> Response[Any]:
     user, ask = operator(), body(router, wire.ApplySite)
-    if (router.current_event.get_query_string_value("check", "") or "").lower() in ("true", "1"):
+    if is_on(router, "check"):
         site = configuring.check(bootstrap.aws(), ask.toml, ask.path)
         return reply(wire.SiteChanges(configuring.changes(sites.current(bootstrap.aws()), site)))
     return reply(wire.SiteChanges(configuring.apply(bootstrap.aws(), user.name, ask.toml, ask.path)))

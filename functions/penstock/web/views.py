@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
+from penstock.domain.graph import Graph
 from penstock.domain.jobs import Job, Times
 from penstock.domain.leases import WORKER, Lease
 from penstock.domain.outputs import Output
+from penstock.domain.plans import Plan
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.site import Site
 from penstock.domain.units import Unit
@@ -87,9 +89,10 @@ def why(found: Why) -> wire.WhyView:
     block = found.blocked_on
     shown = None
     if block:
+        sort: Any = block.kind
         shown = wire.BlockView(
             pool=block.pool,
-            kind="numbered" if block.kind == "numbered" else "named",
+            kind=sort,
             position=block.position,
             ahead=[wire.AheadView(one.job, _stamp(one.since)) for one in block.ahead],
             held_by=[wire.HolderView(one.slot, one.job, _stamp(one.since)) for one in block.held_by],
@@ -98,7 +101,41 @@ def why(found: Why) -> wire.WhyView:
             free=block.free,
             paused=block.paused,
         )
-    return wire.WhyView(found.job, found.state.value, found.summary, shown, found.waiting_for, _stamp(found.since))
+    return wire.WhyView(
+        job=found.job,
+        state=found.state.value,
+        summary=found.summary,
+        blocked_on=shown,
+        waiting_for=found.waiting_for,
+        since=_stamp(found.since),
+        expected_start=stamp(found.expected_start),
+        basis=found.basis,
+        unblocks=found.next_steps,
+    )
+
+
+def plan(found: Plan) -> wire.PlanView:
+    """What would become of a job."""
+    return wire.PlanView(
+        target=found.target,
+        target_resolved=found.target_resolved,
+        steps=[
+            wire.PlanStepView(number, [wire.AcquireView(one.pool, one.type, one.count) for one in step])
+            for number, step in enumerate(found.steps, 1)
+        ],
+        privileges=list(found.privileges),
+        would_wait=bool(found.waits),
+        waits_for=[wire.PlanWaitView(one.pool, one.position, one.seconds, one.basis) for one in found.waits],
+        expected_seconds=found.seconds,
+        sentences=list(found.sentences),
+    )
+
+
+def graph(found: Graph) -> wire.GraphView:
+    """Who waits for whom."""
+    nodes = [wire.NodeView(node.id, node.kind, node.label) for node in found.nodes]
+    edges = [wire.EdgeView(edge.start, edge.end, edge.tie.value) for edge in found.edges]
+    return wire.GraphView(nodes, edges, list(found.cycle), found.left_out)
 
 
 def event(found: Event) -> wire.EventView:
@@ -115,16 +152,17 @@ def output(row: Output) -> wire.OutputView:
 def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bool) -> wire.PoolView:
     """A pool; `whole` with its slots and its queue."""
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
+    sort: Any = row.sort
     queue = [
         wire.QueuedView(number, claim.job, claim.attempt, _stamp(claim.since), claim.priority)
         for number, claim in enumerate(claims, 1)
     ]
     return wire.PoolView(
         pool=row.name,
-        kind="numbered" if row.names is None else "named",
+        kind=sort,
         limit=row.limit,
-        held=sum(slot.state is SlotState.HELD for slot in slots),
-        free=sum(slot.state is SlotState.FREE for slot in slots),
+        held=row.used if row.is_amount else sum(slot.state is SlotState.HELD for slot in slots),
+        free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         waiting=len(claims),
         paused=row.paused,
         slots=[_slot(slot) for slot in shown] if whole else None,

@@ -22,6 +22,15 @@ from penstock.wire.jobs import (
     TimingsView,
     WhyView,
 )
+from penstock.wire.plans import (
+    AcquireView,
+    EdgeView,
+    GraphView,
+    NodeView,
+    PlanStepView,
+    PlanView,
+    PlanWaitView,
+)
 from penstock.wire.pools import (
     PoolLimit,
     PoolPage,
@@ -48,16 +57,19 @@ from penstock.wire.site import (
 )
 
 __all__ = [
+    "AcquireView",
     "AheadView",
     "ApplySite",
     "BlockView",
     "Bound",
     "Created",
+    "EdgeView",
     "Entry",
     "EntryPage",
     "EventPage",
     "EventView",
     "FaultView",
+    "GraphView",
     "HolderView",
     "JobAttempt",
     "JobPage",
@@ -66,8 +78,12 @@ __all__ = [
     "JobView",
     "NewToken",
     "NewUser",
+    "NodeView",
     "OutputPage",
     "OutputView",
+    "PlanStepView",
+    "PlanView",
+    "PlanWaitView",
     "PoolLimit",
     "PoolPage",
     "PoolView",

@@ -113,7 +113,7 @@ class BlockView:
     """The pool that a job waits for. `position` counts from 1."""
 
     pool: str
-    kind: Literal["numbered", "named"]
+    kind: Literal["numbered", "named", "amount"]
     position: int
     ahead: list[AheadView]
     held_by: list[HolderView]
@@ -125,7 +125,11 @@ class BlockView:
 
 @dataclass(frozen=True)
 class WhyView:
-    """Why a job is where it is."""
+    """Why a job is where it is.
+
+    `expected_start` is when it may have all that it needs, and `basis` what that was guessed from; null when nobody
+    knows. `unblocks` says what has to happen before it goes on.
+    """
 
     job: str
     state: JobState
@@ -133,6 +137,9 @@ class WhyView:
     blocked_on: BlockView | None
     waiting_for: str | None
     since: str
+    expected_start: str | None
+    basis: str | None
+    unblocks: str | None
 
 
 @dataclass(frozen=True)

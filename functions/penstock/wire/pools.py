@@ -35,7 +35,7 @@ class PoolView:
     """A pool. `slots` and `queue` are given when one pool is asked for."""
 
     pool: str
-    kind: Literal["numbered", "named"]
+    kind: Literal["numbered", "named", "amount"]
     limit: int
     held: int
     free: int

@@ -31,7 +31,8 @@ class LockWell:
 
     def create(self, order: Order) -> Ready | NotYet:
         """The slot's name, and the settings of its type as metadata."""
-        return Ready({"name": order.slot, "type": order.type, **order.settings})
+        name, _, _ = order.slot.partition("/")  # of one resource that is leased more than once, each lease has a slot
+        return Ready({"name": name, "type": order.type, **order.settings})
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Nothing was made, so nothing is left."""

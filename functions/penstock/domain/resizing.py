@@ -1,0 +1,57 @@
+"""Bringing a pool's slots to what its row says, while others claim and hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from penstock.domain.pools import Pool, Slot, SlotName, SlotState, move
+from penstock.domain.rows import Change, Create
+
+
+def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
+    """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
+
+    Every step is to be committed together with a check of the pool's row, so that two resizes cannot mix.
+    """
+    everything = list(slots)
+    named = {slot.name: slot for slot in everything}
+    wanted = _wanted(pool, everything)
+    steps = [_off(slot) for slot in everything if slot.name not in wanted and _is_on(slot)]
+    for name in wanted:
+        slot = named.get(name)
+        if slot is None:
+            new = Slot(pool=pool.name, name=name, state=SlotState.FREE)
+            steps.append((Create(SlotName(pool=pool.name, name=name)), Create(new)))
+        elif not _is_on(slot):
+            steps.append(_on(slot))
+    return steps
+
+
+def _is_on(slot: Slot) -> bool:
+    return slot.state is not SlotState.OFF and not slot.withdrawn
+
+
+def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
+    """The names that a pool should have: its own, or for a number as many as possible of those in use."""
+    if pool.names is not None:
+        return list(pool.names)[: pool.limit]
+    rank = {SlotState.HELD: 0, SlotState.FREE: 1, SlotState.OFF: 2}
+    kept = sorted(slots, key=lambda slot: (rank[slot.state], slot.withdrawn, len(slot.name), slot.name))
+    names = [slot.name for slot in kept]
+    fresh = (str(number) for number in range(1, pool.limit + len(names) + 1) if str(number) not in names)
+    while len(names) < pool.limit:
+        names.append(next(fresh))
+    return names[: pool.limit]
+
+
+def _off(slot: Slot) -> tuple[Change, ...]:
+    if slot.state is SlotState.HELD:
+        return move(slot, replace(slot, withdrawn=True))
+    return move(slot, replace(slot, state=SlotState.OFF))
+
+
+def _on(slot: Slot) -> tuple[Change, ...]:
+    if slot.state is SlotState.HELD:
+        return move(slot, replace(slot, withdrawn=False))
+    return move(slot, replace(slot, state=SlotState.FREE))

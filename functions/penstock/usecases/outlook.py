@@ -1,0 +1,79 @@
+"""What jobs have before them: the queues are read, and played forward in the domain. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from penstock.domain import estimates, granting, pools, why
+from penstock.domain.estimates import Forecast
+from penstock.domain.forward import Queue, Whose
+from penstock.domain.jobs import Job
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.why import Block
+from penstock.system import System
+
+READ = 32
+"""How many pools are read at most: those that a step takes from, those that its rivals wait for as well, and so on."""
+
+MOST = 1000
+"""How many slots of a kind, and how many claims, are read of one pool."""
+
+
+def read(on: System, name: str) -> Queue | None:
+    """What a pool has and who waits for it; None when there is no such pool."""
+    pool = on.store.get(pool_key(name), Pool)
+    if pool is None:
+        return None
+    pk = pools.collection(name)
+    states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
+    slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=MOST)]
+    return Queue(pool, slots, on.store.find(pk, "wait#", Claim, limit=MOST))
+
+
+def block_of(on: System, job: Job, step: int) -> Block | None:
+    """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
+    claims = granting.claims(job, step, on.world.now())
+    queues = {claim.pool: _joined(queue, claim) for claim in claims if (queue := read(on, claim.pool))}
+    return _block(queues, estimates.blocking(queues, claims[0]), job) if len(queues) == len(claims) else None
+
+
+def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
+    """What one step of a job has before it, if it waits now or, when it does not wait yet, if it did.
+
+    None when the site has no longer one of its pools.
+    """
+    now = on.world.now()
+    claims = granting.claims(job, step, now)
+    queues = _queues(on, claims)
+    if any(claim.pool not in queues for claim in claims):
+        return None
+    for claim in claims:
+        queues[claim.pool] = _joined(queues[claim.pool], claim)
+    found = estimates.forecast(queues, claims[0], now)
+    return found, _block(queues, found.pool, job)
+
+
+def _block(queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
+    queue = queues[pool]
+    return why.block(queue.pool, queue.slots, queue.claims, job.id)
+
+
+def _queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
+    """The queues of some claims, and of everything that those wait for who stand in them."""
+    found: dict[str, Queue] = {}
+    wanted = [claim.pool for claim in claims]
+    for name in wanted:  # which grows
+        queue = read(on, name)
+        if queue:
+            found[name] = queue
+            more = (pool for claim in queue.claims for pool in claim.pools)
+            wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, READ - len(wanted))]
+    return found
+
+
+def _joined(queue: Queue, claim: Claim) -> Queue:
+    """A queue with a claim in its place, if it does not stand there yet."""
+    if Whose.of(claim) in map(Whose.of, queue.claims):
+        return queue
+    return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.key))

@@ -1,0 +1,38 @@
+"""Resizing a pool: what the scheduler does when an operator changed how much of something there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.domain import pools, resizing
+from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
+from penstock.domain.rows import Check, Replace
+from penstock.system import System
+from penstock.usecases import acquiring, race
+
+
+def resize(on: System, pool_name: str) -> None:
+    """Bring a pool's slots to what its row says, then serve it. Each step checks that the row is still the same."""
+    for tries in range(race.TRIES):
+        pool = on.store.get(pool_key(pool_name), Pool)
+        if pool is None:
+            return
+        slots = [] if pool.is_amount else _slots(on, pool_name)
+        if slots is not None:
+            todo = [] if pool.is_amount else resizing.fit(pool, slots)
+            if not todo:
+                settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
+                if settled == pool or on.store.commit([Replace(pool, settled)]):
+                    break
+            for step in todo:
+                on.store.commit([Check(pool), *step])
+        on.world.pause(tries)
+    acquiring.serve(on, pool_name)
+
+
+def _slots(on: System, pool_name: str) -> list[Slot] | None:
+    """All slots of a pool; None when one was on the move while they were read, and so was not seen."""
+    pk = pools.collection(pool_name)
+    known = {row.name for row in on.store.find(pk, "name#", SlotName, limit=10_000)}
+    found = {slot.name: slot for state in SlotState for slot in on.store.find(pk, f"{state}#", Slot, limit=10_000)}
+    return list(found.values()) if known == set(found) else None

@@ -1,0 +1,94 @@
+"""Who is next. [QUEUE-2] [SLOT-2]"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.domain import granting
+from penstock.domain.granting import OVERTAKEN, WINDOW, Stock
+from tests.domain.helpers import claim, pool, slot
+
+BENCH, QUOTA = "resource/bench", "quota/vcpus"
+
+
+def free(count: int) -> list:
+    return [slot(str(number)) for number in range(count)]
+
+
+def stocks(claims: list, slots: int = 1, **changes: object) -> dict[str, Stock]:
+    return {BENCH: Stock(pool(**changes), claims, free(slots))}
+
+
+def test_the_first_goes_first_and_overtakes_nobody() -> None:
+    found = granting.pick(BENCH, stocks([claim("A"), claim("B")]))
+    assert found
+    assert (found.rows[BENCH].job, found.overtaken) == ("A", [])
+
+
+def test_one_that_wants_less_goes_before_one_that_must_wait_and_that_is_counted() -> None:
+    large, small = claim("A", count=2), claim("B")
+    found = granting.pick(BENCH, stocks([large, small]))
+    assert found
+    assert (found.rows[BENCH].job, found.overtaken) == ("B", [large])
+
+
+def test_one_that_was_overtaken_often_enough_is_not_passed_again() -> None:
+    large = claim("A", count=2, overtaken=OVERTAKEN)
+    assert granting.pick(BENCH, stocks([large, claim("B")])) is None
+    found = granting.pick(BENCH, stocks([large, claim("B")], slots=2))
+    assert found
+    assert found.rows[BENCH].job == "A"
+
+
+@pytest.mark.parametrize(("slots", "changes"), [(0, {}), (1, {"paused": True})])
+def test_nothing_is_granted_from_what_is_held_or_paused(slots: int, changes: dict[str, object]) -> None:
+    assert granting.pick(BENCH, stocks([claim("A")], slots, **changes)) is None
+
+
+@pytest.mark.parametrize(("used", "granted"), [(56, True), (57, False)])
+def test_a_claim_over_two_pools_is_granted_in_both_or_not_at_all(used: int, granted: bool) -> None:
+    both = (BENCH, QUOTA)
+    here, there = claim("A", pools=both), claim("A", pool=QUOTA, count=8, pools=both)
+    amount = pool(name=QUOTA, is_amount=True, limit=64, used=used)
+    given_ = {BENCH: Stock(pool(), [here], free(1)), QUOTA: Stock(amount, [there])}
+    for name in both:
+        found = granting.pick(name, given_)
+        assert bool(found) is granted
+        assert not found or found.rows == {BENCH: here, QUOTA: there}
+
+
+def test_a_claim_whose_other_pool_is_not_there_waits() -> None:
+    assert granting.pick(BENCH, stocks([claim("A", pools=(BENCH, QUOTA))])) is None
+
+
+def test_a_claim_that_stands_too_far_back_in_another_queue_waits() -> None:
+    both = (BENCH, QUOTA)
+    mine = claim("Z", pools=both)
+    others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(WINDOW)]
+    amount = pool(name=QUOTA, is_amount=True, limit=64)
+    assert granting.pick(BENCH, {BENCH: Stock(pool(), [mine], free(1)), QUOTA: Stock(amount, others)}) is None
+
+
+def test_a_grant_overtakes_no_more_than_fit_into_one_commit() -> None:
+    both = (BENCH, QUOTA)
+    ahead = [claim(f"A{number:02d}", count=2) for number in range(9)]
+    there = [claim(f"B{number:02d}", pool=QUOTA, count=65, pools=(QUOTA,)) for number in range(9)]
+    mine, mine_there = claim("Z", pools=both), claim("Z", pool=QUOTA, pools=both)
+    amount = pool(name=QUOTA, is_amount=True, limit=64)
+    given_ = {BENCH: Stock(pool(), [*ahead, mine], free(1)), QUOTA: Stock(amount, [*there, mine_there])}
+    assert granting.pick(BENCH, given_) is None
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=12), st.integers(1, 3))
+def test_nobody_is_overtaken_more_often_than_that(counts: list[int], slots: int) -> None:
+    """As many small claims as one likes come behind: the first is granted as soon as enough falls free at once."""
+    large = claim("A", count=4)
+    times = 0
+    for number, count in enumerate(counts * 10):
+        found = granting.pick(BENCH, stocks([large, claim(f"B{number:03d}", count=count)], slots))
+        if found and found.overtaken:
+            times += 1
+            large = claim("A", count=4, overtaken=times)
+    assert times <= OVERTAKEN

@@ -1,0 +1,181 @@
+"""Amounts, claims over several pools, several leases on one resource. [SLOT-1] [SLOT-2] [QUEUE-2] [QUEUE-3]"""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Outcome, State
+from penstock.domain.pools import Claim, Pool, pool_key
+from penstock.domain.users import User
+from penstock.usecases import configuring, jobs, sweeping
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.small]
+factory = "hand"
+limit = 9
+uses = { vcpus = 2 }
+[targets.large]
+factory = "hand"
+limit = 9
+uses = { vcpus = 8 }
+[targets.plain]
+factory = "hand"
+limit = 9
+[wells.locks]
+driver = "lock"
+[resources.database]
+well = "locks"
+limit = 3
+uses = { server = 1, tokens = 5 }
+[resources.server]
+well = "locks"
+names = ["one", "two"]
+leases = 2
+[quotas.vcpus]
+amount = 8
+[quotas.tokens]
+amount = 12
+"""
+
+
+@pytest.fixture
+def twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+def used(twin: Twin, pool: str) -> int:
+    row = twin.store.get(pool_key(pool), Pool)
+    assert row
+    return row.used
+
+
+def run_to_end(twin: Twin, job: str) -> None:
+    hello(twin, job)
+    finish(twin, job)
+
+
+def is_granted(twin: Twin, job: str, pool: str) -> bool:
+    return any(line.startswith(f"{pool}: got") for line in told(twin, job))
+
+
+def test_a_worker_takes_its_slot_and_its_share_of_the_quota_and_gives_both_back(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="large")
+    twin.run()
+    assert used(twin, "quota/vcpus") == 8
+    run_to_end(twin, job)
+    assert used(twin, "quota/vcpus") == 0
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_an_amount_never_exceeds_its_limit_and_what_is_given_back_goes_to_who_waits(twin: Twin, ada: User) -> None:
+    small = [submit(twin, ada, target="small") for _ in range(6)]
+    twin.run()
+    assert [is_granted(twin, job, "target/small") for job in small] == [True] * 4 + [False] * 2
+    why = jobs.explain(twin.on, job_of(twin, small[4]))
+    assert why.blocked_on
+    assert (why.blocked_on.pool, why.blocked_on.kind, why.blocked_on.free) == ("quota/vcpus", "amount", 0)
+    run_to_end(twin, small[0])
+    assert is_granted(twin, small[4], "target/small")
+    assert used(twin, "quota/vcpus") == 8
+
+
+def test_a_large_claim_is_overtaken_eight_times_and_then_waited_for(twin: Twin, ada: User) -> None:
+    running = [submit(twin, ada, target="small")]
+    twin.run()
+    large = submit(twin, ada, target="large")
+    twin.run()
+    passed = 0
+    for _ in range(12):
+        running.append(submit(twin, ada, target="small"))
+        twin.run()
+        passed += is_granted(twin, running[-1], "target/small")
+        for job in running[:]:
+            if is_granted(twin, job, "target/small") and job is not running[-1]:
+                run_to_end(twin, job)
+                running.remove(job)
+    assert passed == 8
+    for job in running:
+        if is_granted(twin, job, "target/small"):
+            run_to_end(twin, job)
+    assert is_granted(twin, large, "target/large")
+
+
+def test_what_is_kept_for_a_cancelled_claim_goes_to_the_next_at_once(twin: Twin, ada: User) -> None:
+    holder = submit(twin, ada, target="small")
+    twin.run()
+    large = submit(twin, ada, target="large")
+    twin.run()
+    claims = [row for row in twin.store.rows.values() if isinstance(row, Claim) and row.job == large]
+    for row in claims:
+        twin.store.rows[row.key] = type(row)(**{**row.__dict__, "overtaken": 8})
+    waiting = submit(twin, ada, target="small")
+    twin.run()
+    assert not is_granted(twin, waiting, "target/small")
+    jobs.cancel(twin.on, ada, large)
+    twin.run()
+    assert is_granted(twin, waiting, "target/small"), "without any sweep"
+    run_to_end(twin, holder)
+
+
+def test_a_resource_that_uses_another_is_granted_with_it_or_not_at_all(twin: Twin, ada: User) -> None:
+    first, second, third = (submit(twin, ada, target="plain", resources=["database"]) for _ in range(3))
+    twin.run()
+    assert [is_granted(twin, job, "resource/database") for job in (first, second, third)] == [True, True, False]
+    assert used(twin, "quota/tokens") == 10
+    server = submit(twin, ada, target="plain", resources=["server"])
+    twin.run()
+    assert is_granted(twin, server, "resource/server"), "what the third could not have is not kept from the fourth"
+    run_to_end(twin, first)
+    assert is_granted(twin, third, "resource/database")
+    for job in (second, third, server):
+        run_to_end(twin, job)
+    assert used(twin, "quota/tokens") == 0
+
+
+def test_one_resource_has_as_many_leases_as_the_site_says(twin: Twin, ada: User) -> None:
+    held = [submit(twin, ada, target="plain", resources=["server"]) for _ in range(5)]
+    twin.run()
+    assert [is_granted(twin, job, "resource/server") for job in held] == [True] * 4 + [False]
+    hello(twin, held[0])
+    unit = next(
+        row for row in twin.store.rows.values() if getattr(row, "job", "") == held[0] and hasattr(row, "metadata")
+    )
+    assert (unit.slot, unit.metadata["name"]) == ("one/1", "one")
+
+
+def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:
+    both = [submit(twin, ada, target="plain", resources=["server", "database"]) for _ in range(4)]
+    for _ in range(8):
+        twin.run()
+        for job in both:
+            if job_of(twin, job).state is State.ACQUIRING and is_granted(twin, job, "target/plain"):
+                run_to_end(twin, job)
+    assert {job_of(twin, job).outcome for job in both} == {Outcome.SUCCEEDED}
+
+
+def test_what_could_never_be_granted_is_refused(twin: Twin, ada: User) -> None:
+    with pytest.raises(Refused, match="wants 15 of quota/tokens at once and there are 12"):
+        submit(twin, ada, target="plain", resources={f"db{n}": {"type": "database"} for n in range(3)})
+
+
+def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -> None:
+    jobs_ = [submit(twin, ada, target="small") for _ in range(4)]
+    twin.run()
+    configuring.resize(twin.on, "quota/vcpus", 2)
+    twin.run()
+    assert used(twin, "quota/vcpus") == 8
+    waiting = submit(twin, ada, target="small")
+    for job in jobs_[:3]:
+        run_to_end(twin, job)
+        assert not is_granted(twin, waiting, "target/small")
+    run_to_end(twin, jobs_[3])
+    assert is_granted(twin, waiting, "target/small")
+    sweeping.sweep(twin.on)

@@ -87,6 +87,7 @@ class Service:
     crash: bool = False
     content: bytes = BYTES
     break_off: int = 0
+    graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, end: str = "succeeded", **body: Any) -> str:
@@ -106,7 +107,9 @@ class Service:
         """Status and document for a request."""
         match method, path:
             case "POST", ["jobs"]:
-                return self._submit(body, key)
+                return (200, PLAN) if query.get("plan") == ["true"] else self._submit(body, key)
+            case "GET", ["graph"]:
+                return 200, self.graph
             case "GET", ["jobs"]:
                 wanted = [job.json() for job in self.jobs.values()]
                 states = query.get("state")
@@ -218,6 +221,34 @@ WHY = {
     },
     "waiting_for": "bench",
     "since": SUBMITTED,
+    "expected_start": STARTED,
+    "basis": "the last 12 holders of resource/bench kept it 4 min on average",
+    "unblocks": "bench-1 is given back by job j9; then bench-1 is given back by job j8",
+}
+PLAN = {
+    "target": "default",
+    "target_resolved": "ubuntu-24.04",
+    "steps": [
+        {"step": 1, "acquires": [{"pool": "resource/bench", "type": "bench", "count": 1}]},
+        {"step": 2, "acquires": [{"pool": "target/ubuntu-24.04", "type": "ubuntu-24.04", "count": 1}]},
+    ],
+    "privileges": ["resource.bench"],
+    "would_wait": True,
+    "waits_for": [{"pool": "resource/bench", "position": 3, "expected_seconds": 240.0, "basis": "a guess"}],
+    "expected_seconds": 240.0,
+    "sentences": ["the job would acquire first bench, then a worker of ubuntu-24.04", "it could start in about 4 min"],
+}
+GRAPH = {
+    "nodes": [
+        {"id": "resource/bench", "kind": "pool", "label": 'resource/bench: "1\\1" held'},
+        {"id": "j8", "kind": "job", "label": "job\nj8"},
+    ],
+    "edges": [
+        {"from": "resource/bench", "to": "j8", "kind": "holds"},
+        {"from": "j8", "to": "resource/bench", "kind": "waits"},
+    ],
+    "cycle": [],
+    "left_out": 0,
 }
 POOL = {
     "pool": "resource/bench",

@@ -71,7 +71,36 @@ def test_why(penstock: Run, service: Service) -> None:
     shown = penstock("job", "why", service.add()).stdout
     for part in ("the job waits for bench", "resource/bench: 1 of 1 held, 0 free", "bench-1", "j8"):
         assert part in shown
+    for part in ("expected start  2026-01-01T10:01:00Z", "12 holders", "then bench-1 is given back by job j8"):
+        assert part in shown
     assert json.loads(penstock("job", "why", "j1", "--json").stdout)["blocked_on"]["position"] == 2
+
+
+def test_graph(penstock: Run, service: Service) -> None:
+    assert penstock("pool", "show", "--graph").stdout.splitlines() == [
+        "digraph penstock {",
+        "  rankdir=LR;",
+        '  "resource/bench" [label="resource/bench: \\"1\\\\1\\" held", shape=box];',
+        '  "j8" [label="job j8", shape=ellipse];',
+        '  "resource/bench" -> "j8" [label="held by", style=solid];',
+        '  "j8" -> "resource/bench" [label="waits", style=dashed];',
+        "}",
+    ]
+    for words in (("--format", "json"), ("--json",)):
+        assert json.loads(penstock("pool", "show", "--graph", *words).stdout) == service.graph
+
+
+def test_graph_that_should_not_be(penstock: Run, service: Service) -> None:
+    service.graph = service.graph | {"cycle": ["j8", "resource/bench"], "left_out": 7}
+    said = penstock("pool", "show", "--graph").stderr
+    assert "j8 -> resource/bench" in said
+    assert "7 more" in said
+
+
+def test_a_pool_or_the_graph(penstock: Run) -> None:
+    for words in ((), ("resource/bench", "--graph")):
+        result = penstock("pool", "show", *words)
+        assert (result.exit_code, "--graph" in result.stderr) == (2, True)
 
 
 def test_timings(penstock: Run, service: Service) -> None:

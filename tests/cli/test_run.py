@@ -62,6 +62,21 @@ def test_everything_is_sent(penstock: Run, service: Service, good: str) -> None:
     }
 
 
+def test_plan(penstock: Run, service: Service, good: str) -> None:
+    result = penstock("job", "run", good, "--plan", "-r", "bench")
+    assert result.exit_code == 0
+    for part in ("it could start in about 4 min", "resource/bench", "ubuntu-24.04", "4m", "a guess", "resource.bench"):
+        assert part in result.stdout
+    assert not service.jobs
+    assert service.asked[0][3]["resources"] == ["bench"]
+    assert json.loads(penstock("job", "run", good, "--plan", "--json").stdout)["would_wait"]
+
+
+def test_plan_that_is_refused(penstock: Run, service: Service, bad: str) -> None:
+    assert penstock("job", "run", bad, "--plan").exit_code == 2
+    assert not service.asked
+
+
 def test_zero_is_sent_too(penstock: Run, service: Service, good: str) -> None:
     penstock("job", "run", good, "-W", "--priority", "0", "--retries", "0")
     assert service.jobs["j1"].body["priority"] == 0

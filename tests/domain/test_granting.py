@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from penstock.domain import granting
 from penstock.domain.granting import OVERTAKEN, WINDOW, Stock
-from tests.domain.helpers import claim, pool, slot
+from penstock.domain.leases import Need
+from tests.domain.helpers import NOW, claim, job, pool, slot
 
 BENCH, QUOTA = "resource/bench", "quota/vcpus"
 
@@ -92,3 +93,18 @@ def test_nobody_is_overtaken_more_often_than_that(counts: list[int], slots: int)
             times += 1
             large = claim("A", count=4, overtaken=times)
     assert times <= OVERTAKEN
+
+
+def test_a_step_stands_in_the_queue_of_every_pool_that_it_takes_from() -> None:
+    """SLOT-2: as much of each as its units take together."""
+    uses = {QUOTA: 4}
+    needs = (
+        Need(1, 1, "x", "bench", BENCH, "locks", uses=uses),
+        Need(2, 1, "y", "bench", BENCH, "locks", uses=uses),
+        Need(0, 0, "worker", "u", "target/u", "here"),
+    )
+    found = granting.claims(job(needs=needs, priority=3), 1, NOW)
+    assert [(one.pool, one.count, one.pools, one.step, one.priority) for one in found] == [
+        (BENCH, 2, (BENCH, QUOTA), 1, 3),
+        (QUOTA, 8, (BENCH, QUOTA), 1, 3),
+    ]

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.estimates import Forecast, Unblock, Way
 from penstock.domain.jobs import Job, Outcome, PastAttempt, State, Times
-from penstock.domain.leases import LeaseState
+from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import SlotState
 from penstock.domain.why import Ahead, Block, Holder, block, explain
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
@@ -146,3 +147,50 @@ def test_a_job_that_waits_for_nothing_is_told(fields: dict[str, Any], summary: s
 def test_the_time_is_that_of_the_last_station(times: Times, minutes: int) -> None:
     found: Job = job(times=times)
     assert explain(found, [], None).since == NOW + minutes * MINUTE
+
+
+BACK = tuple(Unblock(Way.GIVE_BACK, "resource/bench", f"bench-{number}", f"H{number}") for number in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, None),
+        (2, "bench-1 is given back by job H1; then bench-2 is given back by job H2"),
+        (
+            7,
+            "; then ".join(f"bench-{number} is given back by job H{number}" for number in range(1, 6))
+            + "; and 2 more after that",
+        ),
+    ],
+)
+def test_what_unblocks_a_job_is_a_sentence(count: int, said: str | None) -> None:
+    ahead = Forecast("resource/bench", 1, 60.0, "from before", BACK[:count])
+    later = Forecast("target/u", 1, 0.0, None, ())
+    found = explain(job(state=State.ACQUIRING), [lease()], BLOCK, None, [ahead, later], NOW)
+    assert (found.expected_start, found.basis, found.next_steps) == (NOW + MINUTE, "from before", said)
+
+
+def test_a_start_that_nobody_knows_is_not_told() -> None:
+    unknown = Forecast("resource/bench", 1, None, None, BACK[:1])
+    found = explain(job(state=State.ACQUIRING), [lease()], BLOCK, None, [unknown], NOW)
+    assert (found.expected_start, found.basis) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "leases", "said"),
+    [
+        ({}, [lease(0, LeaseState.GRANTED)], "the agent of its worker says hello"),
+        ({}, [lease(1, LeaseState.GRANTED)], "bench is made ready"),
+        (
+            {"state": State.QUEUED, "attempt": 2, "attempts": (PastAttempt(1, "lost", "no heartbeat"),)},
+            [],
+            "what its attempt 1 used is put back",
+        ),
+        ({"state": State.RUNNING}, [], None),
+    ],
+)
+def test_what_moves_a_job_on_that_waits_for_no_slot(
+    fields: dict[str, Any], leases: list[Lease], said: str | None
+) -> None:
+    assert explain(job(**{"state": State.ACQUIRING, **fields}), leases, None).next_steps == said

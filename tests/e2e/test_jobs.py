@@ -52,6 +52,23 @@ def test_two_jobs_on_one_bench_run_one_after_the_other(local: Local) -> None:
     local.put_back()
 
 
+def test_a_plan_and_the_graph_tell_what_a_job_would_wait_for(local: Local) -> None:
+    first = local.submit("sleep 600\n", "-r", "bench")
+    local.until(lambda: local.job(first)["state"] == "running")
+    script = local.job_file("true\n")
+    plan = local.json("job", "run", script, "-r", "bench", "--plan")
+    assert [(wait["pool"], wait["position"]) for wait in plan["waits_for"]] == [("resource/bench", 1)]
+    assert f"given back by job {first}" in local.cli("job", "run", script, "-r", "bench", "--plan").stdout
+    refused = local.cli("job", "run", script, "-r", "bensch", "--plan")
+    assert (refused.returncode, "did you mean 'bench'?" in refused.stderr) == (2, True)
+    assert f'"resource/bench" -> "{first}"' in local.cli("pool", "show", "--graph").stdout
+    graph = local.json("pool", "show", "--graph")
+    assert (graph["cycle"], graph["left_out"]) == ([], 0)
+    local.cli("job", "cancel", first)
+    local.settled(first)
+    local.put_back()
+
+
 def test_a_running_job_is_cancelled_and_still_sends_its_outputs(local: Local) -> None:
     script = "trap 'echo evidence > $PENSTOCK_WORK/why.txt; exit 1' TERM\necho ready\nsleep 600 & wait\n"
     job = local.submit(script, "-O", "/work/*.txt")

@@ -15,7 +15,7 @@ from tests.functions.test_operations import BODIES, Stage
 
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 WORDS = st.text(max_size=40) | st.sampled_from(
-    ["linux", "bench", "ada", "root", "target", "resource", "1", "\0", "%2F"]
+    ["linux", "bench", "ada", "root", "target", "resource", "1", "true", "\0", "%2F"]
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS
 VALUES = st.recursive(

@@ -123,6 +123,30 @@ def test_checking_a_site_changes_nothing(stage: Stage) -> None:
     assert stage.service.twin.store.rows == rows
 
 
+def test_a_plan_writes_nothing_and_says_what_a_submit_would_do(stage: Stage) -> None:
+    rows = dict(stage.service.twin.store.rows)
+    ask = BODIES["submit_job"] | {"resources": ["bench"]}
+    answer = stage.service.ask("POST", "/v1/jobs", ask, query={"plan": "true"})
+    assert (answer.status, stage.service.twin.store.rows) == (200, rows)
+    conforms(answer.json, "PlanView")
+    assert [[one["pool"] for one in step["acquires"]] for step in answer.json["steps"]] == [
+        ["resource/bench"],
+        ["target/linux"],
+    ]
+    (wait,) = answer.json["waits_for"]
+    assert (wait["pool"], wait["position"], wait["expected_seconds"]) == ("resource/bench", 2, None)
+    assert answer.json["would_wait"]
+    assert stage.service.ask("POST", "/v1/jobs", ask, query={"plan": "false"}).status == 201
+
+
+def test_the_graph_of_a_site(stage: Stage) -> None:
+    found = stage.service.ask("GET", "/v1/graph", as_="root").json
+    assert {"from": "resource/bench", "to": stage.job, "kind": "holds"} in found["edges"]
+    assert {"from": stage.waiting, "to": "resource/bench", "kind": "waits"} in found["edges"]
+    why = stage.service.ask("GET", f"/v1/jobs/{stage.waiting}/why").json
+    assert why["unblocks"] == f"bench-1 is given back by job {stage.job}"
+
+
 def test_the_kept_document_is_fresh_and_valid() -> None:
     assert openapi.DOCUMENT.read_text(encoding="utf-8") == openapi.text(), "run python -m penstock.web.openapi"
     OpenAPIV31SpecValidator(json.loads(openapi.text())).validate()

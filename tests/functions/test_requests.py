@@ -116,6 +116,7 @@ FOR_OPERATORS = (
     ("PUT", "/v1/pools/target/linux/limit", {"limit": 1}),
     ("POST", "/v1/pools/target/linux/pause", None),
     ("POST", "/v1/pools/target/linux/resume", None),
+    ("GET", "/v1/graph", None),
     ("GET", "/v1/workers", None),
     ("GET", "/v1/workers/w-1", None),
     ("GET", "/v1/resources", None),
@@ -224,6 +225,15 @@ def test_a_pool_by_an_escaped_name(service: Service) -> None:
 def test_headers_that_are_too_much(service: Service) -> None:
     headers = {"content-type": "x" * 100_000, "accept": "\x01", "x-forwarded-for": "ÿ" * 1000, "cookie": ";;="}
     assert service.ask("GET", "/v1/whoami", headers=headers).status == 200
+
+
+@pytest.mark.parametrize(("method", "path", "name"), [("POST", "/v1/jobs", "plan"), ("PUT", "/v1/config", "check")])
+def test_a_yes_or_no_that_is_neither(service: Service, method: str, path: str, name: str) -> None:
+    rows = dict(service.twin.store.rows)
+    for value in ("maybe", "true,true", "\0", "x" * 5000):
+        body = {"script": "#!/bin/sh\n"} if method == "POST" else {"toml": ""}
+        refused(service.ask(method, path, body, as_="root", query={name: value}), 400, "bad-request")
+    assert service.twin.store.rows == rows
 
 
 POOLS = ({}, {"limit": None}, {"limit": "1"}, {"limit": -1}, {"limit": 10_001}, {"limit": 10**40}, {"limit": 1.5})

@@ -50,6 +50,10 @@ class Api:
         key = {"Idempotency-Key": str(uuid.uuid4())}
         return str(self.make("jobs", body=body, headers=key)["id"])
 
+    def plan(self, body: Mapping[str, object]) -> Object:
+        """What would become of a job if it were submitted now."""
+        return _object(self.transport.send("POST", at("jobs"), body=body, params=[("plan", "true")]))
+
     def job(self, job: str) -> Object:
         """A job as it is now."""
         return _object(self.get("jobs", job))

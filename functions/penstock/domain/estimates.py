@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from penstock.domain.forward import Play, Played, Queue, Whose
+from penstock.domain.forward import Play, Played, Queue, Step, Whose
 from penstock.domain.pools import Claim, Pool, Slot
 
 RECENT = 12
@@ -60,7 +60,7 @@ class Unblock:
             Way.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
             if self.is_named
             else f"an operator raises the limit of {self.pool} to {self.limit}",
-            Way.GIVE_BACK: f"{self.what} is given back by job {self.job}",
+            Way.GIVE_BACK: f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
             Way.HELLO: "the agent of its worker says hello",
             Way.MAKE: f"{self.what} is made ready",
             Way.PUT_BACK: f"what its attempt {self.what} used is put back",
@@ -92,20 +92,33 @@ def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Foreca
     whose = Whose.of(claim)
     pool = blocking(queues, claim)
     ahead = [other for name in claim.pools for other in queues[name].before(whose)]
-    acts: tuple[Unblock, ...] = ()
-    found = None
-    for claims in ([claim], [claim, *ahead]):
-        acts = _by_operators(queues, claims)
-        opened = _opened(queues, acts)
-        found = Play(opened, now).until(whose)
-        if found is not None:
-            found = _pruned(opened, whose, now, found)
-            break
-    steps = found.steps if found else ()
+    acts = _by_operators(queues, [claim])
+    found = _play(queues, whose, now, acts)
+    if found is None:  # what is kept for somebody ahead who cannot have it either
+        acts = _by_operators(queues, [claim, *ahead])
+        found = _play(queues, whose, now, acts)
+    acts, steps = _pruned(queues, whose, now, acts, found.steps) if found else (acts, ())
     given = tuple(Unblock(Way.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
     position = len(queues[pool].before(whose)) + 1
     seconds = found.seconds if found and not acts else None
     return Forecast(pool, position, seconds, _basis(queues[pool], now) if steps else None, (*acts, *given))
+
+
+def _play(
+    queues: Mapping[str, Queue],
+    whose: Whose,
+    now: datetime,
+    acts: Sequence[Unblock],
+    only: Collection[str] | None = None,
+) -> Played | None:
+    """How a claim is granted when operators do some things first, one after the other."""
+    play = Play(queues, whose, now, only)
+    for act in acts:
+        if act.way is Way.RESUME:
+            play.resume(act.pool)
+        else:
+            play.raise_to(act.pool, act.limit)
+    return play.until_granted()
 
 
 def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
@@ -123,28 +136,29 @@ def _by_operators(queues: Mapping[str, Queue], claims: Sequence[Claim]) -> tuple
             if name in queues:
                 wanted[name] = max(wanted.get(name, 0), queues[name].wanted_by(Whose.of(claim)))
     paused = [Unblock(Way.RESUME, name) for name in wanted if queues[name].pool.paused]
-    low = [Unblock(Way.RAISE, name, limit=count) for name, count in wanted.items() if queues[name].pool.limit < count]
+    low = [
+        Unblock(Way.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
+        for name, count in wanted.items()
+        if queues[name].pool.limit < count
+    ]
     return (*paused, *low)
 
 
-def _opened(queues: Mapping[str, Queue], acts: Sequence[Unblock]) -> dict[str, Queue]:
-    """The queues as they are when operators have done this."""
-    opened = dict(queues)
+def _pruned(
+    queues: Mapping[str, Queue], whose: Whose, now: datetime, acts: Sequence[Unblock], steps: Sequence[Step]
+) -> tuple[tuple[Unblock, ...], tuple[Step, ...]]:
+    """The same without what only happened to come first."""
+    acts, steps = tuple(acts), tuple(steps)
+    if len(acts) + len(steps) > PRUNED:
+        return acts, steps
     for act in acts:
-        queue = opened[act.pool]
-        opened[act.pool] = queue.resumed() if act.way is Way.RESUME else queue.raised(act.limit)
-    return opened
-
-
-def _pruned(queues: Mapping[str, Queue], whose: Whose, now: datetime, found: Played) -> Played:
-    """The same without the give-backs that only happened to come first. The time is that of the whole."""
-    if len(found.steps) > PRUNED:
-        return found
-    needed = found
-    for step in found.steps:
-        less = Play(queues, now, [one.job for one in needed.steps if one.job != step.job]).until(whose)
-        needed = less or needed
-    return replace(needed, seconds=found.seconds)
+        less = tuple(one for one in acts if one != act)
+        found = _play(queues, whose, now, less, [step.job for step in steps])
+        acts, steps = (less, found.steps) if found else (acts, steps)
+    for step in steps:
+        found = _play(queues, whose, now, acts, [one.job for one in steps if one.job != step.job])
+        steps = found.steps if found else steps
+    return acts, steps
 
 
 def _basis(queue: Queue, now: datetime) -> str | None:

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, groupby
 from typing import NamedTuple
 
 from penstock.domain.granting import OVERTAKEN, WINDOW, Pick, Stock, pick
+from penstock.domain.leases import WORKER
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
 
 
@@ -61,24 +62,6 @@ class Queue:
         """What is held."""
         return [slot for slot in self.slots if slot.state is SlotState.HELD]
 
-    def resumed(self) -> Queue:
-        """The same, not paused."""
-        return replace(self, pool=replace(self.pool, paused=False))
-
-    def raised(self, limit: int) -> Queue:
-        """The same with a higher limit: what was withdrawn comes back first, then there are new slots."""
-        pool = replace(self.pool, limit=limit)
-        if pool.is_amount:
-            return replace(self, pool=pool)
-        more = limit - sum(not slot.withdrawn for slot in self.slots)
-        slots = []
-        for slot in self.slots:
-            back = slot.withdrawn and more > 0
-            more -= back
-            slots.append(replace(slot, withdrawn=False) if back else slot)
-        fresh = [Slot(pool=pool.name, name=f"new-{number}", state=SlotState.FREE) for number in range(more)]
-        return replace(self, pool=pool, slots=[*slots, *fresh])
-
 
 class Step(NamedTuple):
     """A job gives something back. `what` names it."""
@@ -101,34 +84,67 @@ Holder = tuple[str, int]
 
 
 class Play:
-    """One run of some queues. With `only`, nobody but these jobs gives anything back."""
+    """One run of some queues, to see when somebody's claim is granted.
 
-    def __init__(self, queues: Mapping[str, Queue], now: datetime, only: Collection[str] | None = None) -> None:
+    With `only`, nobody but these jobs gives anything back.
+    """
+
+    def __init__(
+        self, queues: Mapping[str, Queue], whose: Whose, now: datetime, only: Collection[str] | None = None
+    ) -> None:
         self._pools = {name: queue.pool for name, queue in queues.items()}
         self._claims = {name: list(queue.claims) for name, queue in queues.items()}
         self._free = {name: queue.free for name, queue in queues.items()}
         self._owed = {name: sum(slot.withdrawn for slot in queue.held) for name, queue in queues.items()}
-        self._only = only
+        self._whose, self._only = whose, only
         self._held: dict[Holder, list[Slot]] = {}
         self._ends: dict[Holder, float | None] = {}
         self._heap: list[tuple[float, int, Holder]] = []
         self._number = count()
-        held = (slot for queue in queues.values() for slot in queue.held if slot.since)
+        self._time, self._is_granted = 0.0, False
+        held = (slot for queue in queues.values() for slot in queue.held)
         for slot in sorted(held, key=lambda slot: (slot.since or now, slot.pool, slot.name)):
-            self._hold((slot.job or "", slot.attempt or 0), [slot], -(now - (slot.since or now)).total_seconds())
+            self._hold((slot.job or "", slot.attempt or 0), [slot], ((slot.since or now) - now).total_seconds())
 
-    def until(self, whose: Whose) -> Played | None:
-        """Play until somebody's claim is granted; None if that never happens."""
-        self._whose = whose
-        time, is_known = 0.0, True
+    def resume(self, name: str) -> None:
+        """An operator resumes a pool."""
+        self._pools[name] = replace(self._pools[name], paused=False)
+        self._serve([name])
+
+    def raise_to(self, name: str, limit: int) -> None:
+        """An operator raises a pool's limit: what was withdrawn comes back first, then there are new slots."""
+        pool = self._pools[name] = replace(self._pools[name], limit=limit)
+        if not pool.is_amount:
+            held = sum(slot.pool == name for slots in self._held.values() for slot in slots)
+            more = max(0, limit - len(self._free[name]) - held + self._owed[name])
+            back = min(more, self._owed[name])
+            self._owed[name] -= back
+            self._restore(name, back)
+            self._free[name] += [
+                Slot(pool=name, name=f"new-{number}", state=SlotState.FREE) for number in range(more - back)
+            ]
+        self._serve([name])
+
+    def _restore(self, name: str, count: int) -> None:
+        """Some of the slots that were withdrawn while they are held are in use again: the first by name."""
+        held = [(slot, slots) for slots in self._held.values() for slot in slots if slot.pool == name]
+        withdrawn = sorted(((slot, slots) for slot, slots in held if slot.withdrawn), key=lambda one: one[0].name)
+        for slot, slots in withdrawn[:count]:
+            slots[slots.index(slot)] = replace(slot, withdrawn=False)
+
+    def until_granted(self) -> Played | None:
+        """Let holders give back until the claim is granted; None if that never happens."""
+        self._serve(self._pools)
+        is_known = True
         steps: list[Step] = []
-        while not self._serve(time):
+        while not self._is_granted:
             back = self._next()
             if back is None:
                 return None
-            time, is_known = max(time, self._ends[back] or 0.0), is_known and self._ends[back] is not None
+            end = self._ends[back]
+            self._time, is_known = max(self._time, end or 0.0), is_known and end is not None
             steps.append(self._give_back(back))
-        return Played(time if is_known else None, tuple(steps))
+        return Played(self._time if is_known else None, tuple(steps))
 
     def _hold(self, holder: Holder, slots: Iterable[Slot], since: float) -> None:
         """Somebody has some slots since a time: they are expected back when those before had theirs as long."""
@@ -144,26 +160,36 @@ class Play:
         """Who gives back next. An entry that was written before its holder got more is passed over."""
         while self._heap:
             time, _, holder = heappop(self._heap)
-            is_late = holder in self._held and time >= (self._ends[holder] or 0.0)
-            if is_late and holder != self._whose[:2] and (self._only is None or holder[0] in self._only):
+            is_last = holder in self._held and time >= (self._ends[holder] or 0.0)
+            if is_last and holder != self._whose[:2] and (self._only is None or holder[0] in self._only):
                 return holder
         return None
 
     def _give_back(self, holder: Holder) -> Step:
-        slots = self._held.pop(holder)
+        """A job ends: its claims go, then its units as they are put back, and each time the pools are served."""
+        slots = sorted(self._held.pop(holder), key=_turn)
         wanted = [slot for slot in slots if any(Whose.of(one) == self._whose for one in self._claims[slot.pool])]
-        for slot in slots:
-            pool = self._pools[slot.pool]
-            if pool.is_amount:
-                self._pools[slot.pool] = replace(pool, used=pool.used - slot.count)
-            elif self._owed[slot.pool]:
-                self._owed[slot.pool] -= 1
-            else:
-                self._free[slot.pool].append(slot)
-        for claims in self._claims.values():
-            claims[:] = [claim for claim in claims if (claim.job, claim.attempt) != holder]
         told = wanted or slots
+        left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
+        for name in left:
+            self._claims[name][:] = [claim for claim in self._claims[name] if _whose(claim) != holder]
+        self._serve(left)
+        for _, unit in groupby(slots, key=lambda slot: slot.unit):
+            mine = list(unit)
+            for slot in mine:
+                self._put_back(slot)
+            self._serve(slot.pool for slot in mine)
+        self._serve(self._pools)
         return Step(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
+
+    def _put_back(self, slot: Slot) -> None:
+        pool = self._pools[slot.pool]
+        if pool.is_amount:
+            self._pools[slot.pool] = replace(pool, used=pool.used - slot.count)
+        elif self._owed[slot.pool] and (slot.withdrawn or pool.names is None):
+            self._owed[slot.pool] -= 1
+        else:
+            self._free[slot.pool].append(slot)
 
     def _name(self, slot: Slot) -> str:
         pool = self._pools[slot.pool]
@@ -171,21 +197,18 @@ class Play:
             return f"{slot.count} of {pool.name}"
         return slot.name if pool.names is not None else f"slot {slot.name} of {pool.name}"
 
-    def _serve(self, time: float) -> bool:
-        """Grant what can be granted; whether that was what is waited for."""
-        while True:
-            stocks = {
-                name: Stock(pool, self._claims[name][:WINDOW], self._free[name]) for name, pool in self._pools.items()
-            }
-            found = next((found for name in stocks if (found := pick(name, stocks))), None)
-            if found is None:
-                return False
-            whose = Whose.of(next(iter(found.rows.values())))
-            if whose == self._whose:
-                return True
-            self._grant(found, whose, time)
+    def _serve(self, names: Iterable[str]) -> None:
+        """Serve pools in turn, as `serve` does: grant what can be granted to those who wait in their queues."""
+        for name in list(names):
+            while not self._is_granted and (found := pick(name, self._stocks())):
+                self._grant(found)
 
-    def _grant(self, found: Pick, whose: Whose, time: float) -> None:
+    def _stocks(self) -> dict[str, Stock]:
+        return {name: Stock(pool, self._claims[name][:WINDOW], self._free[name]) for name, pool in self._pools.items()}
+
+    def _grant(self, found: Pick) -> None:
+        whose = Whose.of(next(iter(found.rows.values())))
+        self._is_granted = whose == self._whose
         got: list[Slot] = []
         for name, claim in found.rows.items():
             pool = self._pools[name]
@@ -199,4 +222,16 @@ class Play:
         for claim in found.overtaken:
             claims = self._claims[claim.pool]
             claims[claims.index(claim)] = replace(claim, overtaken=claim.overtaken + 1)
-        self._hold((whose.job, whose.attempt), got, time)
+        mine = [replace(slot, order=whose.step, unit=f"of step {whose.step}") for slot in got]
+        self._hold((whose.job, whose.attempt), mine, self._time)
+
+
+def _whose(claim: Claim) -> Holder:
+    return claim.job, claim.attempt
+
+
+def _turn(slot: Slot) -> tuple[object, ...]:
+    """When a slot is put back: with its unit, the worker first, then resources in reverse order; quotas come last."""
+    order = slot.order or 0
+    is_quota = slot.pool.startswith("quota/")
+    return order != WORKER, -order, slot.unit or "", is_quota, slot.pool, slot.name

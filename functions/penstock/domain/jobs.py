@@ -94,7 +94,10 @@ class PastAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
-    """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec."""
+    """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
+
+    `stop_from` is the first attempt that the sweep ended and whose flow it has not stopped yet.
+    """
 
     kind: ClassVar[str] = "job"
     id: str
@@ -120,6 +123,7 @@ class Job(Row):
     report: Report | None = None
     queue_until: datetime | None = None
     nudged: bool = False
+    stop_from: int | None = None
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
@@ -205,7 +209,7 @@ def cancel(job: Job, by: str, now: datetime) -> Job:
 
 
 def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None) -> Job:
-    """The job's end. [JOB-1] Raises ValueError for a job that has one already."""
+    """The job's end, due only while a flow is to be stopped. [JOB-1] Raises ValueError for a job that has one."""
     if job.is_settled:
         raise ValueError(f"job {job.id} is settled already: {job.outcome}")
     times = replace(job.times, settled=now)
@@ -216,7 +220,7 @@ def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: in
         reason=reason,
         exit_code=exit_code,
         times=times,
-        due=None,
+        due=now if job.stop_from else None,
         run_token=None,
     )
 

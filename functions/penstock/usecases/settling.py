@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from penstock.domain import endings, leases, units
 from penstock.domain.jobs import Job, State, job_key
@@ -20,17 +22,18 @@ def settle(
     attempt: int,
     error: str | None,
     cause: str | None,
-    only_if: Callable[[Job], bool] = lambda _: True,
+    overdue: datetime | None = None,
 ) -> None:
     """Record how an attempt ended and begin to put back what it had. A second call only passes the turn again.
 
-    `only_if` is asked of the job as it is when its end is written: whoever acts on what it read before says so here.
+    With `overdue` it is the sweep that ends it: only if the job is due by then, still, when its end is written; and
+    its flow, which nothing moves on, is then to be stopped.
     """
     before = on.store.get(job_key(job_id), Job)
     if before is None:
         return
     waiting = _waiting_in(on, before, attempt)
-    after = race.run(on, lambda: _end(on, job_id, attempt, error, cause, only_if))
+    after = race.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
     if after is not None:
         told = f"settled: {after.outcome}: {after.reason}"
         if not after.is_settled:
@@ -48,13 +51,16 @@ def _end(
     attempt: int,
     error: str | None,
     cause: str | None,
-    only_if: Callable[[Job], bool],
+    overdue: datetime | None,
 ) -> tuple[Sequence[Change], Job | None]:
     """The job's end, and with it the end of every lease of the attempt, in one commit."""
     job = on.store.get(job_key(job_id), Job)
-    if job is None or job.attempt != attempt or job.is_settled or not only_if(job):
+    if job is None or job.attempt != attempt or job.is_settled:
         return [], None
-    after = endings.conclude(job, error, cause, on.world.now())
+    if overdue and (job.due is None or job.due > overdue):
+        return [], None
+    ending = replace(job, stop_from=job.stop_from or attempt) if overdue else job
+    after = endings.conclude(ending, error, cause, on.world.now())
     changes: list[Change] = [Replace(job, after)]
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     for lease in held:

@@ -70,7 +70,9 @@ def _nudge_job(on: System, key: Key) -> None:
     job = on.store.get(key, Job)
     if job is None or job.due is None or job.due > now:
         return
-    if job.report or job.cancelled_by:
+    if job.is_settled:
+        _stop(on, job)
+    elif job.report or job.cancelled_by:
         _end(on, job, "Cancelled", "")
     elif job.state is State.RUNNING:
         _end(on, job, "Lost", f"worker {job.worker} neither finished nor stopped in the time that the job had")
@@ -108,15 +110,19 @@ def _remind_to_step(on: System, job: Job) -> None:
 
 def _end(on: System, job: Job, error: str, cause: str) -> None:
     """Settle an attempt that is still overdue when its end is written, and stop its flow, which nothing moves on."""
-    now = on.world.now()
-
-    def is_overdue(fresh: Job) -> bool:
-        return fresh.due is not None and fresh.due <= now
-
-    settling.settle(on, job.id, job.attempt, error, cause, only_if=is_overdue)
+    settling.settle(on, job.id, job.attempt, error, cause, overdue=on.world.now())
     fresh = on.store.get(job.key, Job)
-    if fresh is None or fresh.is_settled or fresh.attempt != job.attempt:
-        on.flows.stop(job.id, job.attempt)
+    if fresh:
+        _stop(on, fresh)
+
+
+def _stop(on: System, job: Job) -> None:
+    """Stop the flows of the attempts that the sweep ended. Until that is done the job says so, and stays due."""
+    if job.stop_from is None:
+        return
+    for attempt in range(job.stop_from, job.attempt + job.is_settled):
+        on.flows.stop(job.id, attempt)
+    on.store.commit([Replace(job, replace(job, stop_from=None, due=None if job.is_settled else job.due))])
 
 
 def serve_all(on: System) -> None:

@@ -86,14 +86,21 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
 @arguments("JOB")
 @pass_session
 def why(session: Session, job: str) -> None:
-    """Explain what a job waits for: which pool, who holds it, who comes first."""
+    """Explain what a job waits for: which pool, who holds it, who comes first, and when it may start."""
     found = session.api.why(job)
     if session.json:
         session.out.json(found)
         return
     out = session.out
     out.line(found["summary"])
-    facts = [("state", found["state"]), ("since", Moment(found["since"]) if found.get("since") else None)]
+    start = found.get("expected_start")
+    facts = [
+        ("state", found["state"]),
+        ("since", Moment(found["since"]) if found.get("since") else None),
+        ("expected start", Moment(start) if start else None),
+        ("basis", found.get("basis")),
+        ("goes on when", found.get("unblocks")),
+    ]
     show_block(out, facts, found.get("blocked_on") or {})
 
 

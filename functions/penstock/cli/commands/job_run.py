@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -38,8 +39,9 @@ def _input(text: str) -> str:
 @click.option("--timeout", type=duration, metavar="D", help="How long it may run: 30m.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
 @click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
+@click.option("--plan", is_flag=True, help="Submit nothing: show what it would acquire and wait for.")
 @pass_session
-def run(session: Session, /, file: str, no_wait: bool, **options: Any) -> int:
+def run(session: Session, /, file: str, no_wait: bool, plan: bool, **options: Any) -> int:
     """Submit a job file; stream its log and exit as the job did. FILE - is stdin.
 
     The file is checked first. The job's stdout goes to stdout, everything else to stderr; with --json the whole
@@ -48,6 +50,9 @@ def run(session: Session, /, file: str, no_wait: bool, **options: Any) -> int:
     from penstock.cli.submit import request
 
     body = request(file, _wishes(**options))
+    if plan:
+        _show_plan(session, body)
+        return 0
     try:
         job = session.api.submit(body)
     except KeyboardInterrupt:
@@ -57,6 +62,16 @@ def run(session: Session, /, file: str, no_wait: bool, **options: Any) -> int:
         return 0
     session.out.note(f"job {job}")
     return watch(session, job, 0, whole=True)
+
+
+def _show_plan(session: Session, body: Mapping[str, object]) -> None:
+    from penstock.cli.plan import show_plan
+
+    found = session.api.plan(body)
+    if session.json:
+        session.out.json(found)
+    else:
+        show_plan(session.out, found)
 
 
 def _wishes(

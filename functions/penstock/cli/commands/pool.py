@@ -45,15 +45,36 @@ def list_(session: Session) -> None:
 
 
 @group.command(cls=Command)
-@arguments("POOL")
+@click.argument("pool", metavar="[POOL]", required=False)
+@click.option("--graph", is_flag=True, help="Show who waits for whom on the whole site, for `dot -Tsvg`.")
+@click.option("--format", "form", type=click.Choice(["dot", "json"]), default="dot", help="The graph's format.")
 @pass_session
-def show(session: Session, pool: str) -> None:
-    """Show a pool: its slots, who holds them, and who waits."""
-    found = session.api.get("pools", pool)
+def show(session: Session, pool: str | None, graph: bool, form: str) -> None:
+    """Show a pool: its slots, who holds them, and who waits. With --graph, all pools and jobs at once."""
+    if graph == bool(pool):
+        raise click.UsageError("give the name of a pool, or --graph for the whole site", click.get_current_context())
+    if graph:
+        _show_graph(session, as_json=session.json or form == "json")
+        return
+    found = session.api.get("pools", str(pool))
     if session.json:
         session.out.json(found)
     else:
         show_pool(session.out, found)
+
+
+def _show_graph(session: Session, *, as_json: bool) -> None:
+    from penstock.cli.dot import dot
+
+    found = session.api.get("graph")
+    if as_json:
+        session.out.json(found)
+    else:
+        session.out.line(dot(found))
+    if found["cycle"]:
+        session.out.note(f"these wait for each other: {' -> '.join(found['cycle'])}; please report it", "bold red")
+    if found["left_out"]:
+        session.out.note(f"{found['left_out']} more jobs and pools are not shown", "yellow")
 
 
 def show_pool(out: Output, pool: Mapping[str, Any]) -> None:

@@ -1,0 +1,155 @@
+"""What runs on the machines: agents that are late, silent, there twice, never there, or act after their time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Result
+from penstock.domain.logs import Line
+from penstock.usecases import agents
+from penstock.usecases.agents import Hello
+from simulation.baton import Task
+from simulation.outside import Thing
+
+if TYPE_CHECKING:
+    from simulation.handlers import Handlers
+
+RESULTS = (Result.SUCCEEDED, Result.SUCCEEDED, Result.SUCCEEDED, Result.FAILED)
+NEVER = timedelta(days=1000)
+
+
+class Machine:
+    """A machine and its agent. The script runs from hello's answer until it ends, or the lease, or the machine."""
+
+    def __init__(self, engine: Handlers, thing: Thing) -> None:
+        dice, now = engine.dice, engine.world.now()
+        self._engine = engine
+        self.id = thing.order.id
+        self.key = thing.order.key
+        self.token = f"{self.id.replace('-', '')}{'x' * 43}"
+        self.state = "booting"
+        self.busy = False
+        self.job = ""
+        self.attempt = 0
+        self.lease = timedelta()
+        self.renewed = now
+        self.next_at = now + timedelta(seconds=dice.randint(1, 60))
+        if engine.chance("mute"):
+            self.next_at = now + dice.choice((NEVER, timedelta(seconds=dice.randint(250, 900))))
+        self.works = timedelta(seconds=dice.choice((1, 1, 10, 60, 300, 1500)))
+        self.ends_at = now + NEVER
+        self.is_cancelled = False
+        self.silent_from = now + NEVER
+        self.silent_until = now
+
+    def is_running(self) -> bool:
+        """Whether the script may be running: it was begun, the machine exists, and its lease has not run out."""
+        is_there = self.id in self._engine.outside.things
+        return self.state == "running" and is_there and self._engine.world.now() < self.renewed + self.lease
+
+    def behave(self) -> None:
+        """The trouble is over: do what is left to do at once."""
+        now = self._engine.world.now()
+        self.ends_at, self.silent_until = min(self.ends_at, now + timedelta(seconds=5)), now
+        self.next_at = min(self.next_at, now + timedelta(seconds=5)) if self.state != "ended" else now + NEVER
+
+    def act(self) -> None:
+        """The agent's next call."""
+        now = self._engine.world.now()
+        if self.state == "booting":
+            self._call("hello", self._hello, self._welcomed)
+        elif self.state == "ended":
+            self.next_at = now + NEVER
+            self._rogue_call()
+        elif now >= self.renewed + self.lease:
+            self._end("stops by itself: its lease ran out")
+        elif self.silent_from <= now < self.silent_until:
+            self.next_at = min(self.silent_until, self.renewed + self.lease)
+        elif now >= self.ends_at:
+            self._call("finish", self._finish, self._finished)
+        else:
+            self._chatter()
+
+    def _call(self, what: str, call: Callable[[], Any], then: Callable[[Task], None]) -> None:
+        self.busy = True
+
+        def answered(task: Task) -> None:
+            self.busy = False
+            then(task)
+
+        self._engine.begin(f"agent {self.id}: {what}", call, answered, unit=self.id)
+
+    def _hello(self) -> Any:
+        return agents.hello(self._engine.on, Hello(self.id, self.key, self.token))
+
+    def _welcomed(self, task: Task) -> None:
+        engine, dice, now = self._engine, self._engine.dice, self._engine.world.now()
+        if isinstance(task.error, Refused):
+            self._end(f"is refused: {task.error.code}")
+        elif task.error:
+            self.next_at = now + timedelta(seconds=dice.randint(1, 15))
+        elif self.id in engine.outside.things:
+            told = task.result
+            self.job, self.attempt = told["job"], told["attempt"]
+            self.lease, self.renewed = timedelta(seconds=told["lease_seconds"]), task.begun
+            self.ends_at = now + min(self.works, timedelta(seconds=told["timeout_seconds"]))
+            if engine.chance("silent"):
+                self.silent_from = now + timedelta(seconds=dice.randint(0, 60))
+                self.silent_until = self.silent_from + timedelta(seconds=dice.choice((30, 150, 600)))
+            self.state = "running"
+            engine.promises.begins(self, told)
+            engine.tell(f"{self.id} runs the script of {self.job}/{self.attempt}")
+            self.next_at = now + timedelta(seconds=dice.randint(0, 15))
+
+    def _finish(self) -> Any:
+        engine = self._engine
+        is_timeout = self.works > self.ends_at - self.renewed and self.works.total_seconds() > 900
+        result = (
+            Result.CANCELLED if self.is_cancelled else Result.TIMED_OUT if is_timeout else engine.dice.choice(RESULTS)
+        )
+        caller = agents.authenticate(engine.on, self.job, self.token)
+        return agents.finish(engine.on, caller, result, f"the script ended: {result}", 0)
+
+    def _finished(self, task: Task) -> None:
+        if task.error is None or isinstance(task.error, Refused):
+            self._end("has finished" if task.error is None else "may not finish")
+        else:
+            self.next_at = self._engine.world.now() + timedelta(seconds=self._engine.dice.randint(1, 15))
+
+    def _chatter(self) -> None:
+        engine, sent = self._engine, self._engine.world.now()
+        said = engine.dice.choice(("heartbeat", "heartbeat", "heartbeat", "events", "hello"))
+        call = {"heartbeat": self._beat, "events": self._speak, "hello": self._hello}[said]
+        self._call(said, call, lambda task: self._heard(task, sent, is_beat=said == "heartbeat"))
+
+    def _beat(self) -> Any:
+        return agents.heartbeat(self._engine.on, agents.authenticate(self._engine.on, self.job, self.token))
+
+    def _speak(self) -> Any:
+        line = Line(self._engine.world.now(), "stdout", "hello", 0)
+        return agents.events(self._engine.on, agents.authenticate(self._engine.on, self.job, self.token), 1, [line])
+
+    def _heard(self, task: Task, sent: datetime, *, is_beat: bool) -> None:
+        now = self._engine.world.now()
+        self.next_at = now + timedelta(seconds=self._engine.dice.randint(5, 15))
+        if isinstance(task.error, Refused):
+            self._end(f"is told to stop: {task.error.code}")
+        elif task.error is None and self.state == "running":
+            self.renewed = max(self.renewed, sent) if is_beat else self.renewed
+            if task.result.get("cancel") and not self.is_cancelled:
+                self.is_cancelled, self.ends_at = True, min(self.ends_at, now + timedelta(seconds=5))
+
+    def _end(self, why: str) -> None:
+        """The script does not run any more. A rogue speaks again, later."""
+        engine = self._engine
+        self.state = "ended"
+        engine.tell(f"{self.id} {why}")
+        is_rogue = bool(self.job) and engine.chance("rogue")
+        self.next_at = engine.world.now() + (timedelta(seconds=engine.dice.randint(0, 900)) if is_rogue else NEVER)
+
+    def _rogue_call(self) -> None:
+        said = self._engine.dice.choice((self._hello, self._finish, self._beat, self._speak))
+        self._call(f"{said.__name__.strip('_')} after its end", said, lambda _: None)

@@ -1,0 +1,142 @@
+"""Picks what happens next, step by step: from a storm to a calm end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from penstock.domain.jobs import Job
+from simulation import weather
+from simulation.broken import Broken
+from simulation.handlers import Handlers
+
+AT_ONCE = 6
+"""How many handlers may be under way."""
+
+STEPS_PER_JOB = 120
+"""How long the storm lasts."""
+
+SWEEPS = 120
+"""How many minutes of calm it may take until every job is settled and everything is put back."""
+
+STEPS_PER_SWEEP = 30_000
+
+
+class Engine(Handlers):
+    """One run of one seed."""
+
+    def simulate(self) -> Broken | None:
+        """Run the seed to its end. Returns the promise that was broken, if one was."""
+        try:
+            self._set_up()
+            self._rage()
+            self._calm_down()
+        except Broken as broken:
+            self.broken = broken
+            self.story.tell(self.world.now(), "!", str(broken))
+        finally:
+            self._close()
+        return self.broken
+
+    def _set_up(self) -> None:
+        self.people.restore()
+        self._drain(self.world.now())
+        self.on.store.overdue(self.world.now(), 1)
+
+    def _rage(self) -> None:
+        self.weather, self._is_open = self.storm, True
+        for _ in range(STEPS_PER_JOB * len(self.plan.jobs)):
+            if not self.people.left and not self.tasks and all(job.is_settled for job in self.jobs()):
+                return
+            self._trouble()
+            self._step(self.world.now() + timedelta(days=1))
+
+    def _trouble(self) -> None:
+        """What comes from nowhere: people, flows that end, leaps of the clock."""
+        if self.chance("people") and len(self.tasks) < AT_ONCE:
+            self.people.act()
+        if self.chance("kill"):
+            flows = [flow for flow in self.flows.executions.values() if not flow.ended]
+            if flows:
+                flow = self.dice.choice(flows)
+                self.flows.end(flow.job, flow.attempt, self.dice.choice(("TIMED_OUT", "ABORTED", "FAILED")))
+        if self.chance("jump"):
+            self._pass(self.dice.choice((100, 400, 4000)))
+
+    def _step(self, until: datetime) -> bool:
+        """Let one thing happen. False when nothing is left to happen until then."""
+        choices: list[Callable[[], Any]] = [self._resume] * 4 if self.tasks else []
+        if len(self.tasks) < AT_ONCE:
+            choices += self._beginnings()
+        if not choices:
+            self._check_quiet()
+            return self._wait(until)
+        if self.dice.random() < 0.03:
+            self._pass(self.dice.choice((0.1, 1, 10)))
+        self.dice.choice(choices)()
+        return True
+
+    def _beginnings(self) -> list[Callable[[], Any]]:
+        now = self.world.now()
+        found: list[Callable[[], Any]] = [self.deliver] * 6 if self._due() else []
+        found += [self._settle] * 3 if self.flows.settling else []
+        found += [self._event] if self.flows.events else []
+        found += [self.people.submit] if self.people.left and self._is_open else []
+        found += [self._sweep] if self._next_sweep <= now and self.weather is self.storm else []
+        acting = [machine for machine in self.machines.values() if machine.next_at <= now and not machine.busy]
+        return found + ([lambda: self.dice.choice(acting).act()] * 3 if acting else [])
+
+    def _wait(self, until: datetime) -> bool:
+        """Move the clock to the next thing that happens."""
+        coming = [message[0] for message in self.queues.messages]
+        coming += [machine.next_at for machine in self.machines.values()]
+        coming += [self._next_sweep] if self.weather is self.storm else []
+        if not coming or min(coming) > until:
+            return False
+        self.world.time = max(self.world.time, min(coming))
+        return True
+
+    def _pass(self, seconds: float) -> None:
+        self.world.time += timedelta(seconds=seconds)
+
+    def _check_quiet(self) -> None:
+        """With no handler and no message under way, nobody is there who could still hand something over."""
+        if not self.is_harmed and not any(queue == "schedule" for _, queue, _ in self.queues.messages):
+            self.promises.quiet()
+
+    def _calm_down(self) -> None:
+        """No more trouble: only sweeps and time. Everything must come to its end."""
+        self.weather = replace(weather.CALM, switch=self.storm.switch)
+        while self.tasks:
+            self._resume()
+        self.people.restore()
+        for machine in self.machines.values():
+            machine.behave()
+        for _ in range(SWEEPS):
+            self._drain(self._next_sweep)
+            if self.people.left or self.tasks or not self.promises.is_over():
+                self.world.time = max(self.world.time, self._next_sweep)
+                self._sweep()
+            else:
+                return
+        self.promises.over()
+
+    def _drain(self, until: datetime) -> None:
+        for _ in range(STEPS_PER_SWEEP):
+            if not self._step(until):
+                return
+        raise Broken("JOB-1", "the messages never end")
+
+    def jobs(self) -> list[Job]:
+        """All jobs."""
+        return [row for row in self.store.rows.values() if isinstance(row, Job)]
+
+    def _close(self) -> None:
+        """Let all threads end."""
+        for task in self.tasks:
+            task.killed = True
+            while not task.done:
+                self.baton.resume(task)
+        self.baton.close()

@@ -1,0 +1,212 @@
+"""Calls the handlers, and gives the ports what they ask for."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from penstock.domain.errors import PenstockError, Refused
+from penstock.domain.rows import Change, Key, Row
+from penstock.system import System
+from penstock.usecases import settling, sweeping
+from simulation import plan, weather
+from simulation.agents import Machine
+from simulation.baton import Baton, Died, Task
+from simulation.broken import Broken
+from simulation.outside import Outside, Thing
+from simulation.people import People
+from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
+from simulation.promises import Promises
+from simulation.story import Story
+from tests.twin.world import START, MemoryObjects, Twin
+
+T = TypeVar("T")
+
+
+HANDLER_SECONDS = 900
+"""No Lambda lives longer."""
+
+
+class Handlers(Twin):
+    """The system of one seed, and everybody who is under way in it."""
+
+    world: SimulatedWorld
+    store: SimulatedStore
+    queues: SimulatedQueues
+    flows: SimulatedFlows
+
+    def __init__(
+        self, seed: int, *, jobs: int | None = None, without: Collection[str] = (), blind: Collection[str] = ()
+    ):
+        self.dice = random.Random(f"{seed} steps")
+        planned = random.Random(f"{seed} plan")
+        self.storm = weather.draw(planned).without(without)
+        self.plan = plan.draw(planned, jobs)
+        self.weather = weather.CALM
+        self.story = Story(START)
+        self.baton = Baton()
+        self.tasks: list[Task] = []
+        self.machines: dict[str, Machine] = {}
+        self.is_harmed = False
+        self.broken: Broken | None = None
+        self._harms = 0
+        self._is_open = False
+        self._next_sweep = START
+        self._plug(seed)
+        self.promises = Promises(self, blind)
+        self.people = People(self)
+
+    def _plug(self, seed: int) -> None:
+        self.world = SimulatedWorld(seed)
+        self.store = SimulatedStore(self)
+        self.queues = SimulatedQueues(self.world)
+        self.world.host = self.queues.host = self
+        self.flows = SimulatedFlows(self.queues)
+        self.objects = MemoryObjects()
+        self.outside = Outside(self)
+        self.outside.made = self._boot
+        self.on = System(
+            self.store, self.queues, self.flows, self.objects, self.outside, self.world, "http://here",
+            lambda: hashlib.sha256(b"key").hexdigest(),
+        )  # fmt: skip
+
+    def _boot(self, thing: Thing) -> None:
+        if thing.is_worker:
+            self.machines[thing.order.id] = Machine(self, thing)
+
+    # What ports ask for.
+
+    @property
+    def task(self) -> Task | None:
+        """Who moves; None for the engine itself."""
+        return self.baton.current
+
+    def at(self, what: str, call: Callable[[], T], *, effect: bool = False) -> T:
+        """A port call: another handler may go on first, and this one may die before or after it."""
+        task = self.baton.current
+        if task is None:
+            return call()
+        if self.chance("switch") or (what == "commit" and self.chance("switch")):
+            self.baton.pause()
+        task.effects += effect
+        is_last = effect and task.effects == task.dies_at
+        if is_last and not task.dies_after:
+            self._die(f"dies before its {what}")
+        result = call()
+        if is_last:
+            self._die(f"dies after its {what}")
+        return result
+
+    def _die(self, how: str) -> None:
+        self.harm()
+        self.tell(how)
+        raise Died
+
+    def tell(self, what: str) -> None:
+        """Add to the story."""
+        task = self.baton.current
+        self.story.tell(self.world.now(), task.name if task else "-", what)
+
+    def chance(self, kind: str) -> bool:
+        """Whether a kind of trouble happens now."""
+        rate: float = getattr(self.weather, kind)
+        return rate > 0 and self.dice.random() < rate
+
+    def harm(self) -> None:
+        """A hint was lost: until a sweep has come through, nobody can expect that everything moves."""
+        self._harms += 1
+        self.is_harmed = True
+
+    def committed(self, changes: Sequence[Change], before: Mapping[Key, Row | None]) -> None:
+        """Check every promise after a commit."""
+        self.promises.committed(changes, before)
+
+    # Handlers.
+
+    def begin(
+        self, name: str, call: Callable[[], Any], then: Callable[[Task], None], *,
+        unit: str | None = None, intruder: bool = False,
+    ) -> None:  # fmt: skip
+        """Call a handler. `then` gets it when it has ended."""
+        task = Task(name, call, then, self.world.now(), unit=unit, intruder=intruder)
+        if self.chance("die"):
+            task.dies_at, task.dies_after = self.dice.randint(1, 8), self.dice.random() < 0.5
+        self.story.tell(self.world.now(), name, "begins")
+        self.tasks.append(task)
+        self.baton.start(task)
+        self._after(task)
+
+    def _resume(self) -> None:
+        task = self.dice.choice(self.tasks)
+        task.killed = self.world.now() - task.begun > timedelta(seconds=HANDLER_SECONDS)
+        if task.killed:
+            self.harm()
+        self.baton.resume(task)
+        self._after(task)
+
+    def _after(self, task: Task) -> None:
+        if not task.done:
+            return
+        self.tasks.remove(task)
+        error = task.error
+        if error:
+            self.story.tell(self.world.now(), task.name, f"ends with {type(error).__name__}: {error}")
+        if isinstance(error, Broken):
+            raise error
+        self.promises.ended(task)
+        if isinstance(error, PenstockError) and not isinstance(error, Refused):
+            self.harm()
+        task.then(task)
+
+    def deliver(self) -> bool:
+        """Deliver any message that is due."""
+        due = self._due()
+        if not due:
+            return False
+        place = self.dice.choice(due)
+        _, queue, body = self.queues.messages[place]
+        del self.queues.messages[place]
+        said = " ".join(str(value) for key, value in body.items() if key != "token")
+        self.begin(f"{queue} {said}", lambda: self.take(queue, body), lambda task: self._delivered(task, queue, body))
+        return True
+
+    def _delivered(self, task: Task, queue: str, body: dict[str, Any]) -> None:
+        if task.error and not self.chance("forget"):
+            self.queues.put(queue, body, self.dice.choice((1, 30, 300)))
+
+    def _due(self) -> list[int]:
+        now = self.world.now()
+        return [place for place, message in enumerate(self.queues.messages) if message[0] <= now]
+
+    def _settle(self) -> None:
+        given = self.flows.settling.popleft()
+        self._begin_settling(given, lambda: self._settle_again(given))
+
+    def _settle_again(self, given: tuple[str, int, str | None, str | None]) -> None:
+        """The flow's last step is tried again, some times."""
+        if self.chance("forget"):
+            self.flows.fail_to_settle(given[0], given[1])
+        else:
+            self.flows.settling.append(given)
+
+    def _event(self) -> None:
+        job, attempt, status = self.flows.events.popleft()
+        self._begin_settling((job, attempt, status, None), lambda: None)
+
+    def _begin_settling(self, given: tuple[str, int, str | None, str | None], again: Callable[[], None]) -> None:
+        job, attempt, error, _ = given
+        name = f"settle {job}/{attempt} {error or ''}".strip()
+        self.begin(name, lambda: settling.settle(self.on, *given), lambda task: again() if task.error else None)
+
+    def _sweep(self) -> None:
+        harms = self._harms
+        self._next_sweep = self.world.now() + timedelta(seconds=61)
+
+        def swept(task: Task) -> None:
+            if task.error is None and not task.result.failed and self._harms == harms:
+                self.is_harmed = False
+
+        self.begin("sweep", lambda: sweeping.sweep(self.on), swept)

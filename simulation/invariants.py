@@ -1,0 +1,243 @@
+"""What must hold after every commit. What must hold outside, when all is quiet, and at the end is in `promises`.
+
+Every check carries the label of the promise in DESIGN's section 3 that it follows from, and says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from penstock.domain.jobs import Job
+from penstock.domain.leases import WORKER, Lease, LeaseState, prefix
+from penstock.domain.logs import Batch
+from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
+from penstock.domain.units import Unit, UnitState, unit_key
+from simulation.moments import OVERTAKEN, Moment
+from simulation.ports import slots_of
+
+GONE = (UnitState.DIRTY, UnitState.GONE)
+
+Broke = tuple[str, str]
+
+
+def one_slot_one_row(moment: Moment) -> Iterator[Broke]:
+    """SLOT-1, one holder: a slot is one row, in one state, and its name is recorded, but for parts of an amount."""
+    for pool in moment.pools():
+        names = [slot.name for slot in slots_of(moment.store, pool)]
+        if len(names) != len(set(names)):
+            yield "SLOT-1", f"a slot of {pool} is there twice: {sorted(names)}"
+        known = {row.name for row in moment.store.scan(collection(pool), "name#", SlotName)}
+        if set(names) != known and not moment.is_amount(pool):
+            yield "SLOT-1", f"the slots of {pool} are {sorted(names)}, their names {sorted(known)}"
+
+
+def one_slot_one_unit(moment: Moment) -> Iterator[Broke]:
+    """SLOT-1, one holder: two units that are not gone never have the same slot, and every slot of a unit knows it."""
+    for _, now in moment.of(Unit):
+        if now is None or now.state is UnitState.GONE:
+            continue
+        there = moment.facts.at[now.pool, now.slot]
+        if len(there) > 1:
+            yield "SLOT-1", f"slot {now.slot} of {now.pool} has {len(there)} units: {sorted(there)}"
+        for pool, name in ((now.pool, now.slot), *now.also):
+            held = moment.store.rows.get(Slot(pool=pool, name=name, state=SlotState.HELD).key)
+            if not isinstance(held, Slot) or held.unit != now.id or (pool == now.pool and held.fence != now.fence):
+                yield "SLOT-1", f"unit {now.id} thinks that it has {name} of {pool}, which has {held}"
+
+
+def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
+    """SLOT-1, never beyond the limit: what is held is at most the limit, or what that was before it fell.
+
+    A named pool's limit is its names, of which none is ever two slots; what is free there, is one of them. An amount's
+    holders add up to what is used.
+    """
+    for name in moment.pools():
+        pool = moment.store.rows.get(pool_key(name))
+        if not isinstance(pool, Pool):
+            continue
+        count = sum(slot.count for slot in moment.store.scan(collection(name), "held#", Slot))
+        most = moment.facts.highest.get(name, 0)
+        is_more = any(now and now.state is SlotState.HELD for _, now in moment.of(Slot))
+        if is_more and count > most and pool.names is None:
+            yield "SLOT-1", f"{count} of {name} are held; its limit is {pool.limit}, and was at most {most}"
+        free = {slot.name for slot in moment.store.scan(collection(name), "free#", Slot)}
+        if pool.names is not None and pool.due is None and not free <= set(pool.names):
+            yield "SLOT-1", f"{name} lends {sorted(free)}; its names are {pool.names}"
+        if pool.is_amount and pool.used != count:
+            yield "SLOT-1", f"{name} says that {pool.used} are used, and its holders have {count}"
+
+
+def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:
+    """SLOT-2: of a step's leases all wait or none does; its claims stand in all of its pools while they do."""
+    for _, now in moment.of(Lease):
+        if now is None:
+            continue
+        step, whose = moment.step_of(now), f"{now.job}/{now.attempt}"
+        waiting = [lease for lease in step if lease.state is LeaseState.WAITING]
+        if waiting and len(waiting) < len(step):
+            yield "SLOT-2", f"of the {len(step)} leases of {whose} on {now.pool}, {len(waiting)} wait"
+        own = [row for row in moment.store.scan(collection(now.pool), "wait#", Claim) if _is_of(row, now)]
+        if bool(own) != bool(waiting):
+            yield "SLOT-2", f"{whose} has {len(own)} claims on {now.pool} and {len(waiting)} waiting leases"
+        for pool in own[0].pools if own else ():
+            if not any(_is_of(row, now) for row in moment.store.scan(collection(pool), "wait#", Claim)):
+                yield "SLOT-2", f"{whose} waits for {now.pool}, but not for {pool}"
+
+
+def _is_of(claim: Claim, lease: Lease) -> bool:
+    return (claim.job, claim.attempt, claim.step) == (lease.job, lease.attempt, lease.step)
+
+
+def fences_grow(moment: Moment) -> Iterator[Broke]:
+    """SLOT-3: a slot's fence goes up by one when it is taken, and is never otherwise written. A part of an amount is
+    made for one lease and never lent again.
+    """
+    for was, now in moment.of(Slot):
+        row = now or was
+        if row is None:
+            continue
+        place = (row.pool, row.name)
+        fence = moment.facts.fences.get(place, 0)
+        if moment.is_amount(row.pool):
+            if was is None and fence:
+                yield "SLOT-3", f"{row.count} of {row.pool} were lent to {row.name} once more"
+        elif now is None:
+            yield "SLOT-3", f"slot {row.name} of {row.pool} was forgotten, and its fence with it"
+        elif now.fence != fence + (was is not None and was.state is SlotState.FREE and now.state is SlotState.HELD):
+            yield "SLOT-3", f"the fence of slot {now.name} of {now.pool} went from {fence} to {now.fence}"
+        moment.facts.fences[place] = row.fence
+
+
+def old_leases_change_nothing(moment: Moment) -> Iterator[Broke]:
+    """SLOT-3: an agent whose unit was dirty before the commit writes nothing but lines of a log."""
+    task = moment.task
+    if task is None or task.unit is None:
+        return
+    key = unit_key(task.unit)
+    unit = moment.before.get(key) or moment.store.rows.get(key)
+    if isinstance(unit, Unit) and unit.state in GONE:
+        changed = [type(now or was).__name__ for was, now in moment.moves if not isinstance(now, Batch)]
+        if changed:
+            yield "SLOT-3", f"{task.unit} is {unit.state}, and its agent changed {changed}"
+
+
+def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
+    """QUEUE-2: a grant passes no earlier claim that its handler could see and that there was room for; nor too often.
+
+    What came, or was freed, after the handler had looked is the next handler's. Of two claims over several pools the
+    later may go first from a queue that the earlier does not stand in; that counts as passing.
+    """
+    granted = [was for was, now in moment.of(Claim) if was and now is None and _is_grant(moment, was)]
+    free = {was.pool: was.count for was in granted}
+    for was in granted:
+        looked = moment.task.looked.get(collection(was.pool), -1) if moment.task else -1
+        for other in moment.store.scan(collection(was.pool), "wait#", Claim):
+            if other.key < was.key and moment.facts.born.get(other.key, 0) <= looked:
+                moment.facts.overtaken[other.key] += 1
+                if moment.could_see(other) and set(was.pools) <= set(other.pools) and moment.has_room(other, free):
+                    yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
+                if moment.facts.overtaken[other.key] > OVERTAKEN:
+                    yield "QUEUE-2", f"{other.job} was passed {moment.facts.overtaken[other.key]} times in {was.pool}"
+
+
+def _is_grant(moment: Moment, claim: Claim) -> bool:
+    return any(lease and _is_of(claim, lease) and lease.state is LeaseState.GRANTED for _, lease in moment.of(Lease))
+
+
+def one_after_the_other(moment: Moment) -> Iterator[Broke]:
+    """QUEUE-3, no deadlock: a step is claimed when all before it are there, the steps in order, the worker's last."""
+    for was, now in moment.of(Claim):
+        if was is None and now:
+            leases = moment.store.scan(f"job#{now.job}", prefix(now.attempt), Lease)
+            others = [lease for lease in leases if lease.step != now.step]
+            late = [lease.type for lease in others if lease.state is not LeaseState.READY]
+            if late:
+                yield "QUEUE-3", f"{now.job}/{now.attempt} claims {now.pool} while {late} is not there yet"
+            if any(lease.step == WORKER or lease.step > now.step != WORKER for lease in others):
+                yield "QUEUE-3", f"{now.job}/{now.attempt} claims {now.pool} out of order"
+
+
+def settled_once(moment: Moment) -> Iterator[Broke]:
+    """JOB-1: a settled job says how and why it ended, and never anything else; an attempt's first report stands."""
+    for was, now in moment.of(Job):
+        if now is None:
+            yield "JOB-1", "a job was deleted"
+        elif was and was.is_settled and _end_of(was) != _end_of(now):
+            yield "JOB-1", f"{now.id} was settled, and changed"
+        elif now.is_settled and not (now.outcome and now.reason):
+            yield "JOB-1", f"{now.id} is settled with outcome {now.outcome} and reason {now.reason!r}"
+        elif was and was.attempt == now.attempt and was.report and now.report != was.report:
+            yield "JOB-1", f"the report of {now.id}/{now.attempt} changed from {was.report} to {now.report}"
+        elif was and now.attempt not in (was.attempt, was.attempt + 1):
+            yield "JOB-1", f"{now.id} went from attempt {was.attempt} to {now.attempt}"
+
+
+def _end_of(job: Job) -> object:
+    return (
+        job.state,
+        job.outcome,
+        job.reason,
+        job.exit_code,
+        job.attempt,
+        job.attempts,
+        job.report,
+        job.times,
+        job.owner,
+    )
+
+
+def one_worker(moment: Moment) -> Iterator[Broke]:
+    """JOB-2: a job has at most one worker that is not gone."""
+    for _, now in moment.of(Unit):
+        if now and now.order == WORKER and len(moment.facts.workers[now.job]) > 1:
+            yield "JOB-2", f"{now.job} has {len(moment.facts.workers[now.job])} workers"
+
+
+def nothing_begins_too_early(moment: Moment) -> Iterator[Broke]:
+    """JOB-2: an attempt claims its first thing only when no script of an older one may run."""
+    for was, now in moment.of(Lease):
+        if was is None and now:
+            older = [unit for job, attempt, unit in moment.running() if job == now.job and attempt < now.attempt]
+            if older:
+                yield "JOB-2", f"{now.job}/{now.attempt} begins while {older[0]} may still run its script"
+
+
+def freed_clean(moment: Moment) -> Iterator[Broke]:
+    """UNIT-2: a slot comes back only with its unit, which has its driver's proof; and nobody uses it any more."""
+    for was, now in moment.of(Slot):
+        if was is None or was.state is not SlotState.HELD or (now and now.state is SlotState.HELD):
+            continue
+        unit = moment.store.rows.get(unit_key(was.unit or ""))
+        if not isinstance(unit, Unit) or unit.state is not UnitState.GONE or unit.proof is None:
+            yield "UNIT-2", f"slot {was.name} of {was.pool} came back without a proof in {was.unit}"
+        elif unit.proof.checked != unit.id or unit.id not in moment.proofs:
+            yield "UNIT-2", f"the proof in {unit.id} is not its driver's"
+        users = [unit for job, attempt, unit in moment.running() if (job, attempt) == (was.job, was.attempt)]
+        if users:
+            yield (
+                "UNIT-2",
+                f"slot {was.name} of {was.pool} came back while the script of {was.job} on {users[0]} may use it",
+            )
+
+
+def intruders_change_nothing(moment: Moment) -> Iterator[Broke]:
+    """SEC-2: whoever may not do a thing writes nothing."""
+    if moment.task and moment.task.intruder:
+        yield "SEC-2", f"{moment.task.name} changed {[type(now or was).__name__ for was, now in moment.moves]}"
+
+
+AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
+    one_slot_one_row,
+    one_slot_one_unit,
+    no_more_than_the_limit,
+    whole_or_not_at_all,
+    fences_grow,
+    old_leases_change_nothing,
+    nobody_is_passed,
+    one_after_the_other,
+    settled_once,
+    one_worker,
+    nothing_begins_too_early,
+    freed_clean,
+    intruders_change_nothing,
+)

@@ -1,0 +1,145 @@
+"""What a check is given: one commit, and what was true before it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from penstock.domain.granting import WINDOW
+from penstock.domain.leases import WORKER, Lease, prefix
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
+from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, key_of
+from penstock.domain.units import CleanProof, Unit, UnitState
+from simulation.baton import Task
+from simulation.ports import SimulatedStore
+
+OVERTAKEN = 8
+"""How many may pass a waiting claim. Source: QUEUE-2."""
+
+R = TypeVar("R", bound=Row)
+
+Move = tuple[Row | None, Row | None]
+
+
+@dataclass
+class Facts:
+    """What was true before: rows forget it, promises do not."""
+
+    fences: dict[tuple[str, str], int] = field(default_factory=dict)
+    highest: dict[str, int] = field(default_factory=dict)
+    overtaken: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    born: dict[Key, int] = field(default_factory=dict)
+    opened: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    at: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    workers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+
+@dataclass
+class Moment:
+    """One commit: how it moved rows, who made it, and what stands now."""
+
+    store: SimulatedStore
+    facts: Facts
+    moves: Sequence[Move]
+    before: Mapping[Key, Row | None]
+    task: Task | None
+    proofs: Mapping[str, CleanProof]
+    running: Callable[[], Iterator[tuple[str, int, str]]]
+
+    def of(self, kind: type[R]) -> Iterator[tuple[R | None, R | None]]:
+        """How the commit moved rows of one kind."""
+        return (cast("tuple[R | None, R | None]", move) for move in self.moves if isinstance(move[1] or move[0], kind))
+
+    def is_amount(self, pool: str) -> bool:
+        """Whether a pool is an amount, which has no slots but for what is held."""
+        row = self.store.rows.get(pool_key(pool))
+        return isinstance(row, Pool) and row.is_amount
+
+    def could_see(self, claim: Claim) -> bool:
+        """Whether the claim stood in every one of its queues when the handler looked there."""
+        looked = self.task.looked if self.task else {}
+        born = self.facts.born.get(claim.key, 0)
+        return all(looked.get(collection(pool), -1) >= born for pool in claim.pools)
+
+    def has_room(self, claim: Claim, free: Mapping[str, int]) -> bool:
+        """Whether all pools of a claim had room for it since the handler looked. `free` is what was granted instead.
+
+        What is kept for a claim that was overtaken too often is no room; nor does anyone look beyond the WINDOW,
+        or grant what passes more claims than that, for a transaction has its bounds.
+        """
+        looked = self.task.looked if self.task else {}
+        passed = 0
+        for name in claim.pools:
+            pool = self.store.rows.get(pool_key(name))
+            row = self.store.rows.get(claim_key(name, claim.priority, claim.job, claim.attempt, claim.step))
+            if not isinstance(pool, Pool) or not isinstance(row, Claim) or pool.paused:
+                return False
+            queue = self.store.scan(collection(name), "wait#", Claim)
+            ahead = [other for other in queue if other.key < row.key]
+            passed += len(ahead)
+            if passed > WINDOW or len(ahead) >= WINDOW or any(other.overtaken >= OVERTAKEN for other in ahead):
+                return False
+            there = len(self.store.scan(collection(name), "free#", Slot)) + free.get(name, 0)
+            there = pool.limit - pool.used + free.get(name, 0) if pool.is_amount else there
+            if row.count > there or self.facts.opened[name] > looked.get(collection(name), -1):
+                return False
+        return True
+
+    def pools(self) -> list[str]:
+        """The pools whose rows the commit touched."""
+        kinds = (Slot, Claim, Pool)
+        rows = [row for move in self.moves for row in move if isinstance(row, kinds)]
+        return sorted({row.name if isinstance(row, Pool) else row.pool for row in rows})
+
+    def step_of(self, lease: Lease) -> list[Lease]:
+        """All leases of a lease's step."""
+        found = self.store.scan(f"job#{lease.job}", prefix(lease.attempt), Lease)
+        return [other for other in found if other.step == lease.step]
+
+
+def moves_of(changes: Sequence[Change], before: Mapping[Key, Row | None], now: Mapping[Key, Row]) -> list[Move]:
+    """What each row was and is. A slot that moves is one move, though its key changes."""
+    was: dict[object, Row] = {}
+    is_: dict[object, Row] = {}
+    for change in changes:
+        if isinstance(change, Check):
+            continue
+        key = key_of(change)
+        old = before.get(key)
+        if old and not isinstance(change, Create):
+            was[_identity(old)] = old
+        if not isinstance(change, Delete):
+            is_[_identity(now[key])] = now[key]
+    return [(was.get(name), is_.get(name)) for name in dict.fromkeys([*was, *is_])]
+
+
+def _identity(row: Row) -> object:
+    return ("slot", row.pool, row.name) if isinstance(row, Slot) else row.key
+
+
+def remember(moment: Moment) -> None:
+    """Bring the facts up to date, before the checks."""
+    facts = moment.facts
+    for was, now in moment.moves:
+        if isinstance(now, Unit):
+            change = set.discard if now.state is UnitState.GONE else set.add
+            change(facts.at[now.pool, now.slot], now.id)
+            if now.order == WORKER:
+                change(facts.workers[now.job], now.id)
+        if isinstance(now, Claim) and was is None:
+            facts.born[now.key] = moment.store.commits
+        if isinstance(was, Claim) and now is None:
+            facts.overtaken.pop(was.key, None)
+        if isinstance(now, Slot) and now.state is SlotState.FREE:
+            facts.opened[now.pool] = moment.store.commits
+        if isinstance(now, Pool):
+            facts.opened[now.name] = moment.store.commits if _has_more(was, now) else facts.opened[now.name]
+            before = facts.highest.get(now.name, 0) if now.due or now.over else 0
+            facts.highest[now.name] = max(before, now.limit)
+
+
+def _has_more(was: Row | None, now: Pool) -> bool:
+    is_open = isinstance(was, Pool) and not was.paused
+    return not isinstance(was, Pool) or now.limit - now.used > was.limit - was.used or (not now.paused and not is_open)

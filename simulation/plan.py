@@ -1,0 +1,128 @@
+"""What a seed's site looks like, and which jobs come."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+TYPES = ("bench", "database", "licence", "sandbox")
+HEADER = "#!/bin/sh\n"
+STUBBORN = HEADER + '#:\n#: name = "stubborn"\n#: variety = "basic"\n#: on_failure = "retry"\n#:\n'
+
+
+@dataclass
+class Shape:
+    """A site that can be varied and written as TOML."""
+
+    factories: list[str]
+    targets: dict[str, tuple[str, int]]
+    counts: dict[str, int]
+    names: dict[str, list[str]]
+    limits: Mapping[str, int]
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    uses: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    leases: int = 1
+
+    def toml(self) -> str:
+        """The site as operators write it. The target `vault` needs a privilege."""
+        lines = [f'[factories.{name}]\ndriver = "made-up"\nname = "{name}"' for name in self.factories]
+        lines += ['[wells.spring]\ndriver = "made-up"\nname = "spring"', "[limits]"]
+        lines += [f"{key} = {value}" for key, value in self.limits.items()]
+        lines += [f"[quotas.{name}]\namount = {amount}" for name, amount in self.quotas.items()]
+        for target, (factory, limit) in self.targets.items():
+            lines.append(f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}')
+        lines.append(f'[targets.vault]\nfactory = "{self.factories[0]}"\nprivilege = "target.vault"')
+        for name, limit in self.counts.items():
+            lines.append(f'[resources.{name}]\nwell = "spring"\nlimit = {limit}{self._used(name)}')
+        for name, names in self.names.items():
+            quoted = ", ".join(f'"{each}"' for each in names)
+            leases = f"names = [{quoted}]\nleases = {self.leases}"
+            lines.append(f'[resources.{name}]\nwell = "spring"\n{leases}{self._used(name)}')
+        return "\n".join(lines) + "\n"
+
+    def _used(self, name: str) -> str:
+        uses = ", ".join(f"{other} = {count}" for other, count in self.uses.get(name, {}).items())
+        return f"\nuses = {{ {uses} }}" if uses else ""
+
+    def varied(self, dice: random.Random) -> Shape:
+        """A site that an operator may make of this one: other names, other limits, another factory for a target."""
+        names = {name: _other_names(dice, name, held) for name, held in self.names.items()}
+        counts = {name: dice.choice((0, 1, limit, limit + 1)) for name, limit in self.counts.items()}
+        targets = {
+            name: (dice.choice(self.factories), dice.choice((1, limit))) for name, (_, limit) in self.targets.items()
+        }
+        if dice.random() < 0.2:
+            gone = dice.choice([*names, *counts])
+            names.pop(gone, None)
+            counts.pop(gone, None)
+        return replace(self, targets=targets, counts=counts, names=names)
+
+
+def _other_names(dice: random.Random, name: str, held: list[str]) -> list[str]:
+    kept = [each for each in held if dice.random() < 0.6]
+    return kept + [f"{name}-new-{number}" for number in range(dice.choice((0, 0, 1, 2)))]
+
+
+@dataclass
+class Plan:
+    """The site of a seed and the jobs that are submitted to it."""
+
+    shape: Shape
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+
+
+def draw(dice: random.Random, jobs: int | None = None) -> Plan:
+    """The plan of a seed; with fewer jobs, the first ones of it."""
+    types = dice.sample(TYPES, dice.randint(2, 4))
+    named = [name for name in types if dice.random() < 0.5]
+    shape = Shape(
+        factories=["north", "south"][: dice.randint(1, 2)],
+        targets={},
+        counts={name: dice.randint(1, 3) for name in types if name not in named},
+        names={name: [f"{name}-{number}" for number in range(1, dice.randint(1, 3) + 1)] for name in named},
+        limits=_limits(dice),
+    )
+    for target in ("linux", "metal")[: dice.randint(1, 2)]:
+        shape.targets[target] = (dice.choice(shape.factories), dice.randint(1, 3))
+    _add_uses(dice, shape, types)
+    many = dice.choice((10, 10, 15, 20, 40))
+    return Plan(shape, [_job(dice, shape) for _ in range(many)][:jobs])
+
+
+def _add_uses(dice: random.Random, shape: Shape, types: list[str]) -> None:
+    """Now and then units take more than their slot: a quota of the account, or slots of another type."""
+    quotas: dict[str, int] = {}
+    uses: dict[str, dict[str, int]] = {}
+    if dice.random() < 0.4:
+        quotas["vcpus"] = dice.randint(4, 8)
+        uses |= {target: {"vcpus": dice.randint(1, 4)} for target in shape.targets}
+    if dice.random() < 0.3:
+        quotas["gib"] = dice.randint(4, 12)
+        uses |= {name: {"gib": dice.randint(1, 3)} for name in types if dice.random() < 0.7}
+    if dice.random() < 0.3:
+        user, used = sorted(types)[:2] if dice.random() < 0.5 else sorted(types, reverse=True)[:2]
+        uses[user] = {**uses.get(user, {}), used: 1}
+    shape.quotas, shape.uses, shape.leases = quotas, uses, dice.choice((1, 1, 2))
+
+
+def _limits(dice: random.Random) -> Mapping[str, int]:
+    queue = dice.choice((900, 24 * 3600, 24 * 3600, 24 * 3600, 7 * 24 * 3600))
+    return {"queue": queue, "boot": 300, "lease": 120, "heartbeat": 15, "timeout": 900, "grace": dice.choice((5, 30))}
+
+
+def _job(dice: random.Random, shape: Shape) -> dict[str, Any]:
+    most = {**shape.counts, **{name: len(names) for name, names in shape.names.items()}}
+    asked: dict[str, Any] = {}
+    for name in dice.sample(sorted(most), dice.randint(0, min(3, len(most)))):
+        for number in range(dice.randint(1, most[name]) if dice.random() < 0.5 else 1):
+            asked[f"{name}{number}"] = {"type": name}
+    return {
+        "script": dice.choice((HEADER, STUBBORN)),
+        "target": dice.choice(sorted(shape.targets)),
+        "resources": asked,
+        "priority": dice.choice((0, 0, 0, 10, -10)),
+        "retries": dice.choice((0, 1, 1, 2, 3)),
+        "timeout": dice.choice((60, 300, 900)),
+    }

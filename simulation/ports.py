@@ -1,0 +1,255 @@
+"""The ports, in memory. Every call is a place where another handler may go on, or where this one may die."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from penstock.domain.pools import Slot
+from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
+from simulation.baton import Task
+from simulation.weather import Weather
+from tests.twin.store import MemoryStore
+from tests.twin.world import MemoryFlows, MemoryQueues, TestWorld
+
+R = TypeVar("R", bound=Row)
+T = TypeVar("T")
+
+Message = tuple[datetime, str, dict[str, Any]]
+
+
+class Host(Protocol):
+    """What ports need of the engine."""
+
+    dice: random.Random
+    weather: Weather
+
+    @property
+    def task(self) -> Task | None:
+        """Who calls; None for the engine itself."""
+
+    def at(self, what: str, call: Callable[[], T], *, effect: bool = False) -> T:
+        """Make a port call: something else may happen first, and the caller may die before or after it."""
+
+    def tell(self, what: str) -> None:
+        """Add to the story."""
+
+    def chance(self, kind: str) -> bool:
+        """Whether a kind of trouble happens now."""
+
+    def harm(self) -> None:
+        """Note that a hint was lost: what it would have moved on waits for the sweep."""
+
+    def committed(self, changes: Sequence[Change], before: Mapping[Key, Row | None]) -> None:
+        """Check every promise after a commit."""
+
+
+class SimulatedWorld(TestWorld):
+    """The clock and the dice of ids; who waits after a lost race lets others go on."""
+
+    host: Host
+
+    def pause(self, tries: int) -> None:
+        self.host.at("pause", lambda: None)
+
+
+class SimulatedStore(MemoryStore):
+    """The twin's store with its rows by collection, and indexes that may be behind."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__()
+        self._host = host
+        self._by_pk: dict[str, dict[str, Row]] = defaultdict(dict)
+        self._due: dict[Key, tuple[datetime, str]] = {}
+        self._places: dict[str, dict[Key, Place]] = defaultdict(dict)
+        self._late: deque[tuple[Key, Row | None]] = deque()
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        return self._host.at("get", lambda: MemoryStore.get(self, key, kind))
+
+    def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
+        task = self._host.task
+
+        def read() -> list[R]:
+            if task and prefix == "wait#":
+                task.looked[pk] = self.commits
+            return self.scan(pk, prefix, kind, **how)
+
+        return self._host.at("find", read)
+
+    def scan(
+        self,
+        pk: str,
+        prefix: str,
+        kind: type[R],
+        *,
+        limit: int = 1000,
+        last: bool = False,
+        after: str = "",
+        upto: str = "",
+    ) -> list[R]:
+        """`find` without passing the baton, for whoever checks."""
+        rows = self._by_pk.get(pk, {})
+        keys = sorted(sk for sk in rows if sk.startswith(prefix) and sk > after and (not upto or sk <= upto))
+        chosen = (keys[::-1] if last else keys)[:limit]
+        return [row for row in map(rows.__getitem__, chosen) if isinstance(row, kind)]
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        return self._host.at("commit", lambda: self._commit(changes), effect=True)
+
+    def _commit(self, changes: Sequence[Change]) -> bool:
+        if self._host.chance("conflict"):
+            self._host.tell("commit: conflict, out of nowhere")
+            return False
+        before = {key_of(change): self.rows.get(key_of(change)) for change in changes}
+        if not super().commit(changes):
+            self._host.tell("commit: somebody else moved first")
+            return False
+        task = self._host.task
+        if task:
+            task.commits += 1
+        self._host.committed(changes, before)
+        return True
+
+    def _write(self, change: Change) -> None:
+        """Without the codec, which the contracts of stores are about."""
+        key = key_of(change)
+        if isinstance(change, Check):
+            return
+        if isinstance(change, Delete):
+            del self.rows[key], self._by_pk[key.pk][key.sk]
+            self._late.append((key, None))
+            return
+        stored = replace(change.row, version=1 if isinstance(change, Create) else change.was.version + 1)
+        self.rows[key] = self._by_pk[key.pk][key.sk] = stored
+        self._late.append((key, stored))
+
+    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
+        return self._host.at("overdue", lambda: self._overdue(now, limit))
+
+    def _overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
+        self._catch_up()
+        due = sorted((at, key, kind) for key, (at, kind) in self._due.items() if at <= now)
+        return [(kind, key) for _, key, kind in due[:limit]]
+
+    def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
+        def read() -> list[R]:
+            self._catch_up()
+            places = sorted((place.sort, key) for key, place in self._places[name].items())
+            found = [self.rows.get(key) for _, key in (places[::-1] if newest else places)[:limit]]
+            return [row for row in found if isinstance(row, kind)]
+
+        return self._host.at("listed", read)
+
+    def _catch_up(self) -> None:
+        """Bring the indexes up to date, but for the latest writes if they lag."""
+        behind = self._host.dice.randrange(20) if self._host.chance("lag") else 0
+        while len(self._late) > behind:
+            key, row = self._late.popleft()
+            self._due.pop(key, None)
+            for places in self._places.values():
+                places.pop(key, None)
+            if row and row.deadline:
+                self._due[key] = (row.deadline, row.kind)
+            if row and row.place:
+                self._places[row.place.name][key] = row.place
+
+
+class SimulatedQueues(MemoryQueues):
+    """Messages that may be lost, late or doubled, and are delivered in any order."""
+
+    host: Host
+
+    def schedule(self, message: Mapping[str, Any]) -> None:
+        body = json.loads(json.dumps(message))
+        self.host.at("send", lambda: self._send("schedule", body, 0), effect=True)
+
+    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+        assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
+        queue = "factory" if is_worker else "well"
+        self.host.at("send", lambda: self._send(queue, {"unit": unit}, after), effect=True)
+
+    def _send(self, queue: str, body: dict[str, Any], after: int) -> None:
+        host, said = self.host, " ".join(str(value) for key, value in body.items() if key != "token")
+        if host.chance("lose"):
+            host.harm()
+            host.tell(f"send to {queue}: {said} (lost)")
+            return
+        after += host.dice.randint(60, 600) if host.chance("late") else 0
+        self.put(queue, body, after)
+        host.tell(f"send to {queue}: {said}" + (f" (in {after} s)" if after else ""))
+        if host.chance("double"):
+            self.put(queue, body, after + host.dice.choice((0, 5, 300, 3000)))
+
+    def put(self, queue: str, body: dict[str, Any], after: float) -> None:
+        """Place a message so that it is delivered after some seconds."""
+        self.messages.append((self.world.now() + timedelta(seconds=after), queue, body))
+
+
+class SimulatedFlows(MemoryFlows):
+    """Flows whose answers may be lost, and that may be ended from outside, of which EventBridge tells."""
+
+    def __init__(self, queues: SimulatedQueues) -> None:
+        super().__init__(queues)
+        self._host = queues.host
+        self.events: deque[tuple[str, int, str]] = deque()
+        self.badly: list[tuple[str, int, str]] = []
+
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
+        return self._host.at("start", lambda: self._start(job, attempt, steps), effect=True)
+
+    def _start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
+        done = MemoryFlows.start(self, job, attempt, steps)
+        self._host.tell(f"start the flow of {job}/{attempt}{'' if done else ' (it was started before)'}")
+        return done
+
+    def stop(self, job: str, attempt: int) -> None:
+        self._host.at("stop", lambda: self.end(job, attempt, "ABORTED"), effect=True)
+
+    def end(self, job: str, attempt: int, status: str) -> None:
+        """End a flow from outside, if it is not over."""
+        flow = self.executions.get((job, attempt))
+        if flow and not flow.ended:
+            MemoryFlows.stop(self, job, attempt)
+            self.settling = deque(given for given in self.settling if given[:2] != (job, attempt))
+            self._host.tell(f"the flow of {job}/{attempt} ends: {status}")
+            self.badly.append((job, attempt, status))
+            if self._host.chance("lose"):
+                self._host.harm()
+            else:
+                self.events.append((job, attempt, status))
+
+    def fail_to_settle(self, job: str, attempt: int) -> None:
+        """The last step of a flow failed for good."""
+        self.badly.append((job, attempt, "FAILED"))
+        self.events.append((job, attempt, "FAILED"))
+
+    def succeed(self, token: str) -> None:
+        self._answer("succeed", token, lambda: MemoryFlows.succeed(self, token))
+
+    def fail(self, token: str, error: str, cause: str) -> None:
+        self._answer(f"fail with {error}", token, lambda: MemoryFlows.fail(self, token, error, cause))
+
+    def _answer(self, how: str, token: str, answer: Callable[[], None]) -> None:
+        def send() -> None:
+            if self._host.chance("lose"):
+                self._host.harm()
+                self._host.tell(f"{how} {token} (lost)")
+                return
+            self._host.tell(f"{how} {token}")
+            answer()
+
+        self._host.at("answer", send, effect=True)
+
+    def ended(self) -> Iterable[tuple[str, int, str]]:
+        return self._host.at("ended", lambda: list(self.badly[-100:]))
+
+
+def slots_of(store: SimulatedStore, pool: str) -> list[Slot]:
+    """All slots of a pool, read without passing the baton."""
+    return [slot for state in ("free#", "held#", "off#") for slot in store.scan(f"pool#{pool}", state, Slot)]

@@ -1,0 +1,197 @@
+"""Asks all the checks, at the moments they are for: commits, drivers' calls, the quiet, and the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.domain.errors import PenstockError
+from penstock.domain.jobs import Job
+from penstock.domain.leases import Lease, LeaseState, prefix
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.rows import Change, Key, Row
+from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.ports import Order
+from penstock.usecases import sweeping
+from simulation.baton import Died, Task
+from simulation.broken import Broken
+from simulation.invariants import AFTER_A_COMMIT, GONE
+from simulation.moments import Facts, Moment, moves_of, remember
+from simulation.ports import slots_of
+
+if TYPE_CHECKING:
+    from simulation.agents import Machine
+    from simulation.handlers import Handlers
+
+
+class Swallowed(logging.Handler):
+    """What a sweep logs and goes on after. A lost race is fine; a mistake of ours is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = ""
+        sweeping.log.handlers[:] = [self]
+        logging.getLogger(sweeping.log.name).propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look at one record."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error and not isinstance(error, PenstockError):
+            self.found = f"{type(error).__name__}: {error}"
+
+
+class Promises:
+    """All promises, watched over one run. `blind` are the labels that are not looked at."""
+
+    def __init__(self, engine: Handlers, blind: Collection[str]) -> None:
+        self._engine = engine
+        self._blind = frozenset(blind)
+        self.facts = Facts()
+        self._swallowed = Swallowed()
+        engine.outside.before_create = self._creates
+        engine.outside.before_clean = self._cleans
+
+    def _must(self, label: str, holds: bool, says: str) -> None:
+        if not holds and label not in self._blind:
+            raise Broken(label, says)
+
+    def committed(self, changes: Sequence[Change], before: Mapping[Key, Row | None]) -> None:
+        """After a commit."""
+        engine = self._engine
+        moves = moves_of(changes, before, engine.store.rows)
+        moment = Moment(
+            engine.store, self.facts, moves, before, engine.task, engine.outside.proofs, self._running
+        )  # fmt: skip
+        for was, now in moves:
+            said = _said(was, now)
+            if said:
+                engine.tell(said)
+        remember(moment)
+        for check in AFTER_A_COMMIT:
+            for label, says in check(moment):
+                self._must(label, False, says)
+
+    def _running(self) -> Iterator[tuple[str, int, str]]:
+        """Job, attempt and machine of every script that may be running."""
+        for machine in self._engine.machines.values():
+            if machine.is_running():
+                yield machine.job, machine.attempt, machine.id
+
+    def _creates(self, order: Order) -> None:
+        """UNIT-1: before anything is made there is a row that knows it. SEC-1: only workers get a key."""
+        unit = self._engine.store.rows.get(unit_key(order.id))
+        self._must("UNIT-1", isinstance(unit, Unit), f"{order.id} is made, and no row knows it")
+
+    def _cleans(self, unit_id: str) -> None:
+        """UNIT-1: what is cleaned is ours, and nobody's any more."""
+        unit = self._engine.store.rows.get(unit_key(unit_id))
+        self._must("UNIT-1", unit_id not in self._engine.outside.untagged, f"{unit_id} is not ours, and is destroyed")
+        is_wanted = isinstance(unit, Unit) and unit.state not in GONE
+        self._must("UNIT-1", not is_wanted, f"{unit_id} is destroyed while it is in use")
+
+    def begins(self, machine: Machine, told: Mapping[str, Any]) -> None:
+        """JOB-2: a script begins while no other of its job may run. SEC-1: it is told of its own resources only."""
+        others = [unit for job, _, unit in self._running() if job == told["job"] and unit != machine.id]
+        self._must("JOB-2", not others, f"{machine.id} begins {told['job']} while {others} may still run it")
+        held = self._engine.store.scan(f"job#{told['job']}", prefix(told["attempt"]), Lease)
+        mine = {lease.unit for lease in held}
+        seen = {about["metadata"].get("id") for about in told["resources"].values()} - {None}
+        self._must(
+            "SEC-1", seen <= mine, f"{machine.id} was told of {sorted(seen - mine)}, which its job does not have"
+        )
+
+    def ended(self, task: Task) -> None:
+        """RULE-3: a handler ends well, is refused, or says that it lost a race; SEC-2: intruders are refused."""
+        error = task.error
+        fine = error is None or isinstance(error, PenstockError | Died)
+        self._must("RULE-3", fine, f"{task.name} ended with {type(error).__name__}: {error}")
+        self._must("RULE-3", not self._swallowed.found, f"{task.name} went on after {self._swallowed.found}")
+        if task.intruder:
+            self._must("SEC-2", isinstance(error, PenstockError | Died), f"{task.name} was let in")
+
+    def quiet(self) -> None:
+        """QUEUE-1: with nothing under way and no hint lost, no claim waits that could be granted."""
+        for pool in self._pools():
+            for claim in self._engine.store.scan(collection(pool.name), "wait#", Claim, limit=1):
+                has_room = all(self._has_room(claim, name) for name in claim.pools)
+                says = f"{claim.job} waits for {claim.count} of {pool.name}, there is room, and nobody will serve"
+                self._must("QUEUE-1", not has_room, says)
+
+    def _has_room(self, claim: Claim, name: str) -> bool:
+        """Whether the claim is the first in that pool's queue, and what it wants there is to be had."""
+        store, pool = self._engine.store, self._engine.store.rows.get(pool_key(name))
+        first = store.scan(collection(name), "wait#", Claim, limit=1)
+        if not isinstance(pool, Pool) or pool.paused or not first or first[0].job != claim.job:
+            return False
+        free = pool.limit - pool.used if pool.is_amount else len(store.scan(collection(name), "free#", Slot))
+        return first[0].count <= free
+
+    def _pools(self) -> list[Pool]:
+        return [row for row in self._engine.store.rows.values() if isinstance(row, Pool)]
+
+    def is_over(self) -> bool:
+        """Whether everything has come to its end."""
+        return next(self._left(), None) is None
+
+    def over(self) -> None:
+        """What must hold after the calm: nothing waits for ever, and everything is put back."""
+        for label, says in self._left():
+            self._must(label, False, says)
+
+    def _left(self) -> Iterator[tuple[str, str]]:
+        """What is not at its end yet."""
+        rows = list(self._engine.store.rows.values())
+        for row in rows:
+            if isinstance(row, Job) and not row.is_settled:
+                held = self._engine.store.scan(f"job#{row.id}", prefix(row.attempt), Lease)
+                waits = [lease.pool for lease in held if lease.state is LeaseState.WAITING]
+                has = [lease.pool for lease in held if lease.state is not LeaseState.WAITING]
+                label = "QUEUE-3" if waits else "JOB-1"
+                yield label, f"{row.id}/{row.attempt} never settles: {row.state}, has {has}, waits for {waits}"
+            if isinstance(row, Unit) and row.state is not UnitState.GONE:
+                yield "UNIT-1", f"{row.id} of {row.job}/{row.attempt} is never put back: {row.state}, {row.reason}"
+            if isinstance(row, Claim):
+                yield "QUEUE-3", f"a claim of {row.job}/{row.attempt} on {row.pool} stands for ever"
+            if isinstance(row, Lease) and row.state is not LeaseState.RELEASED:
+                yield "JOB-1", f"a lease of {row.job}/{row.attempt} on {row.pool} is {row.state} for ever"
+        for unit in self._engine.outside.things:
+            yield "UNIT-1", f"{unit} exists, and is never destroyed"
+        yield from self._misfits()
+        for flow in self._engine.flows.executions.values():
+            if not flow.ended:
+                yield "JOB-1", f"the flow of {flow.job}/{flow.attempt} is parked for ever"
+
+    def _misfits(self) -> Iterator[tuple[str, str]]:
+        for pool in self._pools():
+            if pool.is_amount:
+                if pool.used:
+                    yield "SLOT-1", f"{pool.used} of {pool.name} are used for ever"
+                continue
+            on = {slot.name for slot in slots_of(self._engine.store, pool.name) if slot.state is not SlotState.OFF}
+            fits = on == set(pool.names[: pool.limit]) if pool.names is not None else len(on) == pool.limit
+            if not fits or pool.due:
+                yield "SLOT-1", f"{pool.name} has slots {sorted(on)}; its limit is {pool.limit}, names {pool.names}"
+
+
+def _said(was: Row | None, now: Row | None) -> str:
+    """A commit's move of one row, for the story."""
+    row = now or was
+    if isinstance(row, Job):
+        state = [f"{side.state}/{side.attempt}" for side in (was, now) if isinstance(side, Job)]
+        return f"{row.id}: {' -> '.join(state)} {row.outcome or ''} {row.reason or ''}".rstrip()
+    if isinstance(row, Lease | Slot | Unit):
+        state = [str(getattr(side, "state", "none")) for side in (was, now)]
+        name = (
+            row.id
+            if isinstance(row, Unit)
+            else f"{row.pool}/{row.name}"
+            if isinstance(row, Slot)
+            else f"lease {row.job}/{row.attempt} {row.name}"
+        )
+        return f"{name}: {state[0]} -> {state[1]}" if state[0] != state[1] else ""
+    if isinstance(row, Claim):
+        return f"{row.job}/{row.attempt} {'waits' if now else 'no longer waits'} for {row.count} of {row.pool}"
+    if isinstance(row, Pool):
+        return f"{row.name}: limit {row.limit}, names {row.names}, paused {row.paused}"
+    return ""

@@ -1,0 +1,63 @@
+"""How likely each kind of trouble is. A seed draws one weather; the end of every run is calm."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass(frozen=True)
+class Weather:
+    """Each is a chance from 0 to 1; of what, the comment says."""
+
+    switch: float = 0.0  # that another handler goes on at a port call
+    conflict: float = 0.0  # that a commit is answered with False though nobody moved first
+    lose: float = 0.0  # that a message, or the answer to a token, never arrives
+    double: float = 0.0  # that a message comes once more, soon or much later
+    late: float = 0.0  # that a message takes minutes
+    die: float = 0.0  # that a handler dies before or after one of its effects
+    forget: float = 0.0  # that what a dead handler was called with is not delivered again
+    fail: float = 0.0  # that a driver's call raises a DriverError
+    slow: float = 0.0  # that a driver is not done yet
+    mute: float = 0.0  # that an agent never says hello, or late
+    silent: float = 0.0  # that an agent is not heard of for a while
+    rogue: float = 0.0  # that an agent acts again after its end
+    kill: float = 0.0  # that a flow ends by itself, at a step of the run
+    people: float = 0.0  # that a user or an operator does something, at a step of the run
+    jump: float = 0.0  # that the clock makes a leap, at a step of the run
+    lag: float = 0.0  # that a listing or the due index is behind
+
+    def without(self, kinds: Collection[str]) -> Weather:
+        """The same weather with some kinds of trouble taken out."""
+        return replace(self, **dict.fromkeys(kinds, 0.0))
+
+
+KINDS = tuple(field.name for field in fields(Weather))
+
+CALM = Weather()
+
+_CHANCES = {
+    "switch": (0.0, 0.05, 0.15, 0.4),
+    "conflict": (0.0, 0.0, 0.02, 0.1),
+    "lose": (0.0, 0.0, 0.02, 0.1),
+    "double": (0.0, 0.02, 0.1),
+    "late": (0.0, 0.05, 0.2),
+    "die": (0.0, 0.0, 0.03, 0.1),
+    "forget": (0.0, 0.3, 0.7),
+    "fail": (0.0, 0.05, 0.3),
+    "slow": (0.0, 0.2, 0.6),
+    "mute": (0.0, 0.1, 0.3),
+    "silent": (0.0, 0.2, 0.5),
+    "rogue": (0.0, 0.2, 0.5),
+    "kill": (0.0, 0.0, 0.001, 0.004),
+    "people": (0.0, 0.01, 0.04),
+    "jump": (0.0, 0.0, 0.005),
+    "lag": (0.0, 0.5),
+}
+
+
+def draw(dice: random.Random) -> Weather:
+    """The weather of a seed. Some seeds have none but interleaving, so that nothing hides behind the sweep."""
+    drawn = Weather(**{kind: dice.choice(chances) for kind, chances in _CHANCES.items()})
+    return replace(CALM, switch=max(drawn.switch, 0.05), slow=drawn.slow) if dice.random() < 0.2 else drawn

@@ -1,0 +1,242 @@
+"""When a claim may be granted, from what that was guessed, and what has to happen before."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.estimates import (
+    PRUNED,
+    RECENT,
+    Forecast,
+    Unblock,
+    Way,
+    altogether,
+    forecast,
+    lasting,
+    learn,
+)
+from penstock.domain.forward import Queue
+from penstock.domain.granting import OVERTAKEN
+from penstock.domain.pools import Claim, Pool, Slot, SlotState
+from tests.domain.helpers import NOW, claim, pool, slot
+
+BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"
+
+
+def held(name: str, job: str, minutes: float = 0, **changes: Any) -> Slot:
+    since = NOW - timedelta(minutes=minutes)
+    return slot(
+        name, SlotState.HELD, **{"job": job, "attempt": 1, "order": 1, "unit": f"u-{job}", "since": since, **changes}
+    )
+
+
+def queue(slots: list[Slot], claims: list[Claim], **changes: Any) -> dict[str, Queue]:
+    row = pool(**{"limit": len(slots), "holds": 5, "mean_hold": 600.0, **changes})
+    return {row.name: Queue(row, slots, claims)}
+
+
+def way(*acts: Unblock) -> list[str]:
+    return [str(act) for act in acts]
+
+
+def test_a_pool_learns_how_long_its_slots_are_kept() -> None:
+    row = pool()
+    for minutes in (2, 4):
+        row = learn(row, [held("1", "A", minutes)], NOW)
+    assert (row.holds, row.mean_hold) == (2, 180.0)
+    assert learn(row, [slot()], NOW) == row
+
+
+def test_a_pool_forgets_slowly() -> None:
+    row = pool(holds=1000, mean_hold=100.0)
+    assert learn(row, [held("1", "A", 1)], NOW).mean_hold == 100.0 - 40.0 / RECENT
+
+
+def test_a_clock_that_went_back_makes_no_negative_time() -> None:
+    assert learn(pool(), [held("1", "A", -5)], NOW).mean_hold == 0.0
+
+
+def test_what_is_free_is_had_at_once() -> None:
+    found = forecast(queue([slot("1")], [claim("J1")]), claim("J1"), NOW)
+    assert found == Forecast(BENCH, 1, 0.0, None, ())
+    assert not found.would_wait
+
+
+@pytest.mark.parametrize(
+    ("minutes", "ahead", "seconds", "jobs"),
+    [
+        ((4, 1), 0, 360, ["A"]),
+        ((4, 1), 1, 540, ["A", "B"]),
+        ((4, 1), 2, 960, ["A", "B", "C0"]),  # who comes first gives back 10 min after it got the slot of A
+        ((30, 1), 0, 0, ["A"]),  # longer than the mean already: any moment now
+    ],
+)
+def test_the_queue_is_played_forward(minutes: tuple[int, int], ahead: int, seconds: float, jobs: list[str]) -> None:
+    slots = [held("1", "A", minutes[0]), held("2", "B", minutes[1])]
+    claims = [*(claim(f"C{number}") for number in range(ahead)), claim("J1")]
+    found = forecast(queue(slots, claims), claim("J1"), NOW)
+    assert (found.position, found.seconds) == (ahead + 1, seconds)
+    assert [act.job for act in found.unblocks] == jobs
+    assert found.would_wait
+
+
+@pytest.mark.parametrize(
+    ("holds", "minutes", "said"),
+    [
+        (1, 4, "the last holder of resource/bench kept it 10 min"),
+        (5, 4, "the last 5 holders of resource/bench kept it 10 min on average"),
+        (50, 30, "the last 12 holders of resource/bench kept it 10 min on average; 1 of the present 1 already longer"),
+        (0, 4, None),
+    ],
+)
+def test_the_basis_is_told(holds: int, minutes: int, said: str | None) -> None:
+    found = forecast(queue([held("1", "A", minutes)], [claim("J1")], holds=holds), claim("J1"), NOW)
+    assert found.basis == said
+    assert (found.seconds is None) == (said is None)
+    assert found.would_wait
+
+
+def test_nobody_knows_how_long_operators_take() -> None:
+    found = forecast(queue([held("1", "A", withdrawn=True)], [claim("J1")], paused=True, limit=0), claim("J1"), NOW)
+    assert (found.seconds, found.would_wait) == (None, True)
+    assert way(*found.unblocks) == [
+        "an operator resumes resource/bench",
+        "an operator raises the limit of resource/bench to 1",
+        "slot 1 of resource/bench is given back by job A",
+    ]
+
+
+def test_a_raised_limit_gives_back_what_was_withdrawn_and_then_makes_new_slots() -> None:
+    slots = [held("1", "A", 3, withdrawn=True), held("2", "B", withdrawn=True)]
+    mine = claim("J1", count=3)
+    found = forecast(queue(slots, [mine], limit=0), mine, NOW)
+    assert way(*found.unblocks) == [
+        "an operator raises the limit of resource/bench to 3",
+        "slot 1 of resource/bench is given back by job A",
+        "slot 2 of resource/bench is given back by job B",
+    ]
+
+
+def test_a_withdrawn_number_is_made_up_for_by_whoever_gives_back_first() -> None:
+    slots = [held("1", "A", 3), held("2", "B", withdrawn=True)]
+    found = forecast(queue(slots, [claim("J1")], limit=1), claim("J1"), NOW)
+    assert [act.job for act in found.unblocks] == ["A", "B"]
+
+
+def test_a_withdrawn_name_is_not() -> None:
+    slots = [held("bench-2", "B", 3, withdrawn=True), held("bench-1", "A")]
+    found = forecast(queue(slots, [claim("J1")], limit=1, names=("bench-1",)), claim("J1"), NOW)
+    assert way(*found.unblocks) == ["bench-1 is given back by job A"]
+
+
+def test_names_are_given_in_the_configuration() -> None:
+    slots = [held("b", "B", 3, withdrawn=True), held("a", "A", withdrawn=True)]
+    found = forecast(queue(slots, [claim("J1")], limit=0, names=()), claim("J1"), NOW)
+    assert way(*found.unblocks) == [
+        "an operator gives resource/bench 1 slots in the site's configuration",
+        "a is given back by job A",
+    ]
+
+
+def test_a_job_does_not_wait_for_itself_but_for_its_attempt_before() -> None:
+    slots = [held("1", "J1", 3), held("2", "J1", attempt=2), held("3", "A")]
+    mine = claim("J1", attempt=2, count=1)
+    found = forecast(queue(slots, [mine]), mine, NOW)
+    assert [act.what for act in found.unblocks] == ["slot 1 of resource/bench"]
+
+
+def quota(used: int, claims: list[Claim], slots: list[Slot], **changes: Any) -> dict[str, Queue]:
+    row = Pool(name=VCPUS, limit=8, is_amount=True, used=used, holds=1, mean_hold=60.0, **changes)
+    mine = [replace(one, pool=VCPUS, count=count) for one, count in zip(claims, (4, 2), strict=False)]
+    return {**queue([slot("1"), slot("2")], claims), VCPUS: Queue(row, slots, mine)}
+
+
+def test_what_is_wanted_of_an_amount_is_told() -> None:
+    mine = claim("J1", pools=(BENCH, VCPUS))
+    other = held("A", "A", pool=VCPUS, count=6)
+    found = forecast(quota(6, [mine], [other]), mine, NOW)
+    assert (found.pool, found.seconds) == (VCPUS, 60.0)
+    assert way(*found.unblocks) == ["6 of quota/vcpus is given back by job A"]
+
+
+def test_an_amount_is_raised() -> None:
+    mine = claim("J1", pools=(BENCH, VCPUS))
+    queues = quota(0, [mine], [])
+    queues[VCPUS] = replace(queues[VCPUS], pool=replace(queues[VCPUS].pool, limit=3))
+    assert way(*forecast(queues, mine, NOW).unblocks) == ["an operator raises the limit of quota/vcpus to 4"]
+
+
+def test_who_is_passed_counts_and_what_is_kept_for_them_is_not_had() -> None:
+    first, mine = claim("J0", pools=(BENCH, VCPUS), overtaken=OVERTAKEN - 1), claim("J1", pools=(BENCH, VCPUS))
+    other, small = held("A", "A", 5, pool=VCPUS, count=5), claim("J05", pools=(BENCH, VCPUS))
+    row = Pool(name=VCPUS, limit=8, is_amount=True, used=5)
+    amounts = [replace(one, pool=VCPUS, count=count) for one, count in ((first, 4), (small, 1), (mine, 1))]
+    queues = {**queue([slot(str(n)) for n in range(3)], [first, small, mine]), VCPUS: Queue(row, [other], amounts)}
+    found = forecast(queues, mine, NOW)
+    assert way(*found.unblocks) == ["5 of quota/vcpus is given back by job A"]
+
+
+def test_when_something_is_kept_for_who_cannot_have_it_that_has_to_be_seen_to() -> None:
+    first, mine = claim("J0", overtaken=OVERTAKEN, count=3), claim("J1")
+    found = forecast(queue([slot("1"), slot("2")], [first, mine]), mine, NOW)
+    assert way(*found.unblocks) == [
+        "an operator raises the limit of resource/bench to 3",
+        "slot 1 of resource/bench and slot 2 of resource/bench and slot new-0 of resource/bench are given back by "
+        "job J0",
+    ]
+
+
+def test_an_act_that_is_not_needed_is_left_out() -> None:
+    first = claim("J0", overtaken=OVERTAKEN, pools=(BENCH, LICENCE, "resource/unread"))
+    mine = claim("J1")
+    licence = Queue(pool(name=LICENCE, paused=True, limit=0), [], [replace(first, pool=LICENCE)])
+    found = forecast({**queue([slot("1")], [first, mine]), LICENCE: licence}, mine, NOW)
+    assert (found.seconds, found.would_wait) == (None, True)
+    first = replace(first, pools=(BENCH, LICENCE))
+    licence = replace(licence, pool=replace(licence.pool, limit=1), slots=[slot("1", pool=LICENCE)])
+    found = forecast({**queue([slot("1"), slot("2")], [first, mine], paused=True), LICENCE: licence}, mine, NOW)
+    assert [act.pool for act in found.unblocks] == [BENCH, LICENCE]
+
+
+def test_a_long_way_is_told_whole() -> None:
+    ahead = [claim(f"C{number:02d}") for number in range(PRUNED + 4)]
+    found = forecast(queue([held("1", "A")], [*ahead, claim("J1")]), claim("J1"), NOW)
+    assert len(found.unblocks) == PRUNED + 5
+
+
+def test_who_holds_more_than_one_thing_gives_all_back() -> None:
+    """The worker goes first; a holder that got more in the meantime is expected later."""
+    first, mine = claim("J0"), claim("J1", count=2)
+    slots = [held("1", "J0", 1, order=2), held("2", "A", 8)]
+    found = forecast(queue(slots, [first, mine]), mine, NOW)
+    assert found.seconds == 720
+    assert way(*found.unblocks)[0].endswith("given back by job A")
+
+
+def test_the_slowest_step_decides() -> None:
+    quick, slow = Forecast(BENCH, 1, 0.0, None, ()), Forecast(BENCH, 2, 60.0, "b", ())
+    unknown = Forecast(BENCH, 1, None, "c", ())
+    assert altogether([quick, slow]) == (60.0, "b")
+    assert altogether([slow, unknown]) == (None, "b")
+    assert altogether([]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (119, "119 s"), (240, "4 min"), (7200, "2 h"), (864000, "10 d")]
+)
+def test_a_time_is_said(seconds: float, text: str) -> None:
+    assert lasting(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (Unblock(Way.HELLO), "the agent of its worker says hello"),
+        (Unblock(Way.MAKE, what="bench"), "bench is made ready"),
+        (Unblock(Way.PUT_BACK, what="1"), "what its attempt 1 used is put back"),
+    ],
+)
+def test_what_else_may_have_to_happen(act: Unblock, text: str) -> None:
+    assert str(act) == text

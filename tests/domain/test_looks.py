@@ -1,0 +1,128 @@
+"""What can never be is refused at once, in a sentence: that there is any, and that this could be had."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobfile import JobFile, ResourceAsk
+from penstock.domain.leases import Need
+from penstock.domain.looks import could_any, could_this, privileges
+from penstock.domain.site import Maker, Quota, ResourceType, Site, Target
+from penstock.domain.users import User
+from tests.domain.helpers import NOW
+
+SITE = Site(
+    wells={"locks": Maker("locks", "lock")},
+    targets={
+        "linux": Target("linux", "here", 2, uses={"vcpus": 4}),
+        "huge": Target("huge", "here", 2, uses={"vcpus": 9}),
+        "closed": Target("closed", "here", 0),
+        "lab": Target("lab", "here", 1, privilege="target.lab"),
+        "alias": Target("alias", redirect="lab", privilege="target.alias"),
+        "zzz": Target("zzz", redirect="nowhere"),
+    },
+    resources={
+        "bench": ResourceType("bench", "locks", 2, ("a", "b")),
+        "secret": ResourceType("secret", "locks", 1, privilege="target.lab"),
+        "many": ResourceType("many", "locks", 100),
+    },
+    quotas={"vcpus": Quota("vcpus", 8)},
+)
+ADA, ROOT = User(name="ada", created=NOW), User(name="root", privileges=("admin",), created=NOW)
+
+
+def file(target: str = "linux", *types: str) -> JobFile:
+    return JobFile("job.sh", "", target=target, resources=tuple(ResourceAsk(f"{n}", t) for n, t in enumerate(types)))
+
+
+def needs(asked: JobFile) -> list[Need]:
+    target = SITE.resolve(asked.target)
+    assert target
+    found = [
+        Need(order, 1, ask.name, ask.type, f"resource/{ask.type}", "locks", ask.options)
+        for order, ask in enumerate(asked.resources, 1)
+    ]
+    return [*found, Need(0, 0, "worker", target.name, target.pool, "here", uses=SITE.takes(target.uses))]
+
+
+def nothing_against(driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+    return [f"{driver} knows no {name}" for name in options]
+
+
+def look(asked: JobFile, user: User = ROOT) -> tuple[int, str, str] | None:
+    found = could_any(SITE, asked)
+    refused = could_this(SITE, user, asked, needs(asked), nothing_against) if isinstance(found, Target) else found
+    return (refused.status, refused.code, refused.detail) if refused else None
+
+
+@pytest.mark.parametrize("asked", [file(), file("alias"), file("linux", "bench", "bench"), file("linux", "secret")])
+def test_what_could_be_is_not_refused(asked: JobFile) -> None:
+    assert look(asked) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "said"),
+    [
+        (file("linus"), "unknown-target", "there is no target 'linus'; did you mean 'linux'?"),
+        (file("zzz"), "unknown-target", "there is no target 'zzz'; there are: alias, closed, huge, lab, linux"),
+        (
+            file("closed", "benhc"),
+            "unknown-resource-type",
+            "there is no resource type 'benhc'; did you mean 'bench'?",
+        ),
+        (file("closed"), "unsatisfiable", "target closed has a limit of 0: no job can run there"),
+        (
+            file("linux", "bench", "bench", "bench"),
+            "unsatisfiable",
+            "the job wants 3 of bench and there are 2: it could never run",
+        ),
+        (
+            file("huge"),
+            "unsatisfiable",
+            "the job wants 9 of quota/vcpus at once and there are 8: it could never run",
+        ),
+        (
+            file("linux", *["many"] * 30),
+            "unsatisfiable",
+            "the job wants 30 slots at once: more than one grant can move",
+        ),
+    ],
+)
+def test_what_can_never_be_is_refused(asked: JobFile, code: str, said: str) -> None:
+    assert look(asked) == (422, code, said)
+
+
+def test_a_site_that_has_nothing_says_so() -> None:
+    found = could_any(Site(), file())
+    assert isinstance(found, Refused)
+    assert found.detail == "there is no target 'linux'; there are: none"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (file("alias"), "target alias needs the privilege 'target.alias'"),
+        (file("lab", "secret"), "target lab needs the privilege 'target.lab'"),
+        (file("linux", "secret"), "resource type secret needs the privilege 'target.lab'"),
+    ],
+)
+def test_who_may_not_is_told_what_is_missing(asked: JobFile, said: str) -> None:
+    """SEC-2: nobody acts without the privilege."""
+    assert look(asked, ADA) == (403, "privilege-missing", said)
+
+
+def test_a_privilege_is_named_once() -> None:
+    found = privileges(SITE, file("alias", "secret"))
+    assert found == {"target.alias": "target alias", "target.lab": "target lab"}
+
+
+def test_options_are_for_the_well_to_judge() -> None:
+    asked = JobFile("job.sh", "", target="linux", resources=(ResourceAsk("b", "bench", {"speed": 1}),))
+    refused = could_this(SITE, ADA, asked, needs(asked), nothing_against)
+    assert refused
+    assert (refused.code, refused.detail) == ("bad-options", "well locks does not take these options of b")
+    assert [(fault.message, fault.where) for fault in refused.faults] == [
+        ("lock knows no speed", "resources.b.options")
+    ]

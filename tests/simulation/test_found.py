@@ -1,0 +1,71 @@
+"""What the simulation found in the use cases, each as one short story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.domain.pools import Slot, SlotState, collection
+from penstock.domain.units import Unit
+from penstock.domain.users import User
+from penstock.usecases import configuring, jobs, resizing, settling, submitting, units
+from penstock.wire import SubmitJob
+from tests.twin.world import START, Twin
+
+ADA = User(name="ada", created=START, version=1)
+SITE = '[factories.hand]\ndriver = "hand"\n[targets.linux]\nfactory = "hand"\n[wells.locks]\ndriver = "lock"\n'
+
+
+def site(bench: str) -> str:
+    return f'{SITE}[resources.bench]\nwell = "locks"\n{bench}\n'
+
+
+def held_by_two(bench: str) -> tuple[Twin, list[str]]:
+    """A twin in which two jobs hold a bench each."""
+    twin = Twin()
+    configuring.apply(twin.on, "root", site(bench), "site.toml")
+    twin.run()
+    ask = SubmitJob("#!/bin/sh\n", target="linux", resources=["bench"])
+    begun = [submitting.submit(twin.on, ADA, ask, None) for _ in range(2)]
+    twin.run()
+    return twin, begun
+
+
+def slots(twin: Twin, state: SlotState) -> list[str]:
+    return [slot.name for slot in twin.store.find(collection("resource/bench"), f"{state}#", Slot)]
+
+
+def test_a_named_slot_that_was_taken_out_does_not_come_back_in_anothers_place() -> None:
+    """SLOT-1: one bench is not as good as another. Seed 31."""
+    twin, (first, second) = held_by_two('names = ["bench-1", "bench-2"]')
+    configuring.apply(twin.on, "root", site('names = ["bench-1"]'), "site.toml")
+    twin.run()
+    jobs.cancel(twin.on, ADA, first)
+    twin.run()
+    assert slots(twin, SlotState.FREE) == ["bench-1"]
+    jobs.cancel(twin.on, ADA, second)
+    twin.run()
+    assert slots(twin, SlotState.FREE) == ["bench-1"]
+    assert slots(twin, SlotState.OFF) == ["bench-2"]
+
+
+def test_a_slot_that_is_withdrawn_while_it_is_given_back_is_not_swapped_with_itself() -> None:
+    """RULE-3: a release that loses a race reads again. Seed 200."""
+    twin, (_, second) = held_by_two("limit = 2")
+    bench = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == second)
+    jobs.cancel(twin.on, ADA, second)
+    settling.settle(twin.on, *twin.flows.settling.popleft())
+    configuring.resize(twin.on, "resource/bench", 0)
+    find = twin.store.find
+
+    def racing(pk: str, prefix: str, kind: Any, **how: Any) -> Sequence[Any]:
+        """The resize comes between the two reads of a release: of its slot, and of those that others hold."""
+        if prefix == "held#":
+            twin.store.find = find  # type: ignore[method-assign]
+            resizing.resize(twin.on, "resource/bench")
+        return find(pk, prefix, kind, **how)
+
+    twin.store.find = racing  # type: ignore[method-assign,assignment]
+    units.advance(twin.on, bench.id)
+    assert twin.store.find == find
+    assert slots(twin, SlotState.OFF) == [bench.slot]

@@ -1,0 +1,190 @@
+"""The simulation can fail: each bug that is planted here is found by some seed, as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain import granting, pools
+from penstock.domain import jobs as domain_jobs
+from penstock.domain.jobs import Job, Report, State, job_key
+from penstock.domain.leases import LeaseState, Need
+from penstock.domain.pools import Slot, SlotState
+from penstock.domain.rows import Change, Create, Delete, Replace
+from penstock.domain.units import CleanProof, Unit, unit_key
+from penstock.usecases import acquiring, agents, jobs, race, settling, submitting, sweeping, units
+from simulation import runs
+from simulation.__main__ import main
+from tests.twin.store import MemoryStore
+
+SEEDS = range(60)
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def serve_before_write(patch: pytest.MonkeyPatch) -> None:
+    """A claim serves its pool, and only then writes its place in the queue: a release in between wakes nobody."""
+    serve, acquire = acquiring.serve, acquiring.acquire
+
+    def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
+        for need in acquiring._needs(on.store.get(job_key(job), Job), attempt, step):
+            serve(on, need.pool)
+        held = race.run(on, lambda: acquiring._claim(on, job, attempt, step, token))
+        if not held or held[0].state is not LeaseState.WAITING:
+            acquire(on, job, attempt, step, token)
+
+    patch.setattr(acquiring, "acquire", early)
+
+
+def release_without_fence(patch: pytest.MonkeyPatch) -> None:
+    """A release that comes twice frees the slot without asking who has it by now."""
+    original = units._release
+
+    def release(on: Any, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
+        changes, is_first = original(on, unit_id, proof)
+        unit = on.store.get(unit_key(unit_id), Unit)
+        slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
+        return (pools.move(slot, pools.give_back(slot)), True) if slot and not is_first else (changes, is_first)
+
+    patch.setattr(units, "_release", release)
+
+
+def keep_the_claim(patch: pytest.MonkeyPatch) -> None:
+    """A grant leaves the claim in the queue."""
+    commit = MemoryStore.commit
+
+    def forgetful(store: MemoryStore, changes: Sequence[Change]) -> bool:
+        is_grant = any(isinstance(change, Create) and isinstance(change.row, Unit) for change in changes)
+        kept = [c for c in changes if not (is_grant and isinstance(c, Delete) and isinstance(c.was, pools.Claim))]
+        return commit(store, kept)
+
+    patch.setattr(MemoryStore, "commit", forgetful)
+
+
+def start_at_once(patch: pytest.MonkeyPatch) -> None:
+    """The next attempt starts while the worker of the last one may still run."""
+
+    def start(on: Any, job_id: str) -> bool:
+        job = on.store.get(job_key(job_id), Job)
+        if job is None or job.state is not State.QUEUED:
+            return True
+        return bool(on.flows.start(job.id, job.attempt, acquiring.steps(job.needs)))
+
+    def put_back(on: Any, job_id: str, attempt: int) -> None:
+        original(on, job_id, attempt)
+        start(on, job_id)
+
+    original = settling.put_back
+    patch.setattr(acquiring, "start", start)
+    patch.setattr(settling, "put_back", put_back)
+
+
+def one_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Two licences are acquired one after the other: two jobs may each hold one, and wait for ever."""
+    original = submitting._resources
+
+    def apart(*given: Any) -> Iterator[Need]:
+        return (replace(need, step=need.order) for need in original(*given))
+
+    patch.setattr(submitting, "_resources", apart)
+
+
+def no_sweep(patch: pytest.MonkeyPatch) -> None:
+    """Nobody makes up for what was lost."""
+    patch.setattr(sweeping, "sweep", lambda on: sweeping.Swept())
+
+
+def old_agents_write(patch: pytest.MonkeyPatch) -> None:
+    """An agent is not asked whether the attempt is still its own."""
+
+    def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
+        job = on.store.get(job_key(job_id), Job)
+        if not job or not job.worker:
+            raise agents.GONE
+        return agents.Caller(on.store.get(unit_key(job.worker), Unit), job)
+
+    def finish(on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None) -> dict[str, Any]:
+        told = domain_jobs.report(caller.job, Report(result, reason, on.world.now(), exit_code))
+        on.store.commit([Replace(caller.job, told)])
+        on.flows.succeed(told.run_token or "")
+        return {}
+
+    patch.setattr(agents, "authenticate", authenticate)
+    patch.setattr(agents, "finish", finish)
+
+
+def anybody_cancels(patch: pytest.MonkeyPatch) -> None:
+    """Whose job it is, is not asked."""
+    patch.setattr(jobs, "find", lambda on, user, job_id: on.store.get(job_key(job_id), Job))
+
+
+def free_before_clean(patch: pytest.MonkeyPatch) -> None:
+    """A slot comes back as soon as its lease ends, cleaned or not."""
+    original = units._put_back
+
+    def hasty(on: Any, unit: Unit) -> None:
+        slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
+        if slot and slot.unit == unit.id:
+            on.store.commit(list(pools.move(slot, pools.give_back(slot))))
+        original(on, unit)
+
+    patch.setattr(units, "_put_back", hasty)
+
+
+def last_comes_first(patch: pytest.MonkeyPatch) -> None:
+    """A pool is served from the end of its queue."""
+
+    def pick(pool: str, stocks: Any) -> Any:
+        found = (granting._grantable(claim, stocks) for claim in reversed(stocks[pool].claims))
+        return next((each for each in found if each), None)
+
+    patch.setattr(granting, "pick", pick)
+
+
+def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
+    """Whatever a driver lists counts as a stray."""
+
+    def destroy(on: Any) -> int:
+        for unit in list(on.drivers.things):
+            on.drivers.factory("made-up", {"name": "north"}).clean(unit, on.world.now())
+        return 0
+
+    patch.setattr(sweeping, "destroy_strays", destroy)
+
+
+PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
+    (serve_before_write, {"QUEUE-1"}, ()),
+    (release_without_fence, {"SLOT-1", "UNIT-2", "SLOT-3"}, ()),
+    (keep_the_claim, {"SLOT-2"}, ()),
+    (start_at_once, {"JOB-2"}, ()),
+    (one_by_one, {"QUEUE-3"}, ()),
+    (no_sweep, {"JOB-1", "UNIT-1", "QUEUE-3"}, ()),
+    (old_agents_write, {"SLOT-3", "JOB-1"}, ("SEC-2",)),
+    (last_comes_first, {"QUEUE-2"}, ()),
+    (destroy_all_that_is_listed, {"UNIT-1"}, ()),
+    (anybody_cancels, {"SEC-2"}, ()),
+    (free_before_clean, {"UNIT-2"}, ()),
+)
+
+
+@pytest.mark.parametrize(("plant", "labels", "blind"), PLANTED, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_planted_bug_is_found(
+    plant: Plant, labels: set[str], blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    found = runs.find(SEEDS, blind=blind)
+    assert found is not None, "no seed found it"
+    assert found.label in labels, found.says
+
+
+def test_a_failure_is_shrunk_and_says_how_to_see_it_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep_the_claim(monkeypatch)
+    assert main(["--seeds", "0:5"]) == 1
+    told = capsys.readouterr().out
+    assert "[SLOT-2]" in told
+    assert "python -m simulation --seed 0 --jobs 1 --without" in told

@@ -1,0 +1,60 @@
+"""Some seeds keep every promise, tell the same story twice, and tell it whatever order sets have."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulation import runs
+from simulation.__main__ import main
+from simulation.runs import Run
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_seed_keeps_every_promise_and_tells_the_same_story_twice(seed: int) -> None:
+    told = runs.twice(Run(seed))
+    assert told.label is None, f"{told.says}\n{told.run.command()}"
+
+
+def test_a_story_does_not_depend_on_the_order_of_sets() -> None:
+    """Or a seed could not be replayed in another process."""
+    command = [sys.executable, "-m", "simulation", "--seed", "3"]
+    paths = {"PYTHONPATH": f"{ROOT / 'functions'}:{ROOT}"}
+    stories = {
+        subprocess.run(
+            command, cwd=ROOT, env=os.environ | paths | {"PYTHONHASHSEED": hash_}, capture_output=True, check=True
+        ).stdout
+        for hash_ in ("1", "2")
+    }
+    assert len(stories) == 1
+
+
+def test_trouble_and_jobs_can_be_left_out() -> None:
+    few = runs.once(Run(5, jobs=2, without=("people", "kill", "die", "lose")))
+    assert few.label is None
+    assert few.jobs <= 2
+    assert not [line for line in few.lines if "(lost)" in line or " dies " in line]
+
+
+def test_the_command_tells_of_one_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "5", "--jobs", "2", "--story"]) == 0
+    told = capsys.readouterr().out
+    assert "submit job 1" in told
+    assert "every promise kept" in told
+
+
+def test_the_command_tells_of_many_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "0:3", "--jobs", "2"]) == 0
+    assert "every promise kept" in capsys.readouterr().out
+
+
+def test_an_unknown_kind_of_trouble_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--without", "rain"])
+    assert "there is no rain" in capsys.readouterr().err

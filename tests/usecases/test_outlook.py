@@ -1,0 +1,134 @@
+"""What jobs have before them, over the real use cases: estimates, plans, and the graph of the site."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.graph import Edge, Tie
+from penstock.domain.jobs import State
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.users import User
+from penstock.usecases import configuring, graph, jobs, planning
+from penstock.wire import SubmitJob
+from tests.twin.world import Twin
+from tests.usecases.steps import run_to_end
+from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit
+
+
+def plan(twin: Twin, user: User, **ask: object) -> planning.Plan:
+    return planning.plan(twin.on, user, SubmitJob(SCRIPT, **ask))  # type: ignore[arg-type]
+
+
+def hold(twin: Twin, user: User, seconds: float) -> None:
+    """Somebody has the bench for a while."""
+    job = submit(twin, user, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    twin.pass_time(seconds)
+    finish(twin, job)
+
+
+def test_the_start_is_expected_from_what_holders_did_before(twin: Twin, ada: User) -> None:
+    for seconds in (300, 500):
+        hold(twin, ada, seconds)
+    row = twin.store.get(pool_key("resource/bench"), Pool)
+    assert row
+    assert (row.holds, round(row.mean_hold)) == (2, 400)
+    first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
+    twin.run()
+    twin.pass_time(100)
+    why = jobs.explain(twin.on, job_of(twin, second))
+    assert why.expected_start
+    expected = why.expected_start - twin.world.now()
+    assert abs(expected - timedelta(seconds=300)) < timedelta(seconds=1)
+    assert why.basis == "the last 2 holders of resource/bench kept it 7 min on average"
+    assert why.next_steps == f"bench-1 is given back by job {first}"
+
+
+def test_a_later_step_that_nobody_can_guess_leaves_the_start_open(twin: Twin, ada: User) -> None:
+    hold(twin, ada, 300)
+    submit(twin, ada, resources=["bench"])
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    configuring.pause(twin.on, "target/linux", paused=True)
+    why = jobs.explain(twin.on, job_of(twin, job))
+    assert (why.expected_start, len(why.unblocks)) == (None, 1)
+
+
+def test_a_job_of_a_pool_that_is_gone_is_explained(twin: Twin, ada: User) -> None:
+    submit(twin, ada, resources=["bench"])
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    del twin.store.rows[pool_key("resource/bench")]
+    assert jobs.explain(twin.on, job_of(twin, job)).summary
+
+
+@pytest.mark.parametrize("resources", [[], ["bench"], ["bench", "licence"]])
+def test_a_plan_comes_true(twin: Twin, ada: User, resources: list[str]) -> None:
+    rows = dict(twin.store.rows)
+    found = plan(twin, ada, resources=resources)
+    assert (found.waits, found.seconds, found.target, found.target_resolved) == ((), 0.0, "default", "linux")
+    assert [one.pool for step in found.steps for one in step] == [*(f"resource/{r}" for r in resources), "target/linux"]
+    assert twin.store.rows == rows
+    job = submit(twin, ada, resources=resources)
+    run_to_end(twin, job)
+    assert job_of(twin, job).state is State.SETTLED
+
+
+def test_a_plan_tells_what_would_be_waited_for(twin: Twin, ada: User) -> None:
+    hold(twin, ada, 240)
+    holder = submit(twin, ada, resources=["bench"])
+    urgent, slow = (submit(twin, ada, resources=["bench"], priority=priority) for priority in (5, -5))
+    twin.run()
+    found = plan(twin, ada, resources=["bench"], priority=1)
+    (wait,) = found.waits
+    assert (wait.pool, wait.position, [act.job for act in wait.unblocks]) == ("resource/bench", 2, [holder, urgent])
+    assert found.seconds
+    assert abs(found.seconds - 480) < 1
+    assert found.sentences[-1].startswith("it could start in about 8 min")
+    assert slow
+
+
+def test_a_plan_is_refused_as_the_submit_would_be(twin: Twin, ada: User, root: User) -> None:
+    for ask in ({"target": "lab"}, {"resources": ["nothing"]}, {"target": "nowhere"}):
+        with pytest.raises(Refused) as planned:
+            plan(twin, ada, **ask)
+        with pytest.raises(Refused) as submitted:
+            submit(twin, ada, **ask)
+        assert planned.value.code == submitted.value.code
+    configuring.resize(twin.on, "target/lab", 0)
+    assert plan(twin, root, target="lab").privileges == ("target.lab",)
+
+
+def test_a_limit_that_was_lowered_since_is_told(twin: Twin, ada: User) -> None:
+    configuring.resize(twin.on, "target/linux", 0)
+    twin.run()
+    found = plan(twin, ada)
+    assert found.seconds is None
+    assert "too low a limit" in found.sentences[1]
+    assert "raises the limit of target/linux to 1" in found.sentences[1]
+
+
+def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
+    """QUEUE-3: nobody waits in a circle."""
+    first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
+    twin.run()
+    found = graph.whole(twin.on)
+    assert {node.id for node in found.nodes} == {
+        "resource/bench", "resource/licence", "target/linux", "target/lab", first, second,
+    }  # fmt: skip
+    assert set(found.edges) == {
+        Edge("resource/bench", first, Tie.HOLDS),
+        Edge("target/linux", first, Tie.HOLDS),
+        Edge(second, "resource/bench", Tie.WAITS),
+    }
+    assert (found.cycle, found.left_out) == ((), 0)
+
+
+def test_a_circle_that_was_only_read_is_looked_at_twice(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [graph.Graph((), (), ("a", "b")), graph.Graph((), ())]
+    monkeypatch.setattr(graph, "_read", lambda on: reads.pop(0))
+    assert graph.whole(twin.on).cycle == ()

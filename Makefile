@@ -35,8 +35,9 @@ format: $(STAMP) ## put the code into the one format
 bench: $(STAMP) ## measure latency and price of jobs on the local cloud
 	@$(PYTHON) -m penstock.local.bench
 
-prove: $(STAMP) ## check the model of acquisition in every order of events
+prove: $(STAMP) ## the long proofs: the model in full, and ten thousand simulated sites
 	@$(PYTHON) model/run.py full
+	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.web.openapi

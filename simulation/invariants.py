@@ -56,8 +56,8 @@ def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
         if not isinstance(pool, Pool):
             continue
         count = sum(slot.count for slot in moment.store.scan(collection(name), "held#", Slot))
-        most = moment.facts.highest.get(name, 0)
-        is_more = any(now and now.state is SlotState.HELD for _, now in moment.of(Slot))
+        most = pool.limit if pool.is_amount else moment.facts.highest.get(name, 0)
+        is_more = any(_is_taken(was, now) for was, now in moment.of(Slot) if now and now.pool == name)
         if is_more and count > most and pool.names is None:
             yield "SLOT-1", f"{count} of {name} are held; its limit is {pool.limit}, and was at most {most}"
         free = {slot.name for slot in moment.store.scan(collection(name), "free#", Slot)}
@@ -65,6 +65,10 @@ def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
             yield "SLOT-1", f"{name} lends {sorted(free)}; its names are {pool.names}"
         if pool.is_amount and pool.used != count:
             yield "SLOT-1", f"{name} says that {pool.used} are used, and its holders have {count}"
+
+
+def _is_taken(was: Slot | None, now: Slot | None) -> bool:
+    return now is not None and now.state is SlotState.HELD and (was is None or was.state is not SlotState.HELD)
 
 
 def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:

@@ -39,7 +39,7 @@ def test_resources_are_acquired_in_order_and_given_back(local: Local) -> None:
 
 
 def test_two_jobs_on_one_bench_run_one_after_the_other(local: Local) -> None:
-    first = local.submit("sleep 3\n", "-r", "bench")
+    first = local.submit("sleep 8\n", "-r", "bench")
     local.until(lambda: local.job(first)["state"] == "running")
     second = local.submit("echo mine\n", "-r", "bench")
     local.until(lambda: local.call("GET", f"/v1/jobs/{second}/why").json()["blocked_on"])

@@ -1,0 +1,225 @@
+"""MiniStack inside this process, on a clock that only moves when told to, and with flows that never race with us.
+
+What would go over the network goes through `Wire.send` instead, which is where faults are made. The emulator's own
+code is what answers: its front door is called as a web server would call it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from botocore import endpoint, httpsession, signers, useragent
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from ministack import app as front
+from ministack.services import eventbridge, sqs, stepfunctions
+
+from penstock.local import fixes
+from tests.twin.world import TestWorld
+
+Send = Callable[[AWSPreparedRequest], AWSResponse]
+QUIET_SECONDS = 20
+"""How long flows may take to come to rest before the test gives up."""
+
+
+class Wire:
+    """Takes the place of the network. `through` may be replaced by whoever wants to make a request go wrong."""
+
+    def __init__(self, flows: Flows) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._flows = flows
+        self.through: Send = self.answer
+
+    def send(self, request: AWSPreparedRequest) -> AWSResponse:
+        """What botocore calls to send a request."""
+        return self.through(request)
+
+    def answer(self, request: AWSPreparedRequest) -> AWSResponse:
+        """The emulator's answer, when the flows that it moved on have come to rest."""
+        url = urlsplit(request.url)
+        body = request.body or b""
+        content = body.read() if hasattr(body, "read") else _bytes(body)
+        scope = {
+            "type": "http",
+            "method": request.method,
+            "scheme": "https",
+            "path": url.path or "/",
+            "raw_path": (url.path or "/").encode(),
+            "query_string": url.query.encode(),
+            "headers": [(_bytes(name).lower(), _bytes(value)) for name, value in request.headers.items()]
+            + [(b"host", url.netloc.encode())],
+            "server": ("localhost", 80),
+            "client": ("127.0.0.1", 1),
+        }
+        sent: list[Any] = []
+        given = iter([{"type": "http.request", "body": content}])
+
+        async def receive() -> Any:
+            return next(given, {"type": "http.disconnect"})
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        self._loop.run_until_complete(front.app(scope, receive, send))
+        self._flows.rest()
+        headers: Any = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        reply = b"".join(message.get("body", b"") for message in sent[1:])
+        return AWSResponse(request.url, sent[0]["status"], headers, _Content(reply))
+
+
+class _Content:
+    """A body that was received whole."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._content
+
+    def read(self, *_: Any) -> bytes:
+        return self._content
+
+
+def _bytes(value: str | bytes | bytearray) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+class Flows:
+    """Knows when every flow is parked, and calls the Lambda tasks of flows when the test says so."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self._moving = 0
+        self.tasks: list[Task] = []
+        self.parked: set[Any] = set()
+
+    def rest(self) -> None:
+        """Wait until no flow moves by itself."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self._moving == 0, QUIET_SECONDS), "a flow never comes to rest"
+
+    def move(self, by: int) -> None:
+        with self.changed:
+            self._moving += by
+            self.changed.notify_all()
+
+    def invoke(self, _: str, event: Any) -> Any:
+        """Take the place of the emulator's call of a function: the flow waits for what the test makes of it."""
+        task = Task(event, self.event())
+        self.tasks.append(task)
+        task.done.wait()
+        if task.error:
+            raise stepfunctions._ExecutionError(task.error, "{}")
+        return {}
+
+    def event(self) -> Any:
+        """A threading.Event; a flow that waits for it counts as parked."""
+        flows = self
+
+        class Parking(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                del timeout  # no state of our flow has one, and the test's clock is not the thread's
+                with flows.changed:
+                    if not self.is_set():
+                        flows.parked.add(self)
+                        flows.move(-1)
+                return super().wait()
+
+            def set(self) -> None:
+                with flows.changed:
+                    if self in flows.parked:
+                        flows.parked.discard(self)
+                        flows.move(1)
+                    super().set()
+
+        return Parking()
+
+    def thread(self, *, target: Callable[..., Any], args: tuple[Any, ...], daemon: bool) -> threading.Thread:
+        """A thread that walks one flow."""
+
+        def walk() -> None:
+            try:
+                target(*args)
+            finally:
+                self.move(-1)
+
+        self.move(1)
+        return threading.Thread(target=walk, daemon=daemon)
+
+    def forget(self) -> None:
+        """End every flow that is still parked, and forget all of them."""
+        for execution in stepfunctions._executions.values():
+            execution["status"] = "ABORTED" if execution["status"] == "RUNNING" else execution["status"]
+        for event in list(self.parked):
+            event.set()
+        self.rest()
+        stepfunctions._executions.clear()
+        stepfunctions._task_tokens.clear()
+        self.tasks.clear()
+
+
+class Task:
+    """A flow's call of a function, which waits for `finish`."""
+
+    def __init__(self, event: Any, done: Any) -> None:
+        self.event = event
+        self.done = done
+        self.error: str | None = None
+
+    def finish(self, error: str | None = None) -> None:
+        """Answer the flow."""
+        self.error = error
+        self.done.set()
+
+
+class Clock(ModuleType):
+    """The module `time`, for code that shall see the test's clock and never sleep."""
+
+    def __init__(self, world: TestWorld) -> None:
+        super().__init__("time")
+        self._world = world
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def time(self) -> float:
+        return self._world.now().timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        del seconds
+
+
+def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
+    """Put the emulator where the network was. Undone with the patch."""
+    patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+    flows = Flows()
+    wire = Wire(flows)
+    clock = Clock(world)
+    threads = ModuleType("threading")
+    threads.Event, threads.Thread, threads.Lock = flows.event, flows.thread, threading.Lock  # type: ignore[attr-defined]
+    patch.setattr(stepfunctions, "_run_map_items", stepfunctions._run_map_items)
+    patch.setattr(stepfunctions, "_run_sub_machine", stepfunctions._run_sub_machine)
+    fixes.a_map_goes_on_after_a_failed_item()
+    patch.setattr(stepfunctions, "time", clock)
+    patch.setattr(stepfunctions, "threading", threads)
+    patch.setattr(stepfunctions, "_call_lambda", flows.invoke)
+    for module in (sqs, eventbridge, endpoint):
+        patch.setattr(module, "time", clock)
+    # Nobody checks these two, and they take a third of the time of a call.
+    patch.setattr(signers.RequestSigner, "sign", _sign)
+    patch.setattr(useragent.UserAgentString, "to_string", lambda _: "crash-sweep")
+    patch.setattr(httpsession.URLLib3Session, "send", lambda _, request: wire.send(request))
+    return wire, flows
+
+
+def _sign(signer: Any, operation: str, request: Any, *_: Any, **__: Any) -> None:
+    """What the emulator reads of a signature: the account, the region and the service."""
+    scope = f"test/20260101/{signer.region_name}/{signer.signing_name}/aws4_request"
+    request.headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=none"

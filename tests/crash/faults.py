@@ -1,0 +1,155 @@
+"""One thing going wrong at one AWS call: which call, and what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from io import BytesIO
+from typing import Any
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ConnectionClosedError
+
+from tests.crash.emulator import Send, Wire
+
+
+class Mode(StrEnum):
+    """What goes wrong at a call."""
+
+    DIES_BEFORE = "dies-before"  # the process ends before the call is made; its event comes again
+    DIES_AFTER = "dies-after"  # the call takes place, its answer finds nobody; the event comes again
+    ANSWER_LOST = "answer-lost"  # the call takes place, the connection breaks, the SDK makes it once more
+    THROTTLED = "throttled"  # the service refuses the call, however often the SDK tries
+    TWICE = "twice"  # before the call, the same event is delivered once more and handled to its end
+    OVERTAKEN = "overtaken"  # before the call, everything else that can happen happens, sweep and all
+
+
+class Died(BaseException):
+    """The function's process ended. No `except Exception` of ours sees it."""
+
+
+READS = ("Get", "Query", "BatchGet", "List", "Head")
+"""How the names of operations begin that change nothing. What is not known to be one counts as a change."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One AWS call of one handler. `event` counts the events that handlers were called with."""
+
+    handler: str
+    operation: str
+    event: int
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.operation.startswith(READS)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A mode at the call with this number, counted from 0 over a whole run."""
+
+    number: int
+    mode: Mode
+
+
+def points(calls: Sequence[Call], modes: Iterable[Mode], *, every: bool) -> list[Fault]:
+    """Every mode at every call; unless `every`, without those that are the same as others, for reads change nothing.
+
+    To lose the answer of a read is to read twice; to die after it is to die after the change before it; and to die
+    before a call that follows a read is to die before that read.
+    """
+
+    def differs(number: int, mode: Mode) -> bool:
+        if mode in (Mode.ANSWER_LOST, Mode.DIES_AFTER):
+            return not calls[number].reads
+        before = calls[number - 1] if number else None
+        is_first = before is None or before.event != calls[number].event
+        return mode is not Mode.DIES_BEFORE or is_first or not (before and before.reads)
+
+    return [Fault(number, mode) for mode in modes for number in range(len(calls)) if every or differs(number, mode)]
+
+
+class Seam:
+    """Between the functions and the emulator. Counts the calls of handlers and makes one of them go wrong."""
+
+    def __init__(self, wire: Wire, fault: Fault | None) -> None:
+        self.calls: list[Call] = []
+        self.happened = False
+        self.handler = ""
+        self.events = 0
+        self.again: Callable[[], None] = lambda: None
+        self.others: Callable[[], None] = lambda: None
+        self._fault = fault
+        self._refused = ""
+        self._known: set[str] = set()
+        self._answer: Send = wire.answer
+        wire.through = self._through
+
+    @contextmanager
+    def running(self, handler: str) -> Iterator[None]:
+        """Requests in here are those of a handler."""
+        before, self.handler = self.handler, handler
+        self.events += 1
+        try:
+            yield
+        finally:
+            self.handler = before
+
+    def _through(self, request: AWSPreparedRequest) -> AWSResponse:
+        invocation = _header(request, "amz-sdk-invocation-id")
+        if invocation == self._refused:
+            return _throttle(request)
+        if not self.handler or invocation in self._known:  # the test's own, or the SDK tries again
+            return self._answer(request)
+        self._known.add(invocation)
+        number = len(self.calls)
+        self.calls.append(Call(self.handler, _operation(request), self.events))
+        if self._fault is None or self._fault.number != number:
+            return self._answer(request)
+        self.happened = True
+        return self._go_wrong(self._fault.mode, request, invocation)
+
+    def _go_wrong(self, mode: Mode, request: AWSPreparedRequest, invocation: str) -> AWSResponse:
+        if mode is Mode.DIES_BEFORE:
+            raise Died
+        if mode is Mode.THROTTLED:
+            self._refused = invocation
+            return _throttle(request)
+        if mode in (Mode.TWICE, Mode.OVERTAKEN):
+            with self.running(""):
+                (self.again if mode is Mode.TWICE else self.others)()
+        answer = self._answer(request)
+        if mode is Mode.DIES_AFTER:
+            raise Died
+        if mode is Mode.ANSWER_LOST:
+            raise ConnectionClosedError(endpoint_url=request.url)
+        return answer
+
+
+def _operation(request: AWSPreparedRequest) -> str:
+    return _header(request, "x-amz-target").rpartition(".")[2] or f"{str(request.method).title()}Object"
+
+
+def _header(request: AWSPreparedRequest, name: str) -> str:
+    value = request.headers.get(name) or ""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+class _Refusal(BytesIO):
+    """A body as botocore reads one."""
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.getvalue()
+
+
+def _throttle(request: AWSPreparedRequest) -> AWSResponse:
+    """What a service says that has had enough of us; the SDK knows it by its code."""
+    status, body = 400, b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+    if not _header(request, "x-amz-target"):
+        status, body = 503, b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
+    headers: Any = {}
+    return AWSResponse(request.url, status, headers, _Refusal(body))

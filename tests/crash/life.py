@@ -1,0 +1,255 @@
+"""Jobs from submit until nothing is left, with users and agents that do their part, on a clock moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from penstock.domain.jobs import Job, State
+from penstock.domain.pools import Claim
+from penstock.domain.rows import Row
+from penstock.store import codec
+from tests.crash.faults import Fault
+from tests.crash.promises import Watch
+from tests.crash.runtime import Reply, Runtime
+from tests.crash.site import Site
+
+MINUTE = 61
+SWEEPS = 40
+"""How many minutes may pass before whatever went wrong must be made good."""
+
+LATE = 900
+"""Seconds after which whatever is still under way has come again."""
+
+STEPS = 3000
+LINES = ("one", "two", "three")
+BYTES = b"result"
+DIGEST = "0" * 64
+
+Script = Callable[["Life"], Iterator[Callable[[], bool]]]
+"""What users do: asks, and yields what must be so before it asks for more."""
+
+
+@dataclass
+class Agent:
+    """One worker's agent: how far it is, and what it was told."""
+
+    worker: str
+    key: str
+    job: str = ""
+    did: int = 0
+    cancelled: bool = False
+    ended: bool = False
+    output: str = ""
+
+    @property
+    def token(self) -> str:
+        """The token that it chose."""
+        return f"{self.worker:w<43}"
+
+
+class Life:
+    """One run of a scenario."""
+
+    def __init__(self, site: Site, script: Script, token: str, fault: Fault | None = None) -> None:
+        self.site = site
+        self.runtime = Runtime(site, fault)
+        self.runtime.seam.others = self._meanwhile
+        self.watch = Watch()
+        self.token = token
+        self.agents: dict[str, Agent] = {}
+        self.held: set[str] = set()  # jobs whose scripts run until they are let go
+        self.mute: set[int] = set()  # numbers of workers that never say hello
+        self.silent: set[int] = set()  # numbers of workers that are never heard of after hello
+        self.writes_outputs = False
+        self.rows: Mapping[str, list[Row]] = {}
+        self.script_over = False
+        self.minutes = 0
+        self._asked = 0
+        self._script = script(self)
+        self._until: Callable[[], bool] = lambda: True
+        self._look()
+
+    # What users do
+
+    def submit(self, **more: Any) -> str:
+        """Submit a job, again and again until it is known to be accepted."""
+        return str(self._user("POST", "/v1/jobs", {"script": "#!/bin/sh\ntrue\n", **more}, 201).body["id"])
+
+    def cancel(self, job: str) -> None:
+        """Cancel a job; that it is over already is fine."""
+        self._user("POST", f"/v1/jobs/{job}/cancel", None, 200, 409)
+
+    def resize(self, pool: str, limit: int) -> None:
+        """Set a pool's limit."""
+        self._user("PUT", f"/v1/pools/{pool}/limit", {"limit": limit}, 200)
+
+    def pause(self, pool: str, what: str) -> None:
+        """Pause or resume a pool."""
+        self._user("POST", f"/v1/pools/{pool}/{what}", None, 200)
+
+    def configure(self, toml: str) -> None:
+        """Apply a site."""
+        self._user("PUT", "/v1/config", {"toml": toml}, 200)
+
+    def abort(self, job: str) -> None:
+        """Stop a job's flow in the console of Step Functions."""
+        machine = self.site.machine.replace(":stateMachine:", ":execution:")
+        self.site.clients["stepfunctions"].stop_execution(executionArn=f"{machine}:{job}-1")
+
+    def let_go(self, job: str) -> None:
+        """Let a job's script end."""
+        self.held.discard(job)
+
+    def _user(self, method: str, path: str, body: Any, *wanted: int) -> Reply:
+        self._asked += 1
+        for _ in range(5):
+            reply = self.runtime.ask("user", method, path, self.token, body, key=str(self._asked))
+            if not reply.should_be_repeated:
+                break
+        assert reply.status in wanted, reply
+        return reply
+
+    # What is known
+
+    def jobs(self) -> list[Job]:
+        """All jobs, as they were when everything last came to rest."""
+        return [row for row in self.rows.get("job", []) if isinstance(row, Job)]
+
+    def is_(self, job: str, *states: State) -> Callable[[], bool]:
+        """Asks whether a job is in one of some states, or settled."""
+        return lambda: any(row.id == job and row.state in (*states, State.SETTLED) for row in self.jobs())
+
+    def waits(self, job: str) -> Callable[[], bool]:
+        """Asks whether a job is in the queue of a pool, or settled."""
+        return lambda: (
+            self.is_(job)() or job in [row.job for row in self.rows.get("claim", []) if isinstance(row, Claim)]
+        )
+
+    def made(self, job: str) -> Callable[[], bool]:
+        """Asks whether a worker was made for a job, or it is settled."""
+        hand = self.site.drivers.hands["factory"]
+        return lambda: self.is_(job)() or any(self.site.unit(worker).job == job for worker in hand.made)
+
+    # What happens
+
+    def live(self) -> None:
+        """Let everything happen until all is over, then let what is late come, and look that it stays over."""
+        for _ in range(SWEEPS):
+            self._come_to_rest()
+            if self._is_over():
+                break
+            self._pass_time(MINUTE)
+            self.minutes += 1
+        self.watch.over(self)
+        self._pass_time(LATE)
+        self._come_to_rest()
+        self.watch.over(self)
+
+    def _is_over(self) -> bool:
+        return self.script_over and not self.watch.left(self)
+
+    def _pass_time(self, seconds: int) -> None:
+        self.site.world.time += timedelta(seconds=seconds)
+        for agent in list(self.agents.values()):
+            if agent.did and not self._is_silent(agent) and agent.worker in self._made():
+                self._agent(agent, "heartbeat", {})
+        self.runtime.sweep()
+
+    def _come_to_rest(self) -> None:
+        for _ in range(STEPS):
+            if not (self.runtime.deliver() or self.runtime.settle() or self._act()):
+                self._look()
+                if not self._read_on():
+                    return
+        raise AssertionError("the messages never end")
+
+    def _meanwhile(self) -> None:
+        """All that can happen while one function stands still."""
+        self._come_to_rest()
+        self.runtime.sweep()
+        self._come_to_rest()
+
+    def _look(self) -> None:
+        found: dict[str, list[Row]] = {}
+        with self.site.unseen():
+            for item in self.site.rows():
+                row = codec.load(item["kind"]["S"], item["body"]["S"], int(item["version"]["N"]))
+                found.setdefault(row.kind, []).append(row)
+        self.rows = found
+        self.watch.look(found)
+
+    def _read_on(self) -> bool:
+        """Let the users take their next step, if it is time for it."""
+        if self.script_over or "user" in self.runtime.busy or not self._until():
+            return False
+        try:
+            self._until = next(self._script)
+        except StopIteration:
+            self.script_over = True
+        return True
+
+    # What agents do
+
+    def _made(self) -> Mapping[str, Any]:
+        return self.site.drivers.hands["factory"].made
+
+    def _is_silent(self, agent: Agent) -> bool:
+        number = list(self.agents).index(agent.worker)
+        return agent.ended or number in self.mute or (number in self.silent and agent.did > 0)
+
+    def _act(self) -> bool:
+        """Let one agent take its next step. False when none has one."""
+        for worker, order in list(self._made().items()):
+            agent = self.agents.setdefault(worker, Agent(worker, order.key))
+            if worker not in self.runtime.busy and not self._is_silent(agent) and self._step(agent):
+                return True
+        return False
+
+    def _step(self, agent: Agent) -> bool:
+        lines = [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "task": 0, "payload": each} for each in LINES]
+        steps: list[tuple[str, Any]] = [("events", {"first": 1, "events": lines[:2]})]
+        steps.append(("events", {"first": 2, "events": lines[1:]}))  # as after an answer that was lost
+        if agent.did == 0:
+            ask = {"worker": agent.worker, "key": agent.key, "token": agent.token, "host": "here"}
+            reply = self._agent(agent, "", ask)
+            agent.job = reply.body["job"] if reply.status == 200 else ""
+            return True
+        if agent.did <= len(steps):
+            self._agent(agent, *steps[agent.did - 1])
+            return True
+        if agent.job in self.held and not agent.cancelled:
+            return False
+        if self.writes_outputs and self._upload(agent, agent.did - len(steps)):
+            return True
+        result = "cancelled" if agent.cancelled else "succeeded"
+        agent.ended = not self._agent(agent, "finish", {"result": result, "exit_code": 0}).should_be_repeated
+        return True
+
+    def _upload(self, agent: Agent, step: int) -> bool:
+        """One of the two steps of sending an output; False when it was sent."""
+        if step == 1:
+            file = {"path": "/work/result", "size": len(BYTES), "sha256": DIGEST}
+            reply = self._agent(agent, "outputs", {"files": [file]})
+            if reply.status == 200:
+                (upload,) = reply.body["uploads"]
+                agent.output = upload["id"]
+                name = urlsplit(upload["url"]).path.removeprefix("/outputs/")
+                self.site.clients["s3"].put_object(Bucket="outputs", Key=name, Body=BYTES)
+        elif step == 2:
+            self._agent(agent, "outputs/commit", {"ids": [agent.output]})
+        return step <= 2
+
+    def _agent(self, agent: Agent, what: str, body: Any) -> Reply:
+        """One request of an agent. It repeats what was not answered, and ends when it is told that it is over."""
+        path = f"/v1/agent/jobs/{agent.job}/{what}" if what else "/v1/agent/hello"
+        reply = self.runtime.ask(agent.worker, "POST", path, agent.token if what else "", body)
+        if reply.status == 200:
+            agent.did += what != "heartbeat"
+            agent.cancelled |= bool(what != "" and reply.body.get("cancel"))
+        elif not reply.should_be_repeated:
+            agent.ended = True
+        return reply

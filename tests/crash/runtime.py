@@ -1,0 +1,134 @@
+"""The Lambda runtime, in this process: takes events from where they come and calls the real handlers with them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
+
+from tests.crash.emulator import Task
+from tests.crash.faults import Died, Fault, Mode, Seam
+from tests.crash.site import Site
+from tests.functions.service import Context, request
+
+FAILED = -1
+"""The status of a request that no function answered: a gateway says 502 or 504."""
+
+
+@dataclass
+class Reply:
+    """What a client of the HTTP API sees."""
+
+    status: int
+    body: Any
+
+    @property
+    def should_be_repeated(self) -> bool:
+        """Whether a client that knows its trade asks again."""
+        return self.status == FAILED or self.status == 429 or self.status >= 500
+
+
+class Runtime:
+    """Delivers events one at a time; `busy` are those whose handler has not returned yet."""
+
+    def __init__(self, site: Site, fault: Fault | None) -> None:
+        self.site = site
+        self.fault = fault
+        self.seam = Seam(site.wire, fault)
+        self.busy: set[object] = set()
+        self.woken: set[str] = set()
+
+    def call(self, name: str, event: dict[str, Any], who: object) -> Any:
+        """Call a function with an event. Raises Died, or whatever the function raises."""
+        handler = importlib.import_module(name).handler
+        self.woken.add(name)
+        before = BaseRouter.__dict__.get("current_event")
+
+        def run() -> Any:
+            with self.seam.running(name):
+                try:
+                    return handler(event, Context())
+                finally:
+                    BaseRouter.current_event = before  # type: ignore[assignment]
+
+        outer, self.seam.again = self.seam.again, lambda: _quietly(run)
+        self.busy.add(who)
+        try:
+            return run()
+        finally:
+            self.seam.again = outer
+            self.busy.discard(who)
+
+    def ask(self, who: object, method: str, path: str, token: str, body: Any = None, key: str = "") -> Reply:
+        """One HTTP request."""
+        name = "agent_api" if path.startswith("/v1/agent/") else "api"
+        headers = {"authorization": f"Bearer {token}"} | ({"idempotency-key": key} if key else {})
+        try:
+            given = self.call(name, request(method, path, body, headers, ()), who)
+        except Died:
+            return Reply(FAILED, None)
+        return Reply(given["statusCode"], json.loads(given.get("body") or "null"))
+
+    def deliver(self) -> bool:
+        """Deliver one message from one queue. False when there is none."""
+        for name, url in self.site.urls.items():
+            found = self.site.clients["sqs"].receive_message(QueueUrl=url, AttributeNames=["All"])
+            for message in found.get("Messages", ()):
+                self._take(name, url, message)
+                return True
+        return False
+
+    def _take(self, name: str, url: str, message: dict[str, Any]) -> None:
+        event = json.loads(message["Body"]) if name == "settle" else _batch(name, message)
+        receipt = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
+        try:
+            answer = self.call(name, event, message["MessageId"])
+        except (Died, Exception):
+            answer = {"batchItemFailures": [message["MessageId"]]}
+        if not answer.get("batchItemFailures"):
+            self.site.clients["sqs"].delete_message(**receipt)
+        elif self.fault and self.fault.mode is not Mode.DIES_BEFORE:
+            self.site.clients["sqs"].change_message_visibility(**receipt, VisibilityTimeout=0)
+
+    def settle(self) -> bool:
+        """Run the Lambda task of a flow that waits for it. False when none does."""
+        if not self.site.flows.tasks:
+            return False
+        task: Task = self.site.flows.tasks.pop(0)
+        try:
+            self.call("settle", task.event, task)
+        except (Died, Exception) as error:
+            task.finish("Sandbox.Timedout" if isinstance(error, Died) else type(error).__name__)
+        else:
+            task.finish()
+        self.site.flows.rest()
+        return True
+
+    def sweep(self) -> None:
+        """What the rule does each minute. A sweep that fails is the next one's to make good."""
+        _quietly(lambda: self.call("sweep", {}, "sweep"))
+
+
+def _quietly(run: Callable[[], Any]) -> None:
+    try:
+        run()
+    except (Died, Exception):
+        return
+
+
+def _batch(name: str, message: dict[str, Any]) -> dict[str, Any]:
+    record = {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message["Attributes"],
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:us-east-1:000000000000:{name}",
+        "awsRegion": "us-east-1",
+    }
+    return {"Records": [record]}

@@ -1,0 +1,219 @@
+"""What the functions find around them: the stack's table, queues, bucket and flow, and the system plugged into them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from penstock import bootstrap
+from penstock.domain.units import CleanProof, Unit, unit_key
+from penstock.drivers import Registry
+from penstock.ports import NotYet, Order, Ready
+from penstock.system import System
+from tests.crash import emulator
+from tests.twin.world import TestWorld
+
+ROOT = Path(__file__).parents[2]
+REGION = "us-east-1"
+QUEUES = ("schedule", "factory", "well", "settle")
+"""The queues of the stack, and one in place of the rule that calls `settle` when a flow ended badly."""
+
+VISIBILITY_SECONDS = 180
+"""How long a message that was taken is hidden. Not counted on: a message that is not deleted comes again."""
+
+
+class Hand:
+    """A factory or well whose units are made and cleaned by hand, and which knows what must never be."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Order] = {}
+        self.slow = 0
+        self.site: Site | None = None
+
+    def create(self, order: Order) -> Ready | NotYet:
+        """Make a unit. Nothing else may be in its slot, and no other worker be there for its job. [SLOT-1] [JOB-2]"""
+        if order.id in self.made:
+            return Ready(self._metadata(order))
+        if self.slow:
+            self.slow -= 1
+            return NotYet(5, "it takes a while")
+        assert self.site is not None
+        mine = self.site.unit(order.id)
+        for other in map(self.site.unit, self.made):
+            assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
+            assert (other.job, other.order) != (mine.job, mine.order), f"two units of one need of job {mine.job}"
+        self.made[order.id] = order
+        return Ready(self._metadata(order))
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        if self.slow:
+            self.slow -= 1
+            return NotYet(5, "it takes a while")
+        self.made.pop(unit, None)
+        return CleanProof(by="hand", time=now, checked=unit)
+
+    def list(self) -> Iterable[str]:
+        return list(self.made)
+
+    @staticmethod
+    def _metadata(order: Order) -> Mapping[str, Any]:
+        return {"name": order.slot}
+
+
+class Hands(Registry):
+    """The real drivers, and the factory and the well `hand`."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.hands = {"factory": Hand(), "well": Hand()}
+
+    def factory(self, driver: str, settings: Mapping[str, Any]) -> Any:
+        return self.hands["factory"] if driver == "hand" else super().factory(driver, settings)
+
+    def well(self, driver: str, settings: Mapping[str, Any]) -> Any:
+        return self.hands["well"] if driver == "hand" else super().well(driver, settings)
+
+    def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
+        return [] if driver == "hand" else super().complaints(kind, driver, settings)
+
+    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(driver, options)
+
+
+class Site:
+    """The emulated account, and the System that the handlers get from `bootstrap.aws`."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.world = TestWorld()
+        self.wire, self.flows = emulator.install(patch, self.world)
+        _environment(patch)
+        client: Any = boto3.client  # the stubs know services by literal names only
+        self.clients = {name: client(name) for name in ("dynamodb", "sqs", "stepfunctions", "s3", "events")}
+        self.urls = {name: self._queue(name) for name in QUEUES}
+        self.machine = self._flow()
+        patch.setenv("FLOW", self.machine)
+        for name in QUEUES:
+            patch.setenv(f"{name.upper()}_QUEUE", self.urls[name])
+        self._table()
+        self.clients["s3"].create_bucket(Bucket="outputs")
+        boto3.client("secretsmanager").create_secret(Name="signing", SecretString="k" * 64)
+        self.drivers = Hands()
+        for hand in self.drivers.hands.values():
+            hand.site = self
+        self.on: System = replace(bootstrap.aws.__wrapped__(), world=self.world, drivers=self.drivers)
+        patch.setattr(bootstrap, "aws", lambda: self.on)
+
+    def unit(self, name: str) -> Unit:
+        """A unit's row, read by the test itself."""
+        with self.unseen():
+            found = self.on.store.get(unit_key(name), Unit)
+        assert found is not None, f"{name} was made, and no row says so"
+        return found
+
+    def unseen(self) -> _Unseen:
+        """Requests that are the test's own: they are no part of what is tried."""
+        return _Unseen(self.wire)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All items of the table."""
+        pages = self.clients["dynamodb"].get_paginator("scan").paginate(TableName="state")
+        return [item for page in pages for item in page["Items"]]
+
+    def restore(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Make the table what it was, and empty queues, flows and hands."""
+        before = {_key(item): item for item in rows}
+        now = {_key(item): item for item in self.rows()}
+        asks: list[dict[str, Any]] = [{"DeleteRequest": {"Key": _named(key)}} for key in now if key not in before]
+        asks += [{"PutRequest": {"Item": item}} for key, item in before.items() if now.get(key) != item]
+        for some in _chunks(asks, 25):
+            self.clients["dynamodb"].batch_write_item(RequestItems={"state": some})
+        self.flows.forget()
+        for url in self.urls.values():
+            self.clients["sqs"].purge_queue(QueueUrl=url)
+        bootstrap._signing_key.cache_clear()  # each function reads it once, and here there are no others
+        for hand in self.drivers.hands.values():
+            hand.made.clear()
+            hand.slow = 0
+
+    def _queue(self, name: str) -> str:
+        attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+        return str(self.clients["sqs"].create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+    def _flow(self) -> str:
+        """The flow as it is deployed, and the rule that tells when one ended badly."""
+        text = (ROOT / "functions" / "attempt.asl.json").read_text()
+        arn = f"arn:aws:lambda:{REGION}:000000000000:function:settle"
+        text = text.replace("${schedule_queue_url}", self.urls["schedule"]).replace("${settle_arn}", arn)
+        made = self.clients["stepfunctions"].create_state_machine(
+            name="attempt", definition=text, roleArn="arn:aws:iam::000000000000:role/flow"
+        )
+        pattern = {"source": ["aws.states"], "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"]}}
+        self.clients["events"].put_rule(Name="ended", EventPattern=json.dumps(pattern))
+        queue = f"arn:aws:sqs:{REGION}:000000000000:settle"
+        self.clients["events"].put_targets(Rule="ended", Targets=[{"Id": "settle", "Arn": queue}])
+        return str(made["stateMachineArn"])
+
+    def _table(self) -> None:
+        index = [
+            {"IndexName": name, "KeySchema": _schema(*keys), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+            for name, keys in {"due": ("due_shard", "due"), "listing": ("list_key", "list_sort")}.items()
+        ]
+        names = ("pk", "sk", "due_shard", "due", "list_key", "list_sort")
+        self.clients["dynamodb"].create_table(
+            TableName="state",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=_schema("pk", "sk"),
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
+            GlobalSecondaryIndexes=index,
+        )
+
+
+class _Unseen:
+    """While this is open, requests go straight to the emulator."""
+
+    def __init__(self, wire: emulator.Wire) -> None:
+        self._wire, self._through = wire, wire.through
+
+    def __enter__(self) -> None:
+        self._through, self._wire.through = self._wire.through, self._wire.answer
+
+    def __exit__(self, *_: object) -> None:
+        self._wire.through = self._through
+
+
+def _environment(patch: pytest.MonkeyPatch) -> None:
+    """A function's environment, and nothing of this machine's AWS settings."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+        patch.delenv(name, raising=False)
+    given = {
+        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+        "AWS_ENDPOINT_URL": "http://localhost", "TABLE": "state", "BUCKET": "outputs", "SIGNING_SECRET": "signing",
+        "PUBLIC_URL": "http://localhost/", "POWERTOOLS_SERVICE_NAME": "penstock", "LOG_LEVEL": "CRITICAL",
+    }  # fmt: skip
+    for name, value in given.items():
+        patch.setenv(name, value)
+
+
+def _schema(first: str, second: str) -> list[dict[str, str]]:
+    return [{"AttributeName": first, "KeyType": "HASH"}, {"AttributeName": second, "KeyType": "RANGE"}]
+
+
+def _key(item: Mapping[str, Any]) -> tuple[str, str]:
+    return item["pk"]["S"], item["sk"]["S"]
+
+
+def _named(key: tuple[str, str]) -> dict[str, Any]:
+    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
+
+
+def _chunks(items: list[Any], size: int) -> Iterator[list[Any]]:
+    return (items[at : at + size] for at in range(0, len(items), size))

@@ -1,0 +1,89 @@
+"""Whatever goes wrong at any AWS call of any handler, every promise holds and every job settles.
+
+`make test` sweeps the scenarios of QUICK, with CRASH_SWEEP=all all of them; see docs/crash-sweep.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.domain.rows import Change, Check
+from penstock.domain.units import Unit
+from penstock.store import table
+from penstock.store.item import Item
+from penstock.system import System
+from penstock.usecases import acquiring, sweeping, units
+from tests.crash.faults import Mode
+from tests.crash.scenarios import SCENARIOS
+from tests.crash.sweep import WANTED, Sweep, report
+
+QUICK = ("submit", "queue-deadline")
+FUNCTIONS = Path(__file__).parents[2] / "functions"
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Iterator[Sweep]:
+    """One emulated account for all runs of a process."""
+    with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("scenario", SCENARIOS if WANTED else QUICK)
+def test_nothing_is_broken(sweep: Sweep, scenario: str, mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
+    tally = sweep.sweep(scenario, [mode], every=WANTED == "every")
+    with capsys.disabled():
+        print(f"\n{report(f'{scenario}, {mode}', tally)}")
+    assert tally.points
+    assert not tally.found, "\n".join(map(str, tally.found))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_without_a_fault_no_hint_is_missing(sweep: Sweep, scenario: str) -> None:
+    assert sweep.run(scenario).minutes == SCENARIOS[scenario].minutes
+
+
+def test_every_handler_is_in_a_scenario(sweep: Sweep) -> None:
+    called = {call.handler for scenario in SCENARIOS for call in sweep.run(scenario).runtime.seam.calls}
+    assert called == {path.stem for path in FUNCTIONS.glob("*.py")}
+
+
+def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = units._go_on
+
+    def without_serving(on: System, unit: Unit) -> None:
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr(acquiring, "serve", lambda *_: None)
+            go_on(on, unit)
+
+    monkeypatch.setattr(units, "_go_on", without_serving)
+    with pytest.raises(AssertionError, match="took 1 minutes, not 0"):
+        sweep.sweep("hand-over")
+
+
+def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(self: table.Table, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if not isinstance(change, Check):
+                self._write(change)
+
+    monkeypatch.setattr(table.Table, "_transact", one_by_one)
+    assert sweep.sweep("submit", [Mode.DIES_AFTER], first=True).found
+
+
+def test_it_finds_a_write_without_its_condition(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "still", lambda _: Item.pk.exists())
+    assert sweep.sweep("submit", [Mode.OVERTAKEN, Mode.TWICE], first=True).found
+
+
+def test_it_finds_a_row_that_nobody_nudges(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(sweeping, "_nudge_job", nobody)
+    assert sweep.sweep("submit", [Mode.THROTTLED], first=True).found

@@ -49,4 +49,8 @@ def _build(folder: Path) -> None:
         native = [str(path.relative_to(target)) for path in target.rglob("*.so")]
         if native:
             raise ValueError(f"{REQUIREMENTS}: a library is not pure Python, Lambda could not load it: {native}")
-        target.rename(folder)
+        try:
+            target.rename(folder)
+        except OSError:  # somebody else built the same meanwhile; anything else is still wrong
+            if not folder.is_dir():
+                raise

@@ -1,18 +1,22 @@
 """The crash sweep: every scenario, once for each mode at each AWS call of each handler in it.
 
-PYTHONPATH=functions python -m tests.crash.sweep [SCENARIO [CALL MODE]]
+    PYTHONPATH=functions:. python -m tests.crash.sweep [--every] [--processes N] [SCENARIO ...]
+    PYTHONPATH=functions:. python -m tests.crash.sweep --only CALL MODE SCENARIO
+
+The second form makes one run, with one fault, and shows what it raises.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import sys
+from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from multiprocessing import get_context
 
 import pytest
 
@@ -26,9 +30,6 @@ from tests.crash.site import Site
 from tests.twin.world import START
 
 OPERATOR = "root"
-
-WANTED = os.environ.get("CRASH_SWEEP", "")
-"""Empty for a part, `all` for every scenario, `every` for that and also the points that are the same as others."""
 
 
 @dataclass
@@ -112,7 +113,7 @@ class Sweep:
         return tally
 
 
-def _outcomes(life: Life) -> list[Any]:
+def _outcomes(life: Life) -> list[str]:
     return [str(job.outcome) for job in sorted(life.jobs(), key=lambda job: job.id)]
 
 
@@ -125,22 +126,41 @@ def report(scenario: str, tally: Tally) -> str:
     )
 
 
-def main(words: Sequence[str]) -> None:
-    """Sweep, and end with status 1 if a promise was broken."""
+def one(scenario: str, fault: Fault | None) -> None:
+    """One run in an emulated account of its own. Raises AssertionError for a promise that was not kept."""
     with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
-        if len(words) == 3:
-            sweep.run(words[0], Fault(int(words[1]), Mode(words[2])))
-            return
-        tried, broken = 0, 0
-        for scenario in words[:1] or SCENARIOS:
-            tally = sweep.sweep(scenario, every=WANTED == "every")
-            tried, broken = tried + tally.points, broken + len(tally.found)
-            print(report(scenario, tally), flush=True)
-            for found in tally.found:
-                print(f"  {found}", flush=True)
+        sweep.run(scenario, fault)
+
+
+def part(scenario: str, mode: Mode, every: bool) -> tuple[str, int, list[str]]:
+    """One mode of one scenario, in an emulated account of its own: a line on it, its points, and what is broken."""
+    with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
+        tally = sweep.sweep(scenario, [mode], every=every)
+    return report(f"{scenario}, {mode}", tally), tally.points, [str(found) for found in tally.found]
+
+
+def main() -> None:
+    """Sweep, and end with status 1 if a promise was broken."""
+    words = ArgumentParser(description="Try every fault at every AWS call of every handler.")
+    words.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; default: all")
+    words.add_argument("--every", action="store_true", help="also points that are the same as others")
+    words.add_argument("--processes", type=int, default=1, help="how many at once; default: 1")
+    words.add_argument("--only", nargs=2, metavar=("CALL", "MODE"), help="one run with one fault")
+    given = words.parse_args()
+    if given.only:
+        one(given.scenarios[0], Fault(int(given.only[0]), Mode(given.only[1])))
+        return
+    tried, broken = 0, 0
+    with ProcessPoolExecutor(given.processes, get_context("spawn"), max_tasks_per_child=4) as pool:
+        chosen = given.scenarios or list(SCENARIOS)
+        parts = [pool.submit(part, scenario, mode, given.every) for scenario in chosen for mode in Mode]
+        for done in as_completed(parts):
+            line, points_, found = done.result()
+            tried, broken = tried + points_, broken + len(found)
+            print("\n  ".join([line, *found]), flush=True)
     print(f"crash sweep: {tried} points tried, {broken} broken")
     sys.exit(broken > 0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

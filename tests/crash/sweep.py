@@ -13,7 +13,6 @@ import sys
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -132,8 +131,9 @@ def one(scenario: str, fault: Fault | None) -> None:
         sweep.run(scenario, fault)
 
 
-def part(scenario: str, mode: Mode, every: bool) -> tuple[str, int, list[str]]:
-    """One mode of one scenario, in an emulated account of its own: a line on it, its points, and what is broken."""
+def part(what: tuple[str, Mode, bool]) -> tuple[str, int, list[str]]:
+    """One mode of one scenario, in a process of its own: a line on it, its points, and what is broken."""
+    scenario, mode, every = what
     with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
         tally = sweep.sweep(scenario, [mode], every=every)
     return report(f"{scenario}, {mode}", tally), tally.points, [str(found) for found in tally.found]
@@ -151,11 +151,10 @@ def main() -> None:
         one(given.scenarios[0], Fault(int(given.only[0]), Mode(given.only[1])))
         return
     tried, broken = 0, 0
-    with ProcessPoolExecutor(given.processes, get_context("spawn"), max_tasks_per_child=4) as pool:
-        chosen = given.scenarios or list(SCENARIOS)
-        parts = [pool.submit(part, scenario, mode, given.every) for scenario in chosen for mode in Mode]
-        for done in as_completed(parts):
-            line, points_, found = done.result()
+    chosen = given.scenarios or list(SCENARIOS)
+    parts = [(scenario, mode, given.every) for scenario in chosen for mode in Mode]
+    with get_context("spawn").Pool(given.processes, maxtasksperchild=1) as pool:
+        for line, points_, found in pool.imap_unordered(part, parts):
             tried, broken = tried + points_, broken + len(found)
             print("\n  ".join([line, *found]), flush=True)
     print(f"crash sweep: {tried} points tried, {broken} broken")

@@ -37,7 +37,8 @@ def agent_source() -> Response[Any]:
 @app.post("/v1/agent/hello")
 def agent_hello() -> Response[Any]:
     ask = body(app, AgentHello)
-    return reply(agents.hello(bootstrap.aws(), Hello(ask.worker, ask.key, ask.token, ask.host)))
+    told = Hello(ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned)
+    return reply(agents.hello(bootstrap.aws(), told))
 
 
 @app.post("/v1/agent/jobs/<job>/events")

@@ -83,7 +83,7 @@ class MadeUp:
             host.tell(f"{self._maker} made {order.id} for {order.type} {order.slot}")
         return Ready({} if self._is_worker else {"id": order.id})
 
-    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Remove a thing, or say why not."""
         return self._outside.host.at("clean", lambda: self._clean(unit, now), effect=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import CleanProof
@@ -149,11 +149,22 @@ class Driver(Protocol):
     def create(self, order: Order) -> Ready | NotYet:
         """Make the unit, tagged with its id. Asked twice with one id it makes one. Raises DriverError."""
 
-    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Remove every trace of the unit, and the unit; fine for what is gone. Raises DriverError."""
 
     def list(self) -> Iterable[str]:
         """The ids of all units that exist outside and carry our tag. Raises DriverError."""
+
+
+@runtime_checkable
+class Keeper(Driver, Protocol):
+    """A driver whose units can be made as new: for wells that clean, and factories whose workers' agents do."""
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Make the unit as it was when it was made, with nothing of its last lease. Raises DriverError.
+
+        After it, `create` is asked with the same id again. Factories are not asked: their workers' agents clean.
+        """
 
 
 class Drivers(Protocol):
@@ -167,6 +178,9 @@ class Drivers(Protocol):
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings; `kind` is factory or well."""
+
+    def keeps(self, kind: str, driver: str) -> bool:
+        """Whether a driver's units can be kept for the next lease; `kind` is factory or well."""
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""

@@ -18,7 +18,7 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import FACTORIES, WELLS, Registry
 from penstock.drivers.factories.process import TAG
 from penstock.ports import Driver, NotYet, Order, Ready
-from tests.twin.world import HandFactory
+from tests.twin.world import Hand
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ONE, TWO, TEN, NEVER = (f"w-{os.getpid()}-{number}" for number in (1, 2, 10, 4))
@@ -55,7 +55,7 @@ def process(home: Path, settings: Mapping[str, Any] | None = None) -> Driver:
 
 
 def hand(home: Path) -> Rig:
-    made = HandFactory()
+    made = Hand()
     return Rig(made, lambda: made)
 
 
@@ -78,7 +78,7 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
 def clean(driver: Driver, unit: str) -> CleanProof:
     """Clean until it is clean."""
     for _ in range(100):
-        done = driver.clean(unit, NOW)
+        done = driver.destroy(unit, NOW)
         if isinstance(done, CleanProof):
             return done
         assert isinstance(done, NotYet)
@@ -229,7 +229,7 @@ class TestProcess:
     def test_a_home_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         broken = Registry({"PENSTOCK_HOME": str(tmp_path / "file")}).factory("process", {})
-        for call in (lambda: broken.create(order()), lambda: broken.clean(ONE, NOW)):
+        for call in (lambda: broken.create(order()), lambda: broken.destroy(ONE, NOW)):
             with pytest.raises(DriverError):
                 call()
         with pytest.raises(Misconfigured):

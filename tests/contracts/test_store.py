@@ -108,9 +108,9 @@ def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:
     pk = collection("p")
     assert [slot.name for slot in store.find(pk, "free#", Slot)] == ["a", "b", "c"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True)] == ["c"]
-    assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#a")] == ["b", "c"]
-    assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True, upto="free#b")] == ["b"]
-    assert [slot.name for slot in store.find(pk, "free#", Slot, upto="free#b")] == ["a", "b"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#cold#a")] == ["b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True, upto="free#cold#b")] == ["b"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, upto="free#cold#b")] == ["a", "b"]
     assert store.find(collection("q"), "free#", Slot) == []
 
 

@@ -52,7 +52,7 @@ class Hand:
         self.made[order.id] = order
         return Ready(self._metadata(order))
 
-    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         if self.slow:
             self.slow -= 1
             return NotYet(5, "it takes a while")

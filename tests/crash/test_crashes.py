@@ -17,7 +17,7 @@ from penstock.domain.units import Unit
 from penstock.store import table
 from penstock.store.item import Item
 from penstock.system import System
-from penstock.usecases import acquiring, sweeping, units
+from penstock.usecases import acquiring, sweeping, turns
 from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
@@ -60,14 +60,14 @@ def test_every_handler_is_in_a_scenario(sweep: Sweep) -> None:
 
 
 def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = units._go_on
+    go_on = turns.go_on
 
     def without_serving(on: System, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr(acquiring, "serve", lambda *_: None)
             go_on(on, unit)
 
-    monkeypatch.setattr(units, "_go_on", without_serving)
+    monkeypatch.setattr(turns, "go_on", without_serving)
     with pytest.raises(AssertionError, match="took 1 minutes, not 0"):
         sweep.sweep("hand-over")
 

@@ -207,6 +207,6 @@ def test_an_amount_is_taken_and_who_took_it_is_known() -> None:
     vcpus = pool(name="quota/vcpus", is_amount=True, limit=64, used=50)
     after, held = pools.take_amount(vcpus, claim("J1", attempt=2), 0, 14, "w-1", NOW)
     assert (after.used, after.sort) == (64, "amount")
-    assert (held.name, held.state, held.count, held.unit) == ("J1-2-0", HELD, 14, "w-1")
+    assert (held.name, held.state, held.count, held.unit) == ("w-1", HELD, 14, "w-1")
     with pytest.raises(ValueError, match="has 0 left, not 1"):
         pools.take_amount(after, claim("J2"), 0, 1, "w-2", NOW)

@@ -117,7 +117,7 @@ TARGETS = [
         "only named resources",
         "`names`",
     ),
-    ("warm = { min = 1 }", 7, 1, "targets.ubuntu.warm", "is not available yet", "take it out for now"),
+    ("warm = { min = 1 }", 7, 10, "targets.ubuntu.warm.min", "nothing is made ahead", "leave `min` at 0"),
 ]
 RESOURCES = [
     ("", 7, 12, "resources.r", "`resources.r` has no `well`", 'well = "benches"'),

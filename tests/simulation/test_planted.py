@@ -149,7 +149,7 @@ def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
 
     def destroy(on: Any) -> int:
         for unit in list(on.drivers.things):
-            on.drivers.factory("made-up", {"name": "north"}).clean(unit, on.world.now())
+            on.drivers.factory("made-up", {"name": "north"}).destroy(unit, on.world.now())
         return 0
 
     patch.setattr(sweeping, "destroy_strays", destroy)

@@ -141,23 +141,33 @@ class MemoryObjects:
         self.objects.pop(name, None)
 
 
-class HandFactory:
-    """A factory whose machines do nothing until a test lets their agent say hello."""
+class Hand:
+    """A factory whose machines do nothing until a test lets their agent say hello; or a well that does what is said."""
 
     def __init__(self) -> None:
         self.made: dict[str, Order] = {}
+        self.cleaned: list[str] = []
         self.says: list[Exception | NotYet] = []
 
     def create(self, order: Order) -> Ready | NotYet:
-        if self.says:
-            said = self.says.pop(0)
-            if isinstance(said, Exception):
-                raise said
-            return said
-        self.made[order.id] = order
-        return Ready()
+        said = self._said()
+        if said is None:
+            self.made[order.id] = order
+        return said or Ready({"id": order.id})
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        said = self._said()
+        if said is None:
+            self.cleaned.append(unit)
+        return said or CleanProof(by="hand", time=now, checked=unit)
+
+    def _said(self) -> NotYet | None:
+        said = self.says.pop(0) if self.says else None
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         self.made.pop(unit, None)
         return CleanProof(by="hand", time=now, checked=unit)
 
@@ -166,16 +176,25 @@ class HandFactory:
 
 
 class TestDrivers(Registry):
-    """The real drivers, and the factory `hand`."""
+    """The real drivers, the factory `hand` and the well `hand`; both keep units for the next lease."""
 
     __test__ = False
 
     def __init__(self) -> None:
         super().__init__({})
-        self.hand = HandFactory()
+        self.hand, self.basin = Hand(), Hand()
 
     def factory(self, driver: str, settings: Mapping[str, Any]) -> Any:
         return self.hand if driver == "hand" else super().factory(driver, settings)
+
+    def well(self, driver: str, settings: Mapping[str, Any]) -> Any:
+        return self.basin if driver == "hand" else super().well(driver, settings)
+
+    def keeps(self, kind: str, driver: str) -> bool:
+        return driver == "hand" or super().keeps(kind, driver)
+
+    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(driver, options)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)

@@ -79,8 +79,8 @@ def test_the_next_attempt_waits_until_the_last_worker_is_gone(twin: Twin, ada: U
     twin.run()
     hello(twin, job)
     old = worker_of(twin, job).id
-    hand, clean = twin.drivers.hand, twin.drivers.hand.clean
-    hand.clean = lambda unit, now: NotYet(5, "it is still going down")  # type: ignore[method-assign]
+    hand, destroy = twin.drivers.hand, twin.drivers.hand.destroy
+    hand.destroy = lambda unit, now: NotYet(5, "it is still going down")  # type: ignore[method-assign]
     sweep(twin, 121)
     for _ in range(20):
         twin.queues.schedule({"do": "start", "job": job})
@@ -88,7 +88,7 @@ def test_the_next_attempt_waits_until_the_last_worker_is_gone(twin: Twin, ada: U
         assert (job_of(twin, job).attempt, job_of(twin, job).state) == (2, State.QUEUED)
         assert list(hand.made) == [old]
     assert "put back" in jobs.explain(twin.on, job_of(twin, job)).summary
-    hand.clean = clean  # type: ignore[method-assign]
+    hand.destroy = destroy  # type: ignore[method-assign]
     sweep(twin, 31)
     assert list(hand.made) == [worker_of(twin, job).id] != [old]
     hello(twin, job)

@@ -67,18 +67,18 @@ def test_nothing_dirty_is_granted_again(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, first)
     worker = worker_of(twin, first)
-    hand, clean = twin.drivers.hand, twin.drivers.hand.clean
+    hand, destroy = twin.drivers.hand, twin.drivers.hand.destroy
 
     def failing(unit: str, now: Any) -> CleanProof:
         raise Misconfigured("the key was revoked")
 
-    hand.clean = failing  # type: ignore[method-assign]
+    hand.destroy = failing  # type: ignore[method-assign]
     finish(twin, first)
     for _ in range(5):
         sweep(twin, 700)
     assert worker.slot in slots(twin, "target/linux", SlotState.HELD)
     assert "the key was revoked" in str(worker_of(twin, first).reason)
-    hand.clean = clean  # type: ignore[method-assign]
+    hand.destroy = destroy  # type: ignore[method-assign]
     sweep(twin, 700)
     proof = worker_of(twin, first).proof
     assert proof
@@ -126,15 +126,15 @@ def test_a_resource_is_not_given_back_while_its_worker_may_still_use_it(twin: Tw
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    hand, clean = twin.drivers.hand, twin.drivers.hand.clean
-    hand.clean = lambda unit, now: NotYet(5, "it is still going down")  # type: ignore[method-assign]
+    hand, destroy = twin.drivers.hand, twin.drivers.hand.destroy
+    hand.destroy = lambda unit, now: NotYet(5, "it is still going down")  # type: ignore[method-assign]
     finish(twin, job)
     for _ in range(3):
         for unit in live(twin, job):
             units.advance(twin.on, unit.id)
         sweep(twin, 46)
     assert slots(twin, "resource/bench", SlotState.HELD) == ["bench-1"]
-    hand.clean = clean  # type: ignore[method-assign]
+    hand.destroy = destroy  # type: ignore[method-assign]
     sweep(twin, 46)
     sweep(twin, 46)
     assert_all_is_put_back(twin)

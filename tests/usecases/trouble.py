@@ -84,7 +84,7 @@ class Life:
     def _plug(self) -> None:
         twin, trouble = self.twin, self.trouble
         store, flows, hand = twin.store, twin.flows, twin.drivers.hand
-        commit, start, create, clean = store.commit, flows.start, hand.create, hand.clean
+        commit, start, create, destroy = store.commit, flows.start, hand.create, hand.destroy
         twin.queues.messages = _Hints(trouble, twin.queues.messages)
 
         def checked(changes: Any) -> bool:
@@ -95,7 +95,7 @@ class Life:
         store.commit = lambda changes: trouble.effect("commit", lambda: checked(changes))  # type: ignore[method-assign]
         flows.start = lambda *given: trouble.effect("start", lambda: start(*given))  # type: ignore[method-assign]
         hand.create = lambda order: trouble.effect("create", lambda: create(order))  # type: ignore[method-assign]
-        hand.clean = lambda *given: trouble.effect("clean", lambda: clean(*given))  # type: ignore[method-assign]
+        hand.destroy = lambda *given: trouble.effect("clean", lambda: destroy(*given))  # type: ignore[method-assign]
         for name in ("succeed", "fail"):
             self._reply(name, getattr(flows, name))
 

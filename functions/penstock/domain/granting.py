@@ -26,7 +26,8 @@ of the window is never what keeps a claim waiting: before it gets there nobody m
 
 def claims(job: Job, step: int, now: datetime) -> list[Claim]:
     """A step's place in the queue of every pool that it takes from: all are written at once, or none. [SLOT-2]"""
-    wanted = demand(need for need in job.needs if need.step == step)
+    needs = [need for need in job.needs if need.step == step]
+    wanted = demand(needs)
     return [
         Claim(
             pool=pool,
@@ -37,6 +38,7 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             pools=tuple(wanted),
             priority=job.priority,
             since=now,
+            takes=tuple(need.takes for need in needs),
         )
         for pool, count in wanted.items()
     ]
@@ -44,17 +46,26 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Stock:
-    """What a pool has, and the first WINDOW claims on it. `free` holds as many free slots as one claim may want."""
+    """What a pool has, and the first WINDOW claims on it.
+
+    `free` and `warm` hold as many free slots without and with a unit as one claim may want. `idle` are those that kept
+    units take besides; it is only read to see who could make room.
+    """
 
     pool: Pool
     claims: Sequence[Claim]
     free: Sequence[Slot] = ()
+    warm: Sequence[Slot] = ()
+    idle: Sequence[Slot] = ()
+
+    @property
+    def left(self) -> int:
+        """How much there is without any warm unit; less than nothing while an amount is above its limit."""
+        return self.pool.limit - self.pool.used if self.pool.is_amount else len(self.free)
 
     def has(self, count: int) -> bool:
         """Whether that many slots, or that much of the amount, is there to be granted."""
-        if self.pool.paused:
-            return False
-        return self.pool.used + count <= self.pool.limit if self.pool.is_amount else len(self.free) >= count
+        return not self.pool.paused and count <= max(0, self.left)
 
 
 @dataclass(frozen=True)
@@ -64,23 +75,75 @@ class Pick:
     rows: Mapping[str, Claim]
     overtaken: Sequence[Claim]
 
+    @property
+    def takes(self) -> Sequence[Mapping[str, int]]:
+        """What each of its leases takes."""
+        return next(iter(self.rows.values())).takes
+
 
 def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
     for claim in stocks[pool].claims:
-        found = _grantable(claim, stocks)
-        if found:
+        found = _next(claim, stocks)
+        if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
             return found
     return None
 
 
-def _grantable(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
+def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
+    """What a claim takes from each of its pools beyond what the warm units bring that are handed over to it."""
+    total = {name: row.count for name, row in found.rows.items()}
+    warm = {name: len(stocks[name].warm) for name in found.rows}
+    for takes in found.takes:
+        own = next(iter(takes))
+        if warm[own]:
+            warm[own] -= 1
+            for pool, count in takes.items():
+                total[pool] -= count
+    return total
+
+
+def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
+    """The kept units to be destroyed so that the first claim that nothing else keeps waiting can be granted.
+
+    None, when what is leaving already is enough, or when no claim could be granted even then. Those go first that
+    nobody has leased for longest.
+    """
+    for claim in stocks[pool].claims:
+        found = _next(claim, stocks)
+        units = _room(found, stocks) if found else None
+        if units is not None:
+            return units
+    return []
+
+
+def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
+    """Kept units whose slots are enough, with what is there and what is leaving; None when there are not enough."""
+    found: dict[str, None] = {}
+    for name, count in wants(claim, stocks).items():
+        stock = stocks[name]
+        if stock.pool.paused:
+            return None
+        own = sum(next(iter(takes)) == name for takes in claim.takes)
+        kept = [slot for slot in (*stock.idle, *stock.warm[own:]) if not slot.leaving]
+        short = count - stock.left - sum(slot.count for slot in stock.idle if slot.leaving)
+        for slot in sorted(kept, key=lambda slot: (slot.unit not in found, str(slot.since), slot.name)):
+            if short > 0:
+                found[str(slot.unit)] = None
+                short -= slot.count
+        if short > 0:
+            return None
+    return list(found)
+
+
+def _next(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
+    """A claim with those that it would overtake; None when it may not be granted, whatever its pools have."""
     rows: dict[str, Claim] = {}
     overtaken: list[Claim] = []
     for name in claim.pools:
         stock = stocks.get(name)
         place = _place(claim, stock.claims) if stock else None
-        if stock is None or place is None or not stock.has(stock.claims[place].count):
+        if stock is None or place is None:
             return None
         ahead = stock.claims[:place]
         if any(other.overtaken >= OVERTAKEN for other in ahead):

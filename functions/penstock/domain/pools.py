@@ -7,10 +7,14 @@ a pool are each one short read. Moving a slot is a delete and a create in one co
      ▲               └──withdraw──▶ off      └─(withdrawn)─▶ off
 
 A slot is never forgotten, because its fence may only grow [SLOT-3].
+
+A unit that is kept for the next lease sits on its own slot, which is then free and warm. What else it takes while it
+exists is idle: nobody leases it, and it comes back when the unit is handed over, or destroyed to make room.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -25,9 +29,23 @@ RANK_BASE = 500
 class SlotState(StrEnum):
     """Where a slot is, as the first word of its key."""
 
-    FREE = "free"  # moved on by whoever serves the pool
+    FREE = "free"  # moved on by whoever serves the pool; with a unit it is warm
     HELD = "held"  # moved on by the release of its lease
+    IDLE = "idle"  # kept by a unit that nobody leases; moved on with it
     OFF = "off"  # withdrawn; moved on by an operator who raises the limit again
+
+
+@dataclass(frozen=True)
+class Warm:
+    """What a pool keeps for the next lease. Durations in seconds.
+
+    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases.
+    """
+
+    most: int = 1
+    idle: int = 600
+    life: int = 24 * 3600
+    reuse: int = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +67,7 @@ class Pool(Row):
     used: int = 0
     paused: bool = False
     over: bool = False
+    warm: Warm | None = None
     holds: int = 0
     mean_hold: float = 0.0
     due: datetime | None = None
@@ -75,7 +94,8 @@ class Pool(Row):
 class Slot(Row):
     """One unit of a pool. Whoever's commit moves it from free to held, has it.
 
-    In an amount pool a slot exists only while it is held, and `count` is how much of the amount it is.
+    In an amount pool a slot exists only while a unit takes it, and `count` is how much of the amount it is. `leaving`
+    is an idle slot whose unit is being destroyed: it is on its way back.
     """
 
     kind: ClassVar[str] = "slot"
@@ -84,6 +104,7 @@ class Slot(Row):
     state: SlotState
     fence: int = 0
     withdrawn: bool = False
+    leaving: bool = False
     count: int = 1
     job: str | None = None
     attempt: int | None = None
@@ -93,7 +114,8 @@ class Slot(Row):
 
     @property
     def key(self) -> Key:
-        return Key(collection(self.pool), f"{self.state}#{self.name}")
+        rank = ("warm#" if self.unit else "cold#") if self.state is SlotState.FREE else ""
+        return Key(collection(self.pool), f"{self.state}#{rank}{self.name}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +136,8 @@ class Claim(Row):
     """An attempt's place in a pool's queue, for `count` slots, or that much of an amount, at once.
 
     A claim over several pools stands in the queue of each, and is granted in all or in none. [SLOT-2] `overtaken` is
-    how often a claim behind it was granted from this pool while it had to wait. [QUEUE-2]
+    how often a claim behind it was granted from this pool while it had to wait. [QUEUE-2] `takes` is what each of its
+    leases takes, its own pool first: a warm unit on a slot of that pool brings all of it.
     """
 
     kind: ClassVar[str] = "claim"
@@ -127,6 +150,7 @@ class Claim(Row):
     priority: int
     since: datetime
     overtaken: int = 0
+    takes: tuple[Mapping[str, int], ...] = ()
 
     @property
     def key(self) -> Key:
@@ -177,7 +201,7 @@ def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now
         raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
     held = Slot(
         pool=pool.name,
-        name=f"{claim.job}-{claim.attempt}-{order}",
+        name=unit,
         state=SlotState.HELD,
         fence=1,
         count=count,
@@ -190,10 +214,33 @@ def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now
     return replace(pool, used=pool.used + count), held
 
 
+def keep(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
+    """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle."""
+    state = SlotState.FREE if is_own else SlotState.IDLE
+    return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
+
+
+def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
+    """An idle slot, held with its unit's next lease."""
+    return replace(slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, since=now)
+
+
+def leave(slot: Slot) -> Slot:
+    """A slot of a unit that was kept and is now to be destroyed: nobody's until then."""
+    return replace(slot, state=SlotState.IDLE, leaving=True)
+
+
 def give_back(slot: Slot) -> Slot:
-    """A held slot, free again; or off, if it was withdrawn while it was held."""
+    """A slot whose unit is gone, free again; or off, if it was withdrawn while it was held."""
     state = SlotState.OFF if slot.withdrawn else SlotState.FREE
     return Slot(pool=slot.pool, name=slot.name, state=state, fence=slot.fence, version=slot.version)
+
+
+def as_free(pool: Pool, slots: Sequence[Slot], idle: Sequence[Slot]) -> tuple[Pool, list[Slot]]:
+    """A pool and its slots as if what is idle were free: it is for whoever waits, by way of its unit or without it."""
+    if pool.is_amount:
+        return replace(pool, used=pool.used - sum(slot.count for slot in idle)), list(slots)
+    return pool, [*slots, *(give_back(slot) for slot in idle if not slot.withdrawn)]
 
 
 def swap(back: Slot, withdrawn: Slot) -> tuple[Change, ...]:

@@ -12,12 +12,15 @@ from penstock.domain.rows import Change, Create
 def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
     """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
 
+    Warm slots are left to `surplus`.
+
     Every step is to be committed together with a check of the pool's row, so that two resizes cannot mix.
     """
     everything = list(slots)
     named = {slot.name: slot for slot in everything}
     wanted = _wanted(pool, everything)
-    steps = [_off(slot) for slot in everything if slot.name not in wanted and _is_on(slot)]
+    leaving = [slot for slot in everything if slot.name not in wanted and _is_on(slot) and not _is_warm(slot)]
+    steps = [_off(slot) for slot in leaving]
     for name in wanted:
         slot = named.get(name)
         if slot is None:
@@ -28,6 +31,19 @@ def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
     return steps
 
 
+def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
+    """Free slots whose units are to be destroyed first: they are withdrawn, or more than the pool keeps warm."""
+    everything = list(slots)
+    wanted = _wanted(pool, everything)
+    warm = [slot for slot in everything if _is_warm(slot)]
+    kept = [slot for slot in warm if slot.name in wanted][: pool.warm.most if pool.warm else 0]
+    return [slot for slot in warm if slot not in kept]
+
+
+def _is_warm(slot: Slot) -> bool:
+    return slot.state is SlotState.FREE and slot.unit is not None
+
+
 def _is_on(slot: Slot) -> bool:
     return slot.state is not SlotState.OFF and not slot.withdrawn
 
@@ -36,8 +52,8 @@ def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
     """The names that a pool should have: its own, or for a number as many as possible of those in use."""
     if pool.names is not None:
         return list(pool.names)[: pool.limit]
-    rank = {SlotState.HELD: 0, SlotState.FREE: 1, SlotState.OFF: 2}
-    kept = sorted(slots, key=lambda slot: (rank[slot.state], slot.withdrawn, len(slot.name), slot.name))
+    rank = {SlotState.HELD: 0, SlotState.IDLE: 1, SlotState.FREE: 2, SlotState.OFF: 3}
+    kept = sorted(slots, key=lambda slot: (rank[slot.state], slot.withdrawn, not slot.unit, len(slot.name), slot.name))
     names = [slot.name for slot in kept]
     fresh = (str(number) for number in range(1, pool.limit + len(names) + 1) if str(number) not in names)
     while len(names) < pool.limit:
@@ -46,12 +62,12 @@ def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
 
 
 def _off(slot: Slot) -> tuple[Change, ...]:
-    if slot.state is SlotState.HELD:
+    if slot.state in (SlotState.HELD, SlotState.IDLE):
         return move(slot, replace(slot, withdrawn=True))
     return move(slot, replace(slot, state=SlotState.OFF))
 
 
 def _on(slot: Slot) -> tuple[Change, ...]:
-    if slot.state is SlotState.HELD:
+    if slot.state in (SlotState.HELD, SlotState.IDLE):
         return move(slot, replace(slot, withdrawn=False))
     return move(slot, replace(slot, state=SlotState.FREE))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
+from penstock.domain.pools import Warm
 from penstock.domain.rows import Key, Row
 
 REDIRECTS = 32
@@ -35,6 +36,7 @@ class Target:
     redirect: str | None = None
     privilege: str | None = None
     uses: Mapping[str, int] = field(default_factory=dict)
+    warm: Warm | None = None
 
     @property
     def pool(self) -> str:
@@ -58,6 +60,7 @@ class ResourceType:
     settings: Mapping[str, Any] = field(default_factory=dict)
     leases: int = 1
     uses: Mapping[str, int] = field(default_factory=dict)
+    warm: Warm | None = None
 
     @property
     def pool(self) -> str:
@@ -92,6 +95,7 @@ class Shape:
     limit: int
     names: tuple[str, ...] | None = None
     is_amount: bool = False
+    warm: Warm | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,10 @@ class Site:
             target = self.targets.get(target.redirect)
         return None
 
+    def maker(self, of: Target | ResourceType) -> Maker:
+        """Who makes the units of a target or a resource type. Raises KeyError for one that redirects."""
+        return self.factories[of.factory or ""] if isinstance(of, Target) else self.wells[of.well]
+
     def takes(self, uses: Mapping[str, int]) -> dict[str, int]:
         """What is used, by pool instead of by name. A name is a quota's, or else a resource type's."""
         known: Mapping[str, Quota | ResourceType] = {**self.resources, **self.quotas}
@@ -136,10 +144,11 @@ class Site:
 
     def pools(self) -> dict[str, Shape]:
         """What each pool of the site is to be."""
-        found = {target.pool: Shape(target.limit) for target in self.targets.values() if target.redirect is None}
+        real = [target for target in self.targets.values() if target.redirect is None]
+        found = {target.pool: Shape(target.limit, warm=target.warm) for target in real}
         for kind in self.resources.values():
             names = kind.slots
-            found[kind.pool] = Shape(kind.limit if names is None else len(names), names)
+            found[kind.pool] = Shape(kind.limit if names is None else len(names), names, warm=kind.warm)
         for quota in self.quotas.values():
             found[quota.pool] = Shape(quota.amount, is_amount=True)
         return found

@@ -11,6 +11,7 @@ from penstock.domain.jobfile import parse_duration
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
+from penstock.domain.pools import Warm
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
 
 __all__ = ["ENTRIES", "SLOTS", "check_site"]
@@ -48,11 +49,6 @@ def check_site(document: Mapping[str, Any], top: Place) -> Site:
     """The site that a document describes; of no account where there are faults."""
     values = _site_keys(document, top)
     return Site(**values)
-
-
-def _not_yet(value: object, place: Place) -> None:
-    del value
-    place.fault(f"{place.label} is not available yet", "take it out for now", on_key=True)
 
 
 def _privilege(value: object, place: Place) -> str:
@@ -94,12 +90,13 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "uses"}):
+        for key in sorted(found.keys() & {"factory", "limit", "uses", "warm"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
-    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege, uses=found.get("uses", {}))
+    uses, warm = found.get("uses", {}), found.get("warm")
+    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege, uses=uses, warm=warm)
 
 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
@@ -118,7 +115,17 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         settings=found.get("settings", {}),
         leases=found.get("leases", 1),
         uses=found.get("uses", {}),
+        warm=found.get("warm"),
     )
+
+
+def _warm(value: object, place: Place) -> Warm | None:
+    """What is kept for the next lease; nothing for `max = 0`."""
+    found = _warm_keys(value, place)
+    if found.pop("min", 0):
+        (place / "min").fault("nothing is made ahead of need yet", "leave `min` at 0", on_key=True)
+    most = found.pop("max", 1)
+    return Warm(most=most, **found) if most else None
 
 
 def _quota(name: str, value: object, place: Place) -> Quota:
@@ -174,6 +181,17 @@ def _shown(key: str, found: Mapping[str, int], made: Limits) -> str:
     return f"`{key}` ({getattr(made, key)}s{'' if key in found else ' by default'})"
 
 
+_warm_keys = record(
+    {},
+    {
+        "min": number(0, SLOTS),
+        "max": number(0, SLOTS),
+        "idle": _duration(DAY, "1 day"),
+        "life": _duration(30 * DAY, "30 days"),
+        "reuse": number(1, 1_000_000),
+    },
+    '{ max = 2, idle = "10m" }',
+)
 _slot_names = listed(matching(NAME.pattern, "a name", NAME_HINT), SLOTS, "names")
 _used = number(1, AMOUNT)
 _quota_keys = record({"amount": number(0, AMOUNT)}, {}, "{ amount = 64 }")
@@ -185,7 +203,7 @@ _target_keys = record(
         "redirect": text,
         "privilege": _privilege,
         "uses": _uses,
-        "warm": _not_yet,
+        "warm": _warm,
     },
     f"{{ {TARGET} }}",
 )
@@ -198,6 +216,7 @@ _resource_keys = record(
         "privilege": _privilege,
         "settings": check_options,
         "uses": _uses,
+        "warm": _warm,
     },
     RESOURCE,
 )

@@ -1,10 +1,15 @@
 """Units: the workers that factories make and the resources that wells make. One life for both.
 
     creating ──made──▶ ready ──its lease ends──▶ dirty ──cleaned and destroyed──▶ gone
-        └──────────────────its lease ends──────────┘
+     ▲  └──────────────────its lease ends──────────▲
+     │                   │                         │ not clean in time, too many, too old
+     │                   └─its lease ends─▶ cleaning
+     │                                         │ clean
+     └────────────granted again──────────── idle ──too long, in the way──▶ dirty
 
 A resource is ready when its well says so; a worker when its agent says hello. What was never made is dirty all the
-same: only the driver knows that there is nothing to clean. [UNIT-1]
+same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, one whose lease
+ended well is cleaned and stays on its slot for the next.
 """
 
 from __future__ import annotations
@@ -15,10 +20,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from penstock.domain.pools import Warm
 from penstock.domain.rows import Key, Place, Row
 
 STEP_WITHIN = timedelta(seconds=45)
 """How long a message to a factory or well may take before the sweep sends it again."""
+
+CLEAN_WITHIN = timedelta(minutes=2)
+"""How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
+function of ours lives, so that who takes over never meets who began."""
 
 BACK_OFF = timedelta(seconds=15)
 BACK_OFF_MOST = timedelta(minutes=10)
@@ -38,6 +48,8 @@ class UnitState(StrEnum):
 
     CREATING = "creating"  # by its driver, and hello; due: the next step, then the boot deadline
     READY = "ready"  # by the end of its lease; a worker's due: its next heartbeat
+    CLEANING = "cleaning"  # by its well or its agent; due: when it is given up
+    IDLE = "idle"  # by the next grant; due: a worker's next word, or the end of its idle time
     DIRTY = "dirty"  # by its driver; due: the next step
     GONE = "gone"  # final
 
@@ -55,7 +67,10 @@ class CleanProof:
 class Unit(Row):
     """A worker or a resource, known by an id that was chosen before it was made.
 
-    `also` are the pools and names of the other slots that it takes, for as long as it exists.
+    `also` are the pools and names of the other slots that it takes, for as long as it exists. The job is that of its
+    present lease, or of its last; `leases` counts them. `is_kept` says that its pool keeps units for the next lease,
+    `until` how long it may be idle, `busy` how long a call that cleans it may be under way; `past_hash` knows its
+    agent again by the token that it had for the last job.
     """
 
     kind: ClassVar[str] = "unit"
@@ -78,6 +93,12 @@ class Unit(Row):
     reason: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     token_hash: str | None = None
+    past_hash: str | None = None
+    is_kept: bool = False
+    leases: int = 1
+    born: datetime | None = None
+    until: datetime | None = None
+    busy: datetime | None = None
     proof: CleanProof | None = None
 
     @property
@@ -118,7 +139,9 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta) -> Unit:
     Its hello says that it was made, also where it comes before its factory's own word.
     """
     made = unit.made or now
-    return replace(unit, state=UnitState.READY, made=made, token_hash=token_hash, since=now, due=now + lease)
+    return replace(
+        unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease
+    )
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
@@ -126,13 +149,70 @@ def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     return replace(unit, due=now + lease)
 
 
-def soil(unit: Unit, reason: str, now: datetime) -> Unit:
-    """A unit whose lease has ended: its credentials are worth nothing from here on. [SEC-1]"""
-    if unit.state in (UnitState.DIRTY, UnitState.GONE):
+def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
+    """A unit whose lease has ended: its credentials are worth nothing from here on. [SEC-1]
+
+    One that was ready, and did not fail its job, may be cleaned for the next where its pool keeps some.
+    """
+    if unit.state in (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY, UnitState.GONE):
         return unit
+    if unit.is_kept and ended_well and unit.state is UnitState.READY:
+        due = now + (CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN)
+        return replace(
+            unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=due,
+            token_hash=None, past_hash=unit.token_hash, metadata={},
+        )  # fmt: skip
+    return _dirty(unit, reason, now)
+
+
+def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
+    """A unit that nobody leases and that is not kept: from here on it is only destroyed. [UNIT-2]"""
+    if unit.state not in (UnitState.CLEANING, UnitState.IDLE):
+        raise ValueError(f"unit {unit.id} is {unit.state}, not cleaning or idle")
+    return _dirty(unit, reason, now)
+
+
+def _dirty(unit: Unit, reason: str, now: datetime) -> Unit:
     return replace(
         unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=now + STEP_WITHIN, token_hash=None
     )
+
+
+def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
+    """Why a clean unit is not kept beside some others of its pool; None when it is."""
+    born = unit.born or unit.since
+    if warm is None or others >= warm.most:
+        return f"{others} are kept already"
+    if unit.leases >= warm.reuse:
+        return f"it had {unit.leases} leases"
+    if now - born >= timedelta(seconds=warm.life):
+        return "it is too old"
+    return None
+
+
+def keep(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
+    """A unit that is clean and stays for the next lease. Only with the record that it was cleaned. [UNIT-2]"""
+    end = (unit.born or unit.since) + timedelta(seconds=warm.life)
+    until = min(now + timedelta(seconds=warm.idle), end)
+    kept = replace(
+        unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None
+    )
+    return heard(kept, now, lease)
+
+
+def heard(unit: Unit, now: datetime, lease: timedelta) -> Unit:
+    """An idle unit of which something was heard. A resource says nothing; a worker's agent asks again and again."""
+    until = unit.until or now
+    return replace(unit, due=min(until, now + lease) if unit.is_a is UnitKind.WORKER else until)
+
+
+def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: datetime) -> Unit:
+    """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job."""
+    is_worker = unit.is_a is UnitKind.WORKER
+    return replace(
+        unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
+        made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
+    )  # fmt: skip
 
 
 def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:

@@ -1,7 +1,8 @@
 """What a site may choose from: drivers of factories and wells, ours and those of installed packages.
 
-A driver is a class that takes its settings, keeps ports.Driver, and has `complaints(settings)`. Ours are listed here;
-others are found through the entry points `penstock.factories` and `penstock.wells`.
+A driver is a class that takes its settings, keeps ports.Driver, and has `complaints(settings)`; with `keeps = True` its
+units may be kept for the next lease. Ours are listed here; others are found through the entry points
+`penstock.factories` and `penstock.wells`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,13 @@ class Registry:
         except Misconfigured as error:
             return [str(error)]
         return found
+
+    def keeps(self, kind: str, driver: str) -> bool:
+        """Whether a driver's units can be kept for the next lease."""
+        try:
+            return bool(getattr(_load(kind, driver), "keeps", False))
+        except Misconfigured:
+            return False
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""

@@ -70,7 +70,7 @@ def clear(place: Place) -> None:
         time.sleep(0.02)
     factory = ProcessFactory({}, {"PENSTOCK_HOME": str(place.home)})
     for worker in list(factory.list()):
-        while isinstance(factory.clean(worker, datetime.now(UTC)), NotYet) and time.monotonic() < until:
+        while isinstance(factory.destroy(worker, datetime.now(UTC)), NotYet) and time.monotonic() < until:
             time.sleep(0.02)
 
 

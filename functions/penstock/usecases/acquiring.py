@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from penstock.domain import granting, jobs, leases, pools
 from penstock.domain.granting import WINDOW, Pick, Stock
+from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.rows import Change, Create, Delete, Replace
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import logs, outlook, race
+from penstock.usecases import logs, outlook, race, retiring
+
+IDLE = 100
+"""How many idle slots of a pool are looked at when room is to be made."""
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -106,10 +111,20 @@ def serve(on: System, pool_name: str) -> None:
         stocks = _stocks(on, pool_name)
         found = granting.pick(pool_name, stocks) if stocks else None
         if found is None:
+            make_room(on, pool_name, stocks)
             return
         if not _grant(on, found, stocks):
             on.world.pause(min(tries, 4))
     on.queues.schedule({"do": "serve", "pool": pool_name})
+
+
+def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
+    """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
+    if any(idle.values()) or any(stock.warm for stock in stocks.values()):
+        known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
+        for unit in granting.evict(pool_name, known):
+            retiring.retire(on, unit, "it made room for others")
 
 
 def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
@@ -123,8 +138,9 @@ def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
         pk = pools.collection(name)
         queue = claims if name == pool_name else on.store.find(pk, "wait#", Claim, limit=WINDOW)
         most = 0 if pool.is_amount or pool.paused else max((claim.count for claim in queue), default=0)
-        free = on.store.find(pk, "free#", Slot, limit=most) if most else []
-        found[name] = Stock(pool, queue, free)
+        free = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
+        warm = on.store.find(pk, "free#warm#", Slot, limit=most) if most and pool.warm else []
+        found[name] = Stock(pool, queue, free, warm)
     return found
 
 
@@ -137,13 +153,13 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
         return on.store.commit(dropped)
     passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
-    granted, made = _granted(on, job, claim, waiting, stocks)
-    if not on.store.commit([*dropped, *passed, *granted]):
+    granted, given = _granted(on, job, claim, waiting, stocks)
+    if not given or not on.store.commit([*dropped, *passed, *granted]):
         return False
-    for unit in made:
+    for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    waited = int((made[0].since - waiting[0].since).total_seconds())
-    got = ", ".join(f"slot {unit.slot} (unit {unit.id})" for unit in made)
+    waited = int((given[0].since - waiting[0].since).total_seconds())
+    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.leases > 1)}unit {unit.id})" for unit in given)
     logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s")
     return True
 
@@ -151,41 +167,45 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
 def _granted(
     on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
 ) -> tuple[list[Change], list[Unit]]:
-    """The changes that take slots and amounts for every lease of a step, and the units that will be made."""
-    free = {name: list(stock.free) for name, stock in stocks.items()}
-    used = {name: stock.pool for name, stock in stocks.items()}
+    """The changes that give every lease of a step a unit, and these units; none when a warm one turned out unfit."""
+    hand = Hand(claim, stocks)
     changes: list[Change] = []
-    made = []
+    given: list[Unit] = []
     for lease in waiting:
         need = next(need for need in job.needs if need.order == lease.order)
-        unit = _unit(on, lease, need.maker)
-        taken: list[Slot] = []
-        for name, count in need.takes.items():
-            if used[name].is_amount:
-                used[name], held = pools.take_amount(used[name], claim, lease.order, count, unit.id, unit.since)
-                changes.append(Create(held))
-                taken.append(held)
-            for _ in range(0 if used[name].is_amount else count):
-                was = free[name].pop(0)
-                taken.append(pools.take(was, claim, lease.order, unit.id, unit.since))
-                changes += pools.move(was, taken[-1])
-        own, *others = taken
-        also = tuple((other.pool, other.name) for other in others)
-        unit = replace(unit, slot=own.name, fence=own.fence, also=also)
-        changes += [Replace(lease, leases.grant(lease, own.name, own.fence, unit.id)), Create(unit)]
-        made.append(unit)
-    changes += [Replace(stock.pool, used[name]) for name, stock in stocks.items() if used[name] != stock.pool]
-    return changes, made
+        warm = hand.warm(need.pool)
+        unit = _handed_over(on, hand, warm, need) if warm else _ordered(on, hand, lease, need)
+        if unit is None:
+            return [], []
+        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
+        given.append(unit)
+    return [*changes, *hand.changes()], given
 
 
-def _unit(on: System, lease: Lease, maker: str) -> Unit:
-    """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
+def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
+    """A warm unit for a need. One that was made for another factory, or takes other things, is destroyed instead."""
+    unit = on.store.get(unit_key(warm.unit or ""), Unit)
+    if unit is None or unit.state is not UnitState.IDLE:
+        return None
+    others = retiring.slots_of(on, unit)[1:]
+    took: Counter[str] = Counter()
+    for slot in others:
+        took[slot.pool] += slot.count
+    now = on.world.now()
+    if unit.maker != need.maker or took != need.uses or (unit.due and unit.due <= now):
+        retiring.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
+        return None
+    return hand.over(unit, warm, others, need.order, now)
+
+
+def _ordered(on: System, hand: Hand, lease: Lease, need: Need) -> Unit:
+    """A unit that will be made: its id is chosen, and written, before anything is."""
     now = on.world.now()
     is_worker = lease.order == WORKER
-    return Unit(
+    unit = Unit(
         id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
         is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
-        maker=maker,
+        maker=need.maker,
         type=lease.type,
         state=UnitState.CREATING,
         job=lease.job,
@@ -195,8 +215,10 @@ def _unit(on: System, lease: Lease, maker: str) -> Unit:
         slot="",
         fence=0,
         since=now,
+        born=now,
         due=now + STEP_WITHIN,
     )
+    return hand.order(unit, need)
 
 
 def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:

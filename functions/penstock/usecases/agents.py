@@ -18,7 +18,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import logs, race, sites
+from penstock.usecases import logs, race, sites, warm
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
 
@@ -27,12 +27,17 @@ GONE = Refused(410, "lease-gone", "this worker is no longer wanted: stop, and ex
 
 @dataclass(frozen=True)
 class Hello:
-    """A worker's first call: who it is, the key it was given, and the token it chose."""
+    """A worker's first call for a job: who it is, the key it was given, and the token it chose.
+
+    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned.
+    """
 
     worker: str
     key: str
     token: str
     host: str = ""
+    previous: str = ""
+    cleaned: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,16 @@ class Caller:
 
 
 def hello(on: System, ask: Hello) -> dict[str, Any]:
-    """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer."""
+    """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer.
+
+    An agent that has cleaned up after a job exchanges its last token instead, and may be told to ask again later.
+    """
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
-    digest = users.digest(ask.token)
     site = sites.current(on)
+    if ask.previous and warm.wait(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
+        return {"idle": True, "seconds": min(warm.ASK_AGAIN, site.limits.heartbeat), "lease_seconds": site.limits.lease}
+    digest = users.digest(ask.token)
     job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
@@ -56,15 +66,16 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     if news:
         place = f" on {ask.host[:64]}" if ask.host else ""
         logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
-    return _assignment(on, job, site.limits, ask.worker)
+    unit = on.store.get(unit_key(ask.worker), Unit)
+    return _assignment(on, job, site.limits, ask.worker, is_kept=unit is not None and unit.is_kept)
 
 
 def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool]]:
     unit = on.store.get(unit_key(ask.worker), Unit)
-    if unit is None or unit.is_a is not UnitKind.WORKER or not _is_key(on, ask):
+    if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
     job = on.store.get(job_key(unit.job), Job)
-    if unit.state in (UnitState.DIRTY, UnitState.GONE) or job is None or job.attempt != unit.attempt:
+    if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
         raise GONE
     if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
@@ -83,11 +94,18 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
 
 
-def _is_key(on: System, ask: Hello) -> bool:
-    return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
+def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
+    """Whether the agent showed the worker's key; after its first job, the token of its last one or the present one.
+
+    The key has served its turn by then: a job may have read it.
+    """
+    if ask.previous:
+        return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
+    key = bootstrap_key(on.signing_key(), ask.worker)
+    return unit.leases == 1 and hmac.compare_digest(key.encode(), ask.key.encode())
 
 
-def _assignment(on: System, job: Job, bounds: Limits, worker: str) -> dict[str, Any]:
+def _assignment(on: System, job: Job, bounds: Limits, worker: str, *, is_kept: bool) -> dict[str, Any]:
     """All that an agent needs to run a job."""
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
@@ -107,6 +125,7 @@ def _assignment(on: System, job: Job, bounds: Limits, worker: str) -> dict[str, 
         "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
         "output_rules": list(spec.output_rules),
         "resources": _metadata(on, job),
+        "reuse": is_kept,
         "env": dict(spec.env),
         "timeout_seconds": job.timeout,
         "grace_seconds": job.grace,

@@ -37,6 +37,11 @@ def _drivers(on: System, site: Site, path: str) -> Iterator[Fault]:
         for maker in makers.values():
             for complaint in on.drivers.complaints(kind, maker.driver, maker.settings):
                 yield Fault(complaint, where=f"{table}.{maker.name}", file=path)
+    for table, kind, entries in (("targets", "factory", site.targets), ("resources", "well", site.resources)):
+        for entry in entries.values():
+            if entry.warm and not on.drivers.keeps(kind, site.maker(entry).driver):
+                told = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
+                yield Fault(told, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
 
 
 def changes(before: Site, after: Site) -> list[str]:
@@ -86,19 +91,21 @@ def _fit_pools(on: System, site: Site) -> list[str]:
 
 
 def _shape(pool: Pool) -> Shape:
-    return Shape(pool.limit, pool.names, pool.is_amount)
+    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm)
 
 
 def _words(shape: Shape) -> str:
     if shape.is_amount:
         return f"amount {shape.limit}"
-    return f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)
+    kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
+    return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
 
 
 def set_pool(on: System, name: str, shape: Shape) -> None:
     """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is."""
     due = on.world.now() + STEP_WITHIN
-    given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount, "due": due}
+    given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
+    given |= {"warm": shape.warm, "due": due}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)

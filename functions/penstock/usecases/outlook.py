@@ -28,7 +28,8 @@ def read(on: System, name: str) -> Queue | None:
     pk = pools.collection(name)
     states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
     slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=MOST)]
-    return Queue(pool, slots, on.store.find(pk, "wait#", Claim, limit=MOST))
+    idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=MOST)
+    return Queue(*pools.as_free(pool, slots, idle), on.store.find(pk, "wait#", Claim, limit=MOST))
 
 
 def block_of(on: System, job: Job, step: int) -> Block | None:

@@ -8,7 +8,7 @@ from penstock.domain import pools, resizing
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.domain.rows import Check, Replace
 from penstock.system import System
-from penstock.usecases import acquiring, race
+from penstock.usecases import acquiring, race, retiring
 
 
 def resize(on: System, pool_name: str) -> None:
@@ -20,12 +20,15 @@ def resize(on: System, pool_name: str) -> None:
         slots = [] if pool.is_amount else _slots(on, pool_name)
         if slots is not None:
             todo = [] if pool.is_amount else resizing.fit(pool, slots)
-            if not todo:
+            worn = [] if pool.is_amount else resizing.surplus(pool, slots)
+            if not todo and not worn:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):
                     break
             for step in todo:
                 on.store.commit([Check(pool), *step])
+            for slot in worn:
+                retiring.retire(on, slot.unit or "", "the site keeps fewer warm")
         on.world.pause(tries)
     acquiring.serve(on, pool_name)
 

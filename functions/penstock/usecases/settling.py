@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from penstock.domain import endings, leases, units
-from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.jobs import Job, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
-from penstock.domain.units import Unit, unit_key
+from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
 from penstock.usecases import logs, race
 
@@ -64,7 +64,7 @@ def _end(
     changes: list[Change] = [Replace(job, after)]
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     for lease in held:
-        changes += _end_lease(on, lease)
+        changes += _end_lease(on, lease, job)
     waiting = {lease.step for lease in held if lease.state is LeaseState.WAITING}
     for step, pool in claims_of(job, waiting):
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
@@ -88,12 +88,14 @@ def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
     ]
 
 
-def _end_lease(on: System, lease: Lease) -> list[Change]:
+def _end_lease(on: System, lease: Lease, job: Job) -> list[Change]:
     ended = leases.end(lease)
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
     unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
     if unit:
-        dirty = units.soil(unit, "its lease ended", on.world.now())
+        told = job.report is not None and job.report.result is not Result.LOST
+        well = told or unit.is_a is UnitKind.RESOURCE
+        dirty = units.soil(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
     return changes
 

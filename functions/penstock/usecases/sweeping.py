@@ -153,7 +153,7 @@ def destroy_strays(on: System) -> int:
             for found in driver.list():
                 unit = on.store.get(unit_key(found), Unit)
                 if unit is None or unit.state is UnitState.GONE:
-                    driver.clean(found, on.world.now())
+                    driver.destroy(found, on.world.now())
                     count += 1
         except DriverError as error:
             log.warning("a driver could not be listed", extra={"maker": maker, "why": str(error)})

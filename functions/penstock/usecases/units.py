@@ -11,13 +11,13 @@ from datetime import timedelta
 from penstock.domain import estimates, jobs, leases, pools, units
 from penstock.domain.errors import DriverError, Unsatisfiable
 from penstock.domain.jobs import Job, Report, Result, State, job_key
-from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
-from penstock.usecases import acquiring, logs, race, sites
+from penstock.usecases import acquiring, keeping, logs, race, retiring, sites, turns
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -28,12 +28,23 @@ def advance(on: System, unit_id: str) -> None:
     overdue = unit.due is not None and unit.due <= on.world.now()
     if unit.state is UnitState.DIRTY:
         _put_back(on, unit)
+    elif unit.state is UnitState.CLEANING:
+        keeping.clean(on, unit)
+    elif unit.state is UnitState.IDLE:
+        if overdue:
+            retiring.retire(on, unit.id, _worn(on, unit))
     elif unit.is_a is UnitKind.WORKER and unit.made and overdue:
         _lose(on, unit)
     elif unit.state is UnitState.CREATING and not unit.made:
         _make(on, unit)
     elif unit.state is UnitState.READY:
         _answer(on, unit)
+
+
+def _worn(on: System, unit: Unit) -> str:
+    if unit.until and unit.until <= on.world.now():
+        return "it was idle for as long as it may be, or is too old"
+    return "nothing was heard from its agent while it was idle"
 
 
 def _make(on: System, unit: Unit) -> None:
@@ -123,7 +134,8 @@ def _lose(on: System, unit: Unit) -> None:
     """A worker that did not say hello, or was not heard of, in time: its attempt is lost. [JOB-1]"""
     now = on.world.now()
     if unit.state is UnitState.CREATING:
-        _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time after it was made")
+        since = "after it was made" if unit.leases == 1 else "for its next job"
+        _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         on.store.commit([Replace(unit, units.later(unit, "no hello", now, units.STEP_WITHIN))])
         return
 
@@ -153,14 +165,12 @@ def _lose(on: System, unit: Unit) -> None:
 
 def _put_back(on: System, unit: Unit) -> None:
     """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
-    attempt = on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease)
-    turn = leases.next_release(attempt)
-    if turn is not None and turn.order != unit.order:
+    if not turns.is_due(on, unit):
         _again(on, unit, None, int(units.STEP_WITHIN.total_seconds()))
         return
     try:
         site = sites.current(on)
-        proof = sites.driver(on, site, unit.is_a, unit.maker).clean(unit.id, on.world.now())
+        proof = sites.driver(on, site, unit.is_a, unit.maker).destroy(unit.id, on.world.now())
     except DriverError as error:
         _again(on, unit, f"cleaning failed: {type(error).__name__}: {error}")
         return
@@ -175,7 +185,7 @@ def _put_back(on: System, unit: Unit) -> None:
             unit.attempt,
             f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back",
         )
-    _go_on(on, unit)
+    turns.go_on(on, unit)
 
 
 def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
@@ -185,25 +195,25 @@ def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Chan
         return [], False
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time)), *_give_back(on, unit)]
-    if lease and lease.state is LeaseState.RELEASING:
+    ends = lease is not None and lease.state is LeaseState.RELEASING
+    if lease and ends:
         changes.append(Replace(lease, leases.released(lease)))
-    return changes, True
+    return changes, ends
 
 
 def _give_back(on: System, unit: Unit) -> list[Change]:
     """Everything that a unit held goes back to its pools, unless somebody else has it by now. [SLOT-3]"""
     held: dict[str, list[Slot]] = {}
-    for pool, name in ((unit.pool, unit.slot), *unit.also):
-        slot = on.store.get(Slot(pool=pool, name=name, state=SlotState.HELD).key, Slot)
-        if slot and slot.unit == unit.id and (slot.fence == unit.fence or pool != unit.pool):
-            held.setdefault(pool, []).append(slot)
+    for slot in retiring.slots_of(on, unit):
+        held.setdefault(slot.pool, []).append(slot)
     return [change for pool, slots in held.items() for change in _to_pool(on, pool, slots)]
 
 
 def _to_pool(on: System, name: str, slots: list[Slot]) -> list[Change]:
     """Slots come back. The pool's row is part of it: lowering its limit decides which slots may be free. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
-    learned = estimates.learn(pool, slots, on.world.now()) if pool else None
+    leased = [slot for slot in slots if slot.job]
+    learned = estimates.learn(pool, leased, on.world.now()) if pool else None
     if pool and learned and pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]
@@ -222,14 +232,3 @@ def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
     held = on.store.find(pools.collection(name), "held#", Slot, limit=10_000)
     own = {slot.name for slot in back}
     return [slot for slot in held if slot.withdrawn and slot.name not in own]
-
-
-def _go_on(on: System, unit: Unit) -> None:
-    """Who frees a slot hands it over, and passes the turn to the next lease of the attempt. [QUEUE-1]"""
-    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
-        acquiring.serve(on, pool)
-    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
-    if left and left.unit:
-        on.queues.advance(left.unit, left.order == WORKER)
-    if unit.order == WORKER:
-        on.queues.schedule({"do": "start", "job": unit.job})

@@ -36,7 +36,8 @@ def operator() -> User:
 
 def _pool(pool: Pool, *, whole: bool) -> wire.PoolView:
     store, pk = bootstrap.aws().store, collection(pool.name)
-    slots = [slot for state in (SlotState.FREE, SlotState.HELD) for slot in store.find(pk, f"{state}#", Slot)]
+    shown = (SlotState.FREE, SlotState.HELD, SlotState.IDLE)
+    slots = [slot for state in shown for slot in store.find(pk, f"{state}#", Slot)]
     return views.pool(pool, slots, store.find(pk, "wait#", Claim), whole=whole)
 
 

@@ -161,8 +161,9 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
         pool=row.name,
         kind=sort,
         limit=row.limit,
-        held=row.used if row.is_amount else sum(slot.state is SlotState.HELD for slot in slots),
+        held=row.used if row.is_amount else sum(slot.state is not SlotState.FREE for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
+        warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
         waiting=len(claims),
         paused=row.paused,
         slots=[_slot(slot) for slot in shown] if whole else None,
@@ -171,7 +172,8 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
 
 
 def _slot(row: Slot) -> wire.SlotView:
-    state: Any = "withdrawn" if row.withdrawn else row.state.value
+    is_warm = row.state is SlotState.FREE and row.unit is not None
+    state: Any = "withdrawn" if row.withdrawn else "warm" if is_warm else row.state.value
     return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit)
 
 
@@ -187,6 +189,7 @@ def worker(row: Unit) -> wire.WorkerView:
         _stamp(row.since),
         stamp(row.due),
         row.reason,
+        row.leases,
     )
 
 
@@ -194,7 +197,7 @@ def resource(row: Unit) -> wire.ResourceView:
     """A resource, without its metadata. [SEC-1]"""
     return wire.ResourceView(
         row.id, row.type, row.maker, row.slot, row.state.value, row.job, row.attempt,
-        _stamp(row.since), stamp(row.due), row.reason,
+        _stamp(row.since), stamp(row.due), row.reason, row.leases,
     )  # fmt: skip
 
 

@@ -10,7 +10,10 @@ from penstock.wire import Bound
 
 @dataclass(frozen=True)
 class AgentHello:
-    """An agent's first call: the worker it is, its bootstrap key, and the token that it chose for itself."""
+    """An agent's first call for a job: its worker, its bootstrap key, and the token that it chose for itself.
+
+    After a job, `previous` is the token that it had for it, and `cleaned` says what was checked.
+    """
 
     worker: Annotated[str, Bound(most=64)]
     key: Annotated[str, Bound(most=128)]
@@ -18,6 +21,8 @@ class AgentHello:
     host: Annotated[str, Bound(most=255)] = ""
     pid: int = 0
     version: Annotated[str, Bound(most=64)] = ""
+    previous: Annotated[str, Bound(most=128)] = ""
+    cleaned: Annotated[str, Bound(most=300)] = ""
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class SlotView:
-    """A slot and who has it."""
+    """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm."""
 
     slot: str
-    state: Literal["free", "held", "withdrawn"]
+    state: Literal["free", "warm", "held", "idle", "withdrawn"]
     job: str | None
     attempt: int | None
     since: str | None
@@ -32,7 +32,7 @@ class QueuedView:
 
 @dataclass(frozen=True)
 class PoolView:
-    """A pool. `slots` and `queue` are given when one pool is asked for."""
+    """A pool. `warm` of those that are free carry a unit. `slots` and `queue` are given when one pool is asked for."""
 
     pool: str
     kind: Literal["numbered", "named", "amount"]
@@ -41,6 +41,7 @@ class PoolView:
     free: int
     waiting: int
     paused: bool
+    warm: int = 0
     slots: list[SlotView] | None = None
     queue: list[QueuedView] | None = None
 
@@ -62,7 +63,10 @@ class PoolLimit:
 
 @dataclass(frozen=True)
 class WorkerView:
-    """A worker. `due` is when it is looked at again if nothing is heard."""
+    """A worker. `due` is when it is looked at again if nothing is heard. The job is the present one, or the last.
+
+    `leases` is how many it had.
+    """
 
     id: str
     target: str
@@ -73,6 +77,7 @@ class WorkerView:
     since: str
     due: str | None
     reason: str | None
+    leases: int
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ class ResourceView:
     since: str
     due: str | None
     reason: str | None
+    leases: int
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ TAG = "PENSTOCK_WORKER_ID"
 class ProcessFactory:
     """Makes workers beside the local cloud. In a Lambda of a real account it refuses to work."""
 
+    keeps = True
+
     def __init__(self, settings: Mapping[str, Any], surroundings: Mapping[str, str]) -> None:
         home = surroundings.get("PENSTOCK_HOME")
         if not home:
@@ -78,14 +80,14 @@ class ProcessFactory:
             processes.kill(processes.tagged(TAG, order.id) | processes.recorded(folder / "pid"), signal.SIGKILL)
         return Ready({"folder": str(folder)})
 
-    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Kill every process of the worker and remove its folder; what remains is a note that it is gone."""
         try:
-            return self._clean(self._workers / unit, unit, now)
+            return self._destroy(self._workers / unit, unit, now)
         except OSError as error:
             raise Misconfigured(f"the worker cannot be cleaned up: {error}") from error
 
-    def _clean(self, folder: Path, unit: str, now: datetime) -> CleanProof | NotYet:
+    def _destroy(self, folder: Path, unit: str, now: datetime) -> CleanProof | NotYet:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "gone").touch()
         alive = processes.tagged(TAG, unit) | processes.recorded(folder / "pid")

@@ -34,7 +34,7 @@ class LockWell:
         name, _, _ = order.slot.partition("/")  # of one resource that is leased more than once, each lease has a slot
         return Ready({"name": name, "type": order.type, **order.settings})
 
-    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Nothing was made, so nothing is left."""
         return CleanProof(by="lock", time=now, checked=f"{unit} is a pure slot; there is nothing to clean")
 

@@ -1,0 +1,127 @@
+"""Units that stay for the next lease: cleaned by their well or their agent, and only then on a free slot. [UNIT-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock.domain import estimates, leases, pools, units
+from penstock.domain.errors import DriverError
+from penstock.domain.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools import Pool, Slot, pool_key
+from penstock.domain.rows import Change, Replace
+from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.ports import Keeper
+from penstock.system import System
+from penstock.usecases import logs, race, retiring, sites, turns
+
+TRIES = 3
+"""How often cleaning is tried before the unit is destroyed instead."""
+
+
+def clean(on: System, unit: Unit) -> None:
+    """Take the next step of a unit that is being cleaned: a well's call, or giving up an agent that does not speak."""
+    now = on.world.now()
+    if unit.is_a is UnitKind.WORKER:
+        if unit.due and unit.due <= now:
+            give_up(on, unit, "its agent did not say in time that it is clean")
+    elif not turns.is_due(on, unit):
+        on.store.commit([Replace(unit, units.later(unit, unit.reason, now, STEP_WITHIN))])
+    elif unit.tries >= TRIES:
+        give_up(on, unit, f"it could not be cleaned: {unit.reason}")
+    elif unit.busy is None or unit.busy <= now:
+        _call(on, unit)
+
+
+def _call(on: System, unit: Unit) -> None:
+    """Let the well clean a unit. Only one handler does at a time, so that no call is late when it is leased again.
+
+    A handler that dies has made its last call before `busy` is over, for no function lives as long.
+    """
+    now = on.world.now()
+    busy = replace(unit, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
+    if not on.store.commit([Replace(unit, busy)]):
+        return
+    begun = on.store.get(unit.key, Unit)
+    if begun is None or begun.busy != busy.busy:
+        return
+    try:
+        well = sites.driver(on, sites.current(on), unit.is_a, unit.maker)
+        if not isinstance(well, Keeper):
+            give_up(on, begun, "its well does not clean")
+            return
+        proof = well.clean(unit.id, now)
+    except DriverError as error:
+        told = units.later(begun, f"{type(error).__name__}: {error}", on.world.now())
+    else:
+        if isinstance(proof, CleanProof):
+            keep(on, unit.id, proof, timedelta(0))
+            return
+        told = units.later(begun, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+    _again(on, begun, told)
+
+
+def _again(on: System, begun: Unit, told: Unit) -> None:
+    if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
+        seconds = int((told.due - on.world.now()).total_seconds())
+        on.queues.advance(told.id, told.is_a is UnitKind.WORKER, min(seconds, 900))
+
+
+def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
+    """A clean unit goes to its slot and waits for the next lease, or is destroyed when it is one too many.
+
+    What became of it; None when it was not being cleaned.
+    """
+    unit = race.run(on, lambda: _decide(on, unit_id, proof, lease))
+    if unit is None:
+        return None
+    if unit.state is UnitState.DIRTY:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+        return unit
+    logs.say(on, unit.job, unit.attempt, f"{unit.pool}: slot {unit.slot} is clean and kept warm")
+    turns.go_on(on, unit)
+    return unit
+
+
+def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tuple[Sequence[Change], Unit | None]:
+    """The one write that makes a slot free and warm: with the proof, and only for its holder. [SLOT-3] [UNIT-2]"""
+    unit = on.store.get(unit_key(unit_id), Unit)
+    if unit is None or unit.state is not UnitState.CLEANING:
+        return [], None
+    now = on.world.now()
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    slots = retiring.slots_of(on, unit)
+    if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
+        return _not_kept(unit, "its slot was withdrawn", on)
+    others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
+    reason = units.why_not_kept(unit, pool.warm, len(others), now)
+    if reason:
+        return _not_kept(unit, reason, on)
+    kept = units.keep(unit, proof, pool.warm, now, lease)
+    changes: list[Change] = [Replace(unit, kept), Replace(pool, estimates.learn(pool, slots[:1], now))]
+    for at, slot in enumerate(slots):
+        changes += pools.move(slot, pools.keep(slot, is_own=at == 0, now=now))
+    held = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if held and held.state is LeaseState.RELEASING:
+        changes.append(Replace(held, leases.released(held)))
+    return changes, kept
+
+
+def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:
+    """Whether the site still has room for all that a unit takes."""
+    amounts = (on.store.get(pool_key(name), Pool) for name, _ in unit.also)
+    is_over = pool.over or any(one is None or one.over or (one.is_amount and one.used > one.limit) for one in amounts)
+    return not is_over and len(slots) == 1 + len(unit.also) and not any(slot.withdrawn for slot in slots)
+
+
+def _not_kept(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:
+    dirty = units.give_up(unit, reason, on.world.now())
+    return [Replace(unit, dirty)], dirty
+
+
+def give_up(on: System, unit: Unit, reason: str) -> None:
+    """Have a unit destroyed that did not get clean."""
+    changes, dirty = _not_kept(unit, reason, on)
+    if on.store.commit(changes):
+        on.queues.advance(dirty.id, dirty.is_a is UnitKind.WORKER)

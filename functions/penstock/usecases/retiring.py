@@ -1,0 +1,48 @@
+"""Kept units that are no longer wanted: their slots are nobody's until they are destroyed. [UNIT-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.domain import pools, units
+from penstock.domain.pools import Slot, SlotState
+from penstock.domain.rows import Change, Replace
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.system import System
+from penstock.usecases import race
+
+
+def retire(on: System, unit_id: str, reason: str) -> bool:
+    """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more."""
+    unit = race.run(on, lambda: _decide(on, unit_id, reason))
+    if unit is None:
+        return False
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    return True
+
+
+def _decide(on: System, unit_id: str, reason: str) -> tuple[Sequence[Change], Unit | None]:
+    unit = on.store.get(unit_key(unit_id), Unit)
+    if unit is None or unit.state is not UnitState.IDLE:
+        return [], None
+    dirty = units.give_up(unit, reason, on.world.now())
+    kept = slots_of(on, unit)
+    return [Replace(unit, dirty), *(change for slot in kept for change in pools.move(slot, pools.leave(slot)))], dirty
+
+
+def slots_of(on: System, unit: Unit) -> list[Slot]:
+    """Every slot that a unit has, its own first, unless somebody else has it by now. [SLOT-3]"""
+    is_free = unit.state is UnitState.IDLE
+    found = []
+    for pool, name in ((unit.pool, unit.slot), *unit.also):
+        is_own = pool == unit.pool and name == unit.slot
+        first = SlotState.FREE if is_free and is_own else SlotState.IDLE if is_free else SlotState.HELD
+        slot = _at(on, pool, name, unit.id, first) or _at(on, pool, name, unit.id, SlotState.IDLE)
+        if slot and (slot.fence == unit.fence or not is_own):
+            found.append(slot)
+    return found
+
+
+def _at(on: System, pool: str, name: str, unit: str, state: SlotState) -> Slot | None:
+    slot = on.store.get(Slot(pool=pool, name=name, state=state, unit=unit).key, Slot)
+    return slot if slot and slot.unit == unit else None

@@ -1,0 +1,270 @@
+"""What is kept for the next lease, and what makes room for others. [SLOT-1] [QUEUE-1] [UNIT-2]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain import granting, pools, resizing, units
+from penstock.domain.granting import Stock
+from penstock.domain.hand import Hand
+from penstock.domain.leases import Need
+from penstock.domain.pools import Claim, Slot, SlotState, Warm
+from penstock.domain.rows import Create, Delete, Replace
+from penstock.domain.site import Maker, ResourceType, Site, Target
+from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState
+from tests.domain.helpers import MINUTE, NOW, SECOND, claim, pool, slot, unit
+
+HELD, IDLE = SlotState.HELD, SlotState.IDLE
+TARGET, QUOTA = "target/linux", "quota/vcpus"
+TAKES = {TARGET: 1, QUOTA: 4}
+LEASE = timedelta(minutes=2)
+PROOF = CleanProof(by="hand", time=NOW, checked="it")
+
+
+def warm(name: str = "1", unit: str = "w-1", **changes: object) -> Slot:
+    return slot(name, pool=TARGET, unit=unit, since=NOW, **changes)
+
+
+def idle(unit: str = "w-1", count: int = 4, **changes: object) -> Slot:
+    return slot(unit, IDLE, **{"pool": QUOTA, "unit": unit, "count": count, "since": NOW, **changes})
+
+
+def claims(job: str = "A", leases: int = 1, **changes: object) -> dict[str, Claim]:
+    takes = (TAKES,) * leases
+    return {
+        name: claim(job, pool=name, count=count * leases, pools=(TARGET, QUOTA), takes=takes, **changes)
+        for name, count in TAKES.items()
+    }
+
+
+def stocks(
+    wanted: dict[str, Claim],
+    *,
+    cold: int = 0,
+    warm: tuple[Slot, ...] = (),
+    used: int = 8,
+    idle: tuple[Slot, ...] = (),
+    paused: bool = False,
+) -> dict[str, Stock]:
+    free = [slot(f"c{number}", pool=TARGET) for number in range(cold)]
+    vcpus = pool(name=QUOTA, is_amount=True, limit=8, used=used, paused=paused)
+    return {
+        TARGET: Stock(pool(name=TARGET, warm=Warm()), [wanted[TARGET]], free, warm),
+        QUOTA: Stock(vcpus, [wanted[QUOTA]], idle=idle),
+    }
+
+
+def test_a_warm_unit_brings_all_that_it_takes() -> None:
+    given = stocks(claims(), warm=(warm(),))
+    found = granting.pick(TARGET, given)
+    assert found
+    assert granting.wants(found, given) == {TARGET: 0, QUOTA: 0}
+
+
+@pytest.mark.parametrize(("used", "granted"), [(4, True), (5, False)])
+def test_a_step_of_two_takes_what_the_warm_unit_does_not_bring(used: int, granted: bool) -> None:
+    """SLOT-2: one lease is warm, the other cold; the quota is needed for the cold one, and the step is whole or not."""
+    given = stocks(claims(leases=2), cold=1, warm=(warm(),), used=used)
+    assert bool(granting.pick(TARGET, given)) is granted
+
+
+def test_a_warm_unit_of_a_paused_quota_is_not_handed_over() -> None:
+    assert granting.pick(TARGET, stocks(claims(), warm=(warm(),), paused=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("cold", "used", "idle_", "evicted"),
+    [
+        (1, 8, (idle("w-1"), idle("w-2")), ["w-1"]),
+        (1, 8, (idle("w-1"), idle("w-2", since=NOW - SECOND)), ["w-2"]),
+        (1, 8, (idle("w-1", 2), idle("w-2", 2)), ["w-1", "w-2"]),
+        (1, 8, (idle("w-1", leaving=True), idle("w-2")), []),
+        (1, 8, (idle("w-1", 2, leaving=True), idle("w-2", 2)), ["w-2"]),
+        (1, 8, (idle("w-1", 2),), []),
+        (1, 4, (idle("w-1"),), []),
+        (0, 8, (idle("w-1"),), []),
+    ],
+)
+def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
+    cold: int, used: int, idle_: tuple[Slot, ...], evicted: list[str]
+) -> None:
+    assert granting.evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
+
+
+def test_nobody_makes_room_in_a_paused_pool() -> None:
+    assert granting.evict(TARGET, stocks(claims(), cold=1, idle=(idle(),), paused=True)) == []
+
+
+def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_alone() -> None:
+    """A slot that another type takes besides carries no unit of its own: a warm one goes first."""
+    own, bench = "resource/rack", "resource/bench"
+    takes = ({own: 1, bench: 1},)
+    rack = claim("A", pool=own, pools=(own, bench), takes=takes)
+    used = claim("A", pool=bench, pools=(own, bench), takes=takes)
+    given = {
+        own: Stock(pool(name=own), [rack], [slot("r", pool=own)]),
+        bench: Stock(pool(name=bench), [used], (), [slot("b", unit="r-1", since=NOW)]),
+    }
+    assert granting.pick(own, given) is None
+    assert granting.evict(own, given) == ["r-1"]
+
+
+def test_a_warm_unit_that_the_claim_itself_gets_makes_no_room_for_it() -> None:
+    assert granting.evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
+
+
+def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
+    wanted = claims("B")
+    given = stocks(wanted, cold=1, idle=(idle(),))
+    ahead = claim("A", pool=TARGET, count=3, overtaken=granting.OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
+    given[TARGET] = replace(given[TARGET], claims=[ahead, wanted[TARGET]])
+    assert granting.evict(TARGET, given) == []
+
+
+NEED = Need(0, 0, "worker", "linux", TARGET, "here", uses={QUOTA: 4})
+
+
+def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
+    given = stocks(claims(), cold=1, used=0)
+    hand = Hand(claims()[TARGET], given)
+    made = hand.order(unit(pool=TARGET, order=0), NEED)
+    assert (made.slot, made.fence, made.also, made.is_kept) == ("c0", 1, ((QUOTA, "w-1"),), True)
+    before, after = given[QUOTA].pool, replace(given[QUOTA].pool, used=4)
+    assert Replace(before, after) in hand.changes()
+    assert [change.row.name for change in hand.changes() if isinstance(change, Create) and isinstance(change.row, Slot)]
+
+
+def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
+    """SLOT-3: the slot's fence grows, and the unit goes with it."""
+    own, other = warm(fence=3), idle()
+    hand = Hand(claims("B", attempt=2)[TARGET], stocks(claims("B"), warm=(own,)))
+    assert hand.warm(TARGET) is own
+    assert hand.warm(TARGET) is None
+    was = unit(state=UnitState.IDLE, until=NOW, proof=PROOF)
+    given = hand.over(was, own, [other], 0, NOW)
+    assert (given.job, given.attempt, given.fence, given.leases, given.state) == ("B", 2, 4, 2, UnitState.CREATING)
+    moved = [change for change in hand.changes() if isinstance(change, Create)]
+    assert {(one.row.pool, one.row.state, one.row.job) for one in moved} == {(TARGET, HELD, "B"), (QUOTA, HELD, "B")}
+    assert Replace(was, given) in hand.changes()
+    assert {change.was.name for change in hand.changes() if isinstance(change, Delete)} == {"1", "w-1"}
+
+
+def test_a_slot_is_kept_idle_handed_over_left_and_given_back() -> None:
+    held = slot(state=HELD, job="A", attempt=1, order=0, unit="w-1", since=NOW, fence=2)
+    own, other = (pools.keep(held, is_own=is_own, now=NOW + SECOND) for is_own in (True, False))
+    assert (own.state, own.key.sk, own.job, own.fence) == (SlotState.FREE, "free#warm#1", None, 2)
+    assert (other.state, other.since) == (IDLE, NOW + SECOND)
+    assert pools.hand_over(other, claim("B"), 0, NOW).job == "B"
+    left = pools.leave(own)
+    assert (left.state, left.leaving, left.unit) == (IDLE, True, "w-1")
+    assert pools.give_back(left) == slot(fence=2)
+
+
+def test_what_is_idle_counts_as_free_for_who_looks_ahead() -> None:
+    vcpus = pool(name=QUOTA, is_amount=True, limit=8, used=6)
+    assert pools.as_free(vcpus, [], [idle(count=4)])[0].used == 2
+    benches = pool()
+    seen = pools.as_free(benches, [slot("2", HELD)], [slot("1", IDLE, unit="r-1"), slot("3", IDLE, withdrawn=True)])
+    assert seen == (benches, [slot("2", HELD), slot("1")])
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "slots", "gone"),
+    [
+        (2, 2, [slot("1", unit="w-1"), slot("2", unit="w-2")], ""),
+        (2, 1, [slot("1", unit="w-1"), slot("2", unit="w-2")], "2"),
+        (2, 0, [slot("1", unit="w-1"), slot("2")], "1"),
+        (1, 2, [slot("1", HELD), slot("2", unit="w-2")], "2"),
+        (1, 2, [slot("1"), slot("2", unit="w-2")], ""),
+    ],
+)
+def test_a_resize_destroys_warm_units_that_are_too_many(limit: int, most: int, slots: list[Slot], gone: str) -> None:
+    resized = pool(limit=limit, warm=Warm(most=most) if most else None)
+    assert " ".join(one.name for one in resizing.surplus(resized, slots)) == gone
+    moved = {change.was.name for step in resizing.fit(resized, slots) for change in step if isinstance(change, Delete)}
+    assert not moved & {one.name for one in slots if one.unit and one.state is SlotState.FREE}
+
+
+def test_an_idle_slot_is_withdrawn_and_taken_back_like_a_held_one() -> None:
+    (step,) = resizing.fit(pool(limit=0), [slot("1", IDLE, unit="w-1")])
+    assert step == (Replace(slot("1", IDLE, unit="w-1"), slot("1", IDLE, unit="w-1", withdrawn=True)),)
+    (back,) = resizing.fit(pool(limit=1), [slot("1", IDLE, unit="w-1", withdrawn=True)])
+    assert back == (Replace(slot("1", IDLE, unit="w-1", withdrawn=True), slot("1", IDLE, unit="w-1")),)
+
+
+READY = unit(state=UnitState.READY, is_kept=True, token_hash="hash", born=NOW - MINUTE, metadata={"password": "x"})
+
+
+@pytest.mark.parametrize(
+    ("was", "well", "state"),
+    [
+        (READY, True, UnitState.CLEANING),
+        (READY, False, UnitState.DIRTY),
+        (replace(READY, is_kept=False), True, UnitState.DIRTY),
+        (replace(READY, state=UnitState.CREATING), True, UnitState.DIRTY),
+        (replace(READY, state=UnitState.IDLE), True, UnitState.IDLE),
+    ],
+)
+def test_only_what_was_ready_and_ended_well_is_cleaned_for_the_next(was: Unit, well: bool, state: UnitState) -> None:
+    after = units.soil(was, "its lease ended", NOW, ended_well=well)
+    assert after.state is state
+    if state is UnitState.CLEANING:
+        assert (after.token_hash, after.past_hash, dict(after.metadata)) == (None, "hash", {})
+        assert after.due == NOW + units.CLEAN_WITHIN
+        resource = units.soil(replace(was, is_a=UnitKind.RESOURCE), "", NOW, ended_well=True)
+        assert resource.due == NOW + units.STEP_WITHIN
+
+
+CLEANING = units.soil(READY, "its lease ended", NOW, ended_well=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "others", "why"),
+    [
+        ({}, 0, None),
+        ({}, 1, "1 are kept already"),
+        ({"leases": 100}, 0, "it had 100 leases"),
+        ({"leases": 99}, 0, None),
+        ({"born": NOW - timedelta(hours=24)}, 0, "it is too old"),
+        ({"born": None, "since": NOW - timedelta(hours=24)}, 0, "it is too old"),
+    ],
+)
+def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: str | None) -> None:
+    assert units.why_not_kept(replace(CLEANING, **changes), Warm(), others, NOW) == why
+    assert units.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
+
+
+def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_idle_too_long() -> None:
+    kept = units.keep(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
+    assert (kept.state, kept.proof, kept.due, kept.until) == (
+        UnitState.IDLE, PROOF, NOW + LEASE, NOW + timedelta(seconds=600),
+    )  # fmt: skip
+    assert units.heard(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
+    resource = units.keep(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
+    assert resource.due == resource.until
+    old = units.keep(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
+    assert old.until == NOW + timedelta(seconds=30)
+    assert units.keep(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
+    assert units.heard(replace(kept, until=None), NOW, LEASE).due == NOW
+
+
+@pytest.mark.parametrize(("is_a", "made"), [(UnitKind.WORKER, NOW), (UnitKind.RESOURCE, None)])
+def test_a_unit_that_is_lent_again_is_made_already_only_if_it_is_a_worker(is_a: UnitKind, made: object) -> None:
+    lent = units.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF), "B", 2, 0, 5, NOW)
+    assert (lent.made, lent.proof, lent.fence, lent.due) == (made, None, 5, NOW + units.STEP_WITHIN)
+
+
+def test_only_what_nobody_leases_is_given_up() -> None:
+    assert units.give_up(CLEANING, "it is too old", NOW).state is UnitState.DIRTY
+    with pytest.raises(ValueError, match="is ready, not cleaning or idle"):
+        units.give_up(READY, "", NOW)
+
+
+def test_a_site_knows_who_makes_what() -> None:
+    here, spring = Maker("here", "process"), Maker("spring", "lock")
+    site = Site(factories={"here": here}, wells={"spring": spring})
+    assert site.maker(Target("linux", "here")) is here
+    assert site.maker(ResourceType("bench", "spring", 1)) is spring

@@ -1,0 +1,419 @@
+"""Units that stay on their free slot for the next lease. [SLOT-1] [SLOT-3] [QUEUE-1] [UNIT-2] [SEC-2]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.domain.errors import RateLimited, Refused
+from penstock.domain.jobs import Job, Outcome, Result, State
+from penstock.domain.pools import Slot, SlotState, collection
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users import User
+from penstock.ports import NotYet
+from penstock.usecases import agents, configuring, units
+from penstock.usecases.agents import Hello
+from tests.twin.world import Twin
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
+from tests.usecases.test_quotas import used
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 2
+uses = { vcpus = 4 }
+warm = { max = 1, idle = "10m", reuse = 3, life = "1h" }
+[targets.other]
+factory = "hand"
+limit = 2
+uses = { vcpus = 4 }
+[wells.spring]
+driver = "hand"
+[resources.db]
+well = "spring"
+limit = 2
+warm = { max = 2 }
+[quotas.vcpus]
+amount = 8
+"""
+
+
+@pytest.fixture
+def twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+class Agent:
+    """An agent that goes on from job to job, with a new token for each."""
+
+    def __init__(self, twin: Twin, worker: str) -> None:
+        self.twin, self.worker, self.turn = twin, worker, 1
+
+    def token(self, turn: int) -> str:
+        return f"{turn:02d}" + "t" * 43
+
+    def hello(self) -> dict[str, object]:
+        key = units.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
+        previous = self.token(self.turn - 1) if self.turn > 1 else ""
+        ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
+        said = agents.hello(self.twin.on, ask)
+        self.twin.run()
+        return said
+
+    def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
+        caller = agents.authenticate(self.twin.on, job, self.token(self.turn))
+        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        self.turn += 1
+        self.twin.run()
+
+
+def worker_at_rest(twin: Twin, ada: User, target: str = "linux") -> Agent:
+    """A worker that had a job, and is idle."""
+    job = submit(twin, ada, target=target)
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    assert agent.hello()["job"] == job
+    agent.finish(job)
+    assert agent.hello()["idle"]
+    assert unit_of(twin, agent.worker).state is UnitState.IDLE
+    return agent
+
+
+def unit_of(twin: Twin, unit: str) -> Unit:
+    found = twin.store.get(unit_key(unit), Unit)
+    assert found
+    return found
+
+
+def slots(twin: Twin, pool: str, prefix: str) -> list[Slot]:
+    return twin.store.find(collection(pool), prefix, Slot)
+
+
+def test_a_worker_that_cleaned_up_is_handed_to_the_next_job(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    (warm,) = slots(twin, "target/linux", "free#warm#")
+    assert (warm.unit, warm.job) == (agent.worker, None)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert agent.hello()["job"] == job
+    assert (job_of(twin, job).state, job_of(twin, job).worker) == (State.RUNNING, agent.worker)
+    (held,) = slots(twin, "target/linux", "held#")
+    assert (held.fence, held.job) == (warm.fence + 1, job)
+    assert f"warm unit {agent.worker}" in "\n".join(told(twin, job))
+    agent.finish(job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert list(twin.drivers.hand.made) == [agent.worker]
+
+
+def test_its_quota_stays_with_it_and_is_taken_once(twin: Twin, ada: User) -> None:
+    """SLOT-1: what a unit uses is used for as long as it exists, idle or not."""
+    agent = worker_at_rest(twin, ada)
+    assert used(twin, "quota/vcpus") == 4
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert used(twin, "quota/vcpus") == 4
+    assert [slot.job for slot in slots(twin, "quota/vcpus", "held#")] == [job]
+    assert agent.hello()["job"] == job
+
+
+def test_a_warm_worker_is_granted_although_its_quota_is_used_up(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    submit(twin, ada, target="other")
+    twin.run()
+    assert used(twin, "quota/vcpus") == 8
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert agent.hello()["job"] == job
+
+
+def test_an_idle_worker_makes_room_for_who_waits_for_its_quota(twin: Twin, ada: User) -> None:
+    """QUEUE-1: what is idle keeps nobody waiting: it is destroyed, and the claim granted, with no outside event."""
+    agent = worker_at_rest(twin, ada)
+    first, second = submit(twin, ada, target="other"), submit(twin, ada, target="other")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    assert used(twin, "quota/vcpus") == 8
+    assert {slot.job for slot in slots(twin, "target/other", "held#")} == {first, second}
+    with pytest.raises(Refused, match="no longer wanted"):
+        agent.hello()
+
+
+def test_nothing_makes_room_while_enough_is_on_its_way_back(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    destroy = twin.drivers.hand.destroy
+    twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it is going down")  # type: ignore[method-assign]
+    for _ in range(2):
+        submit(twin, ada, target="other")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.DIRTY
+    (leaving,) = slots(twin, "quota/vcpus", "idle#")
+    assert leaving.leaving
+    assert slots(twin, "target/linux", "free#warm#") == []
+    twin.drivers.hand.destroy = destroy  # type: ignore[method-assign]
+    sweep(twin)
+    assert len(slots(twin, "target/other", "held#")) == 2
+    assert len(slots(twin, "target/linux", "free#cold#")) == 2
+
+
+def test_no_more_are_kept_than_the_site_says(twin: Twin, ada: User) -> None:
+    both = [submit(twin, ada, target="linux") for _ in range(2)]
+    twin.run()
+    found = [Agent(twin, worker_of(twin, job).id) for job in both]
+    for agent, job in zip(found, both, strict=True):
+        agent.hello()
+        agent.finish(job)
+    assert found[0].hello()["idle"]
+    with pytest.raises(Refused, match="no longer wanted"):
+        found[1].hello()
+    twin.run()
+    assert [slot.unit for slot in slots(twin, "target/linux", "free#warm#")] == [found[0].worker]
+    assert unit_of(twin, found[1].worker).state is UnitState.GONE
+
+
+def test_a_worker_is_sent_home_after_so_many_leases(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    for _ in range(2):
+        job = submit(twin, ada, target="linux")
+        twin.run()
+        assert agent.hello()["job"] == job
+        agent.finish(job)
+        if agent.turn < 4:
+            assert agent.hello()["idle"]
+    with pytest.raises(Refused, match="no longer wanted"):
+        agent.hello()
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+
+
+def test_a_worker_that_is_idle_too_long_is_destroyed(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    for _ in range(6):
+        sweep(twin, 100)
+        if unit_of(twin, agent.worker).state is UnitState.IDLE:
+            agent.hello()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    assert used(twin, "quota/vcpus") == 0
+
+
+def test_an_idle_worker_that_falls_silent_is_destroyed_and_not_granted(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    twin.pass_time(121)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert worker_of(twin, job).id != agent.worker
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+
+
+def test_an_agent_that_does_not_say_that_it_is_clean_loses_its_worker(twin: Twin, ada: User) -> None:
+    """UNIT-2: without the record that it was cleaned a unit is only destroyed."""
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    agent.finish(job)
+    assert unit_of(twin, agent.worker).state is UnitState.CLEANING
+    assert len(slots(twin, "target/linux", "free#")) == 1
+    sweep(twin, 121)
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    assert len(slots(twin, "target/linux", "free#cold#")) == 2
+
+
+def test_a_lost_worker_is_never_kept(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    sweep(twin, 121)
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    agent.turn += 1
+    with pytest.raises(Refused):
+        agent.hello()
+
+
+def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    caller = agents.authenticate(twin.on, job, agent.token(1))
+    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    agent.turn += 1
+    assert agent.hello()["idle"]
+    assert unit_of(twin, agent.worker).state is UnitState.CLEANING
+    assert agent.hello()["idle"]
+    assert unit_of(twin, agent.worker).state is UnitState.IDLE
+
+
+def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin: Twin, ada: User) -> None:
+    """SEC-2: the key may have been read by the first job; the next one is for who had the last token."""
+    agent = worker_at_rest(twin, ada)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    key = units.bootstrap_key(twin.on.signing_key(), agent.worker)
+    for previous in ("", "x" * 43):
+        with pytest.raises(Refused, match="not the key"):
+            agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))
+    assert agent.hello()["job"] == job
+    assert agent.hello()["job"] == job
+
+
+def test_the_token_of_the_last_job_is_worth_nothing_for_the_next(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent.hello()
+    with pytest.raises(Refused):
+        agents.authenticate(twin.on, job, agent.token(1))
+
+
+def test_a_worker_that_does_not_come_for_its_next_job_costs_the_job_an_attempt(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    sweep(twin, 61)
+    sweep(twin, 61)
+    assert "for its next job" in job_of(twin, job).attempts[0].reason
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_lowering_what_is_kept_destroys_the_rest(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    configuring.apply(twin.on, "admin", SITE.replace("max = 1", "max = 0"), "site.toml")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    assert used(twin, "quota/vcpus") == 0
+
+
+def test_lowering_the_limit_withdraws_warm_slots_too(twin: Twin, ada: User) -> None:
+    """SLOT-1: a slot that is withdrawn while its unit is warm comes back as off, when the unit is gone."""
+    worker_at_rest(twin, ada)
+    configuring.resize(twin.on, "target/linux", 0)
+    twin.run()
+    assert slots(twin, "target/linux", "free#") == []
+    assert slots(twin, "target/linux", "idle#") == []
+    assert len(slots(twin, "target/linux", "off#")) == 2
+
+
+def test_another_factory_does_not_hand_over_what_the_last_one_made(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    moved = SITE.replace('[targets.linux]\nfactory = "hand"', '[targets.linux]\nfactory = "next"')
+    configuring.apply(twin.on, "admin", moved + '[factories.next]\ndriver = "hand"\n', "site.toml")
+    twin.run()
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert worker_of(twin, job).id != agent.worker
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+
+
+def databases(twin: Twin) -> list[Unit]:
+    rows = twin.store.rows.values()
+    found = [row for row in rows if isinstance(row, Unit) and row.is_a is UnitKind.RESOURCE]
+    return sorted(found, key=lambda unit: unit.id)
+
+
+def run_one(twin: Twin, ada: User, resources: tuple[str, ...] = ("db",)) -> Job:
+    job = submit(twin, ada, target="other", resources=list(resources))
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    return job_of(twin, job)
+
+
+def test_a_resource_is_cleaned_by_its_well_and_handed_over(twin: Twin, ada: User) -> None:
+    assert run_one(twin, ada).outcome is Outcome.SUCCEEDED
+    (unit,) = databases(twin)
+    assert (unit.state, twin.drivers.basin.cleaned, dict(unit.metadata)) == (UnitState.IDLE, [unit.id], {})
+    assert unit.proof
+    assert run_one(twin, ada).outcome is Outcome.SUCCEEDED
+    (again,) = databases(twin)
+    assert (again.id, again.leases, again.fence) == (unit.id, 2, unit.fence + 1)
+
+
+@pytest.mark.parametrize("says", [[NotYet(5)], [RateLimited("slowly")], [NotYet(0), RateLimited("slowly")]])
+def test_a_resource_is_not_free_before_its_well_says_that_it_is_clean(
+    twin: Twin, ada: User, says: list[Exception | NotYet]
+) -> None:
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.run()
+    hello(twin, job)
+    twin.drivers.basin.says += says
+    finish(twin, job)
+    assert len(slots(twin, "resource/db", "free#")) == 1
+    for _ in range(3):
+        sweep(twin)
+    assert databases(twin)[0].state is UnitState.IDLE
+    assert len(slots(twin, "resource/db", "free#warm#")) == 1
+
+
+def test_a_resource_that_cannot_be_cleaned_is_destroyed(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.run()
+    hello(twin, job)
+    twin.drivers.basin.says += [RateLimited("no")] * 3
+    finish(twin, job)
+    for _ in range(6):
+        sweep(twin)
+    (unit,) = databases(twin)
+    assert (unit.state, twin.drivers.basin.made) == (UnitState.GONE, {})
+    assert len(slots(twin, "resource/db", "free#cold#")) == 2
+
+
+def test_a_late_call_that_cleans_never_meets_the_next_lease(twin: Twin, ada: User) -> None:
+    """UNIT-2: while one handler cleans, another that was told the same leaves the unit alone."""
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.run()
+    hello(twin, job)
+    calls: list[str] = []
+    clean = twin.drivers.basin.clean
+
+    def slow(unit: str, now: object) -> object:
+        calls.append(unit)
+        units.advance(twin.on, unit)
+        return clean(unit, now)  # type: ignore[arg-type]
+
+    twin.drivers.basin.clean = slow  # type: ignore[method-assign, assignment]
+    finish(twin, job)
+    assert len(calls) == 1
+    assert databases(twin)[0].state is UnitState.IDLE
+
+
+def test_a_handler_that_died_while_it_cleaned_is_followed_by_another(twin: Twin, ada: User) -> None:
+    run_one(twin, ada)
+    (unit,) = databases(twin)
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.run()
+    hello(twin, job)
+    twin.drivers.basin.says.append(KeyError("died"))
+    with pytest.raises(KeyError):
+        finish(twin, job)
+    twin.run()
+    assert databases(twin)[0].state is UnitState.CLEANING
+    for _ in range(4):
+        sweep(twin)
+    assert databases(twin)[0].state is UnitState.IDLE
+    assert databases(twin)[0].id == unit.id
+
+
+def test_a_slot_whose_unit_was_cleaned_is_free_for_its_fence_only(twin: Twin, ada: User) -> None:
+    """SLOT-3: a unit whose slot somebody else has by now is not kept on it."""
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    agent.finish(job)
+    (held,) = slots(twin, "target/linux", "held#")
+    twin.store.rows[held.key] = replace(held, fence=held.fence + 1, unit="w-other")
+    with pytest.raises(Refused):
+        agent.hello()
+    assert unit_of(twin, agent.worker).state is not UnitState.IDLE
+    assert [slot.state for slot in slots(twin, "target/linux", "held#")] == [SlotState.HELD]

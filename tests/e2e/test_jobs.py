@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock import processes
-from tests.e2e.conftest import Local
+from tests.e2e.conftest import SITE, Local
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -127,3 +127,26 @@ def test_many_jobs_at_once_all_settle(local: Local) -> None:
     jobs = [local.submit(f"echo {number}\n", *(["-r", "licence"] if number % 2 else [])) for number in range(8)]
     assert {local.settled(job)["outcome"] for job in jobs} == {"succeeded"}
     local.put_back()
+
+
+def test_a_warm_worker_goes_on_to_the_next_job_and_takes_nothing_along(local: Local, tmp_path: Path) -> None:
+    """UNIT-2: the second job runs on the same machine, and finds none of the first one's files and processes."""
+    warm = tmp_path / "warm.toml"
+    warm.write_text(SITE.read_text().replace("limit = 4", 'limit = 4\nwarm = { max = 1, idle = "10m" }'))
+    assert local.cli("config", "apply", str(warm)).returncode == 0
+    dirty = 'echo mine > "$PENSTOCK_WORK/left"; sleep 600 & echo "$PENSTOCK_WORKER_ID"'
+    first = local.submit(dirty)
+    assert local.settled(first)["outcome"] == "succeeded"
+    local.until(lambda: [one["state"] for one in local.call("GET", "/v1/workers").json()["items"]] == ["idle"])
+    (pool,) = [one for one in local.json("pool", "list") if one["pool"] == "target/ubuntu-24.04"]
+    assert (pool["free"], pool["warm"]) == (4, 1)
+    second = local.submit('echo "$PENSTOCK_WORKER_ID"; ls "$PENSTOCK_WORK"')
+    assert local.settled(second)["outcome"] == "succeeded"
+    assert _said(local, second) == _said(local, first)
+    assert local.cli("config", "apply", str(SITE)).returncode == 0
+    local.put_back()
+    assert local.agents() == set()
+
+
+def _said(local: Local, job: str) -> list[str]:
+    return [line["payload"] for line in local.log(job) if line["stream"] == "stdout"]

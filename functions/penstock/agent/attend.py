@@ -38,6 +38,7 @@ def attend(job: Job, progress: Progress) -> int:
         if not control.abandoned:
             report(job, outcome)
             progress.note(Step.FINISHED, job.order.job)
+            control.abandon(Abandon.DONE)
             return 0
         say_last(delivery, sender)
     except ServiceError as why:

@@ -29,9 +29,13 @@ class Config:
     def token(self) -> str:
         """Return the worker token; chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""
         path = self.folder / "token"
-        if not path.exists():
-            _write_secret(path, secrets.token_urlsafe(48))
-        return path.read_text(encoding="ascii").strip()
+        return path.read_text(encoding="ascii").strip() if path.exists() else self.new_token()
+
+    def new_token(self) -> str:
+        """Choose a token for the next job, kept in place of the last one's."""
+        token = secrets.token_urlsafe(48)
+        _write_secret(self.folder / "token", token)
+        return token
 
 
 def _write_secret(path: Path, text: str) -> None:

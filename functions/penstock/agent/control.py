@@ -27,6 +27,7 @@ class Abandon(Enum):
     REFUSED = "the service refused this worker"
     TERMINATED = "the agent was told to terminate"
     BROKEN = "the agent has a bug (see above)"
+    DONE = "the job is reported"
 
 
 class Control:
@@ -57,7 +58,7 @@ class Control:
 
     def abandon(self, why: Abandon) -> None:
         with self._changed:
-            if not self.abandoned:
+            if not self.abandoned and why is not Abandon.DONE:
                 log(f"abandoning the work: {why.value}")
             self.abandoned = self.abandoned or why
             self._changed.notify_all()

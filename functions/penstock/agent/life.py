@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 from . import VERSION, orphans, signals
 from .attend import attend
+from .cleaning import clean
 from .config import Config
-from .control import Control
+from .control import Abandon, Control
 from .ending import end
 from .errors import Refused, ServiceError
 from .family import Family
@@ -26,32 +28,50 @@ from .service import Service
 
 
 def live(path: Path) -> int:
-    """Say hello and do the one job that the answer is. Return the exit code."""
-    config, control = Config.load(path), Control()
+    """Say hello and do the job that the answer is; where workers are kept, job after job. Return the exit code."""
+    config = Config.load(path)
     progress = Progress(config.folder)
     if progress.read() is not Step.NONE:
         return _live_again(config, progress)
     orphans.adopt()
-    signals.obey(control)
-    service = Service(config.url, config.token(), control)
+    introduction = {"worker": config.worker, "key": config.key}
     try:
-        order = _hello(config, service)
+        while True:
+            job = _next_job(config, introduction)
+            progress.note(Step.STARTED, job.order.job)
+            code = attend(job, progress)
+            if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
+                return code
+            introduction["previous"] = config.token()
+            introduction["cleaned"] = clean(job)
+            config.new_token()
     except Refused as why:
         log(f"hello was refused: {why}")
         return 0 if why.status == 410 else 1
-    except ServiceError as why:
-        log(f"giving up on hello: {why}")
+    except (ServiceError, OSError) as why:
+        log(f"giving up: {why}")
         return 1
+
+
+def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
+    """Exchange the key, or the last job's token, for a job and leave to work. Raises ServiceError."""
+    control = Control()
+    signals.obey(control)
+    service = Service(config.url, config.token(), control)
+    order = _hello(config, service, control, introduction)
     outbox = Outbox(control, order.limits)
-    progress.note(Step.STARTED, order.job)
-    return attend(Job(config, order, Places(config.root), control, service, outbox, Family(config.worker)), progress)
+    return Job(config, order, Places(config.root), control, service, outbox, Family(config.worker))
 
 
-def _hello(config: Config, service: Service) -> Order:
-    """Exchange the bootstrap key for a working token and the job. Raises ServiceError."""
+def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:
+    """Say hello until there is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
     here = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
-    return Order.read(service.hello({"worker": config.worker, "key": config.key, **here}))
+    while True:
+        reply = service.hello({**introduction, **here})
+        if not reply.get("idle"):
+            return Order.read(reply)
+        control.sleep(float(reply["seconds"]))
 
 
 def _live_again(config: Config, progress: Progress) -> int:

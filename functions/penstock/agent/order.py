@@ -40,6 +40,7 @@ class Order:
     timeout: float
     heartbeat: float
     limits: dict[str, int]
+    reuse: bool = False
 
     @classmethod
     def read(cls, reply: dict[str, Any]) -> Order:
@@ -52,4 +53,5 @@ class Order:
             timeout=float(reply["timeout_seconds"]),
             heartbeat=float(reply["heartbeat_seconds"]),
             limits=reply["limits"],
+            reuse=bool(reply.get("reuse")),
         )

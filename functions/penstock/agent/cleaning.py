@@ -1,0 +1,59 @@
+"""Makes a machine ready for another job: nothing of the last one is left where jobs have their files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from typing import Any
+
+from .ending import end
+from .job import Job
+from .places import Places
+
+JOB_FOLDERS = ("/work", "/input", "/tmp")
+
+
+def clean(job: Job) -> str:
+    """End and remove what a job left; return what was checked. Raises OSError for what can't be removed. [UNIT-2]"""
+    end(job.family.everybody, lambda: 0.0)
+    places, kept = job.places, str(job.config.folder)
+    folders = [places.root] if places.private else [*map(places.on_machine, JOB_FOLDERS)]
+    for folder in folders:
+        _empty(folder, kept)
+    left = job.family.everybody()
+    if left:
+        raise OSError(f"processes {left} can't be ended")
+    return f"no process of job {job.order.job} is left; nothing is in {', '.join(map(_named(places), folders))}"
+
+
+def _named(places: Places) -> Any:
+    return lambda folder: "its root" if places.private else folder
+
+
+def _empty(folder: str, kept: str) -> None:
+    """Remove all that is in a folder, but for the agent's own; what the job put in the folder's place as well."""
+    if os.path.islink(folder) or os.path.isfile(folder):
+        os.unlink(folder)
+    if not os.path.isdir(folder):
+        return
+    with contextlib.suppress(PermissionError):
+        os.chmod(folder, stat.S_IRWXU)
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            if not f"{kept}/".startswith(f"{entry.path}/"):
+                shutil.rmtree(entry.path, onerror=_opened)
+        else:
+            os.unlink(entry.path)
+
+
+def _opened(remove: Any, path: str, error: Any) -> None:
+    """Remove what its owner had closed to itself. Raises OSError."""
+    for each in (os.path.dirname(path), path):
+        if not os.path.islink(each):
+            os.chmod(each, stat.S_IRWXU)
+    if remove in (os.unlink, os.rmdir):
+        remove(path)
+    else:
+        shutil.rmtree(path)

@@ -26,6 +26,10 @@ _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
 
+EARLY = timedelta(seconds=2)
+"""A message may come that much before its time, for its delay is in whole seconds; what comes earlier is another."""
+
+
 class UnitKind(StrEnum):
     """Who makes the unit: a factory makes workers, a well makes resources."""
 
@@ -55,7 +59,8 @@ class CleanProof:
 class Unit(Row):
     """A worker or a resource, known by an id that was chosen before it was made.
 
-    `also` are the pools and names of the other slots that it takes, for as long as it exists.
+    `also` are the pools and names of the other slots that it takes, for as long as it exists. `next_look` is when the
+    message comes that asks for its step again; None when none was sent for later.
     """
 
     kind: ClassVar[str] = "unit"
@@ -73,6 +78,7 @@ class Unit(Row):
     also: tuple[tuple[str, str], ...] = ()
     since: datetime
     due: datetime | None
+    next_look: datetime | None = None
     made: datetime | None = None
     tries: int = 0
     reason: str | None = None
@@ -104,7 +110,7 @@ def unit_key(unit: str) -> Key:
 
 def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
-    return replace(unit, made=now, tries=0, reason=None, due=now + boot)
+    return replace(unit, made=now, tries=0, reason=None, due=now + boot, next_look=None)
 
 
 def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
@@ -131,7 +137,14 @@ def soil(unit: Unit, reason: str, now: datetime) -> Unit:
     if unit.state in (UnitState.DIRTY, UnitState.GONE):
         return unit
     return replace(
-        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=now + STEP_WITHIN, token_hash=None
+        unit,
+        state=UnitState.DIRTY,
+        reason=reason,
+        tries=0,
+        since=now,
+        due=now + STEP_WITHIN,
+        next_look=None,
+        token_hash=None,
     )
 
 
@@ -140,6 +153,18 @@ def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None
     pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
     tries = unit.tries if after is not None else unit.tries + 1
     return replace(unit, reason=reason, tries=tries, due=now + pause)
+
+
+def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
+    """The same, by a message that is sent for then; unless one that comes no later is on its way.
+
+    Without that, a nudge and the message that it did not wait for would each go on sending the next, and every further
+    coincidence would add another, for as long as the driver is not done.
+    """
+    next_try = later(unit, reason, now, after)
+    if unit.next_look and next_try.due and now + EARLY < unit.next_look <= next_try.due:
+        return replace(unit, reason=reason)
+    return replace(next_try, next_look=next_try.due)
 
 
 def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:

@@ -52,6 +52,26 @@ def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> No
     assert units.later(unit(), None, NOW, timedelta(0)).due == NOW
 
 
+@pytest.mark.parametrize(
+    ("passed", "after", "next_look"),
+    [
+        (60 * SECOND, 60 * SECOND, 120 * SECOND),  # the message itself
+        (59 * SECOND, 60 * SECOND, 119 * SECOND),  # the message itself, a little early
+        (30 * SECOND, 60 * SECOND, 60 * SECOND),  # another before it, after which it still comes soon enough
+        (30 * SECOND, 30 * SECOND, 60 * SECOND),
+        (30 * SECOND, 5 * SECOND, 35 * SECOND),  # another before it, after which it would come too late
+    ],
+)
+def test_of_two_looks_that_are_not_over_one_is_followed_by_another(
+    passed: timedelta, after: timedelta, next_look: timedelta
+) -> None:
+    first = units.look_again(unit(), "booting", NOW, 60 * SECOND)
+    assert first.due == first.next_look == NOW + 60 * SECOND
+    found = units.look_again(first, "still booting", NOW + passed, after)
+    assert found.due == found.next_look == NOW + next_look
+    assert found.reason == "still booting"
+
+
 @given(st.integers(0, 10**6))
 def test_pauses_grow_up_to_a_bound_however_long_a_provider_is_down(tries: int) -> None:
     found = units.later(unit(tries=tries), "down", NOW)

@@ -150,3 +150,34 @@ def test_a_slot_that_somebody_else_holds_is_not_freed(twin: Twin, ada: User) -> 
     finish(twin, job)
     assert worker_of(twin, job).state is UnitState.GONE
     assert [held.unit for held in twin.store.find(collection("target/linux"), "held#", Slot)] == ["w-other"]
+
+
+def test_looks_that_coincide_do_not_add_up(twin: Twin, ada: User) -> None:
+    """Rule 5: a look that is not sooner than the one that is on its way sends no other after itself."""
+    hand = twin.drivers.hand
+    hand.says = [NotYet(60, "it is being made")] * 1000
+    job = submit(twin, ada)
+    twin.run()
+    for _ in range(30):
+        before = len(hand.says)
+        sweep(twin, 60)
+        assert before - len(hand.says) <= 2, "the one on its way, and the sweep's"
+    assert len(twin.queues.messages) == 1
+    hand.says.clear()
+    sweep(twin, 60)
+    hello(twin, job)
+    finish(twin, job)
+    assert_all_is_put_back(twin)
+
+
+def test_a_look_that_comes_early_is_followed_by_a_sooner_one(twin: Twin, ada: User) -> None:
+    """Rule 5: whose turn it becomes is looked at as soon as its driver says, not when it had been waiting for."""
+    hand = twin.drivers.hand
+    hand.says = [NotYet(600, "it is being made"), NotYet(5, "it is nearly there")]
+    job = submit(twin, ada)
+    twin.run()
+    twin.queues.advance(worker_of(twin, job).id, is_worker=True)
+    twin.run()
+    twin.pass_time(6)
+    twin.run()
+    assert worker_of(twin, job).made

@@ -84,9 +84,16 @@ class Pick:
 def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
     for claim in stocks[pool].claims:
-        found = _next(claim, stocks)
-        if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+        found = _grantable(claim, stocks)
+        if found:
             return found
+    return None
+
+
+def _grantable(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
+    found = _next(claim, stocks)
+    if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+        return found
     return None
 
 

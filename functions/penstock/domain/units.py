@@ -36,6 +36,10 @@ _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
 
+EARLY = timedelta(seconds=2)
+"""A message may come that much before its time, for its delay is in whole seconds; what comes earlier is another."""
+
+
 class UnitKind(StrEnum):
     """Who makes the unit: a factory makes workers, a well makes resources."""
 
@@ -70,7 +74,8 @@ class Unit(Row):
     `also` are the pools and names of the other slots that it takes, for as long as it exists. The job is that of its
     present lease, or of its last; `leases` counts them. `is_kept` says that its pool keeps units for the next lease,
     `until` how long it may be idle, `busy` how long a call that cleans it may be under way; `past_hash` knows its
-    agent again by the token that it had for the last job.
+    agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its step
+    again; None when none was sent for later.
     """
 
     kind: ClassVar[str] = "unit"
@@ -88,6 +93,7 @@ class Unit(Row):
     also: tuple[tuple[str, str], ...] = ()
     since: datetime
     due: datetime | None
+    next_look: datetime | None = None
     made: datetime | None = None
     tries: int = 0
     reason: str | None = None
@@ -125,7 +131,7 @@ def unit_key(unit: str) -> Key:
 
 def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
-    return replace(unit, made=now, tries=0, reason=None, due=now + boot)
+    return replace(unit, made=now, tries=0, reason=None, due=now + boot, next_look=None)
 
 
 def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
@@ -160,7 +166,7 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
         due = now + (CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN)
         return replace(
             unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=due,
-            token_hash=None, past_hash=unit.token_hash, metadata={},
+            next_look=None, token_hash=None, past_hash=unit.token_hash, metadata={},
         )  # fmt: skip
     return _dirty(unit, reason, now)
 
@@ -174,8 +180,9 @@ def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
 
 def _dirty(unit: Unit, reason: str, now: datetime) -> Unit:
     return replace(
-        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=now + STEP_WITHIN, token_hash=None
-    )
+        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=now + STEP_WITHIN, next_look=None,
+        token_hash=None,
+    )  # fmt: skip
 
 
 def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
@@ -195,8 +202,9 @@ def keep(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timede
     end = (unit.born or unit.since) + timedelta(seconds=warm.life)
     until = min(now + timedelta(seconds=warm.idle), end)
     kept = replace(
-        unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None
-    )
+        unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None,
+        next_look=None,
+    )  # fmt: skip
     return heard(kept, now, lease)
 
 
@@ -212,6 +220,7 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
+        next_look=None,
     )  # fmt: skip
 
 
@@ -220,6 +229,18 @@ def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None
     pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
     tries = unit.tries if after is not None else unit.tries + 1
     return replace(unit, reason=reason, tries=tries, due=now + pause)
+
+
+def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
+    """The same, by a message that is sent for then; unless one that comes no later is on its way.
+
+    Without that, a nudge and the message that it did not wait for would each go on sending the next, and every further
+    coincidence would add another, for as long as the driver is not done.
+    """
+    next_try = later(unit, reason, now, after)
+    if unit.next_look and next_try.due and now + EARLY < unit.next_look <= next_try.due:
+        return replace(unit, reason=reason)
+    return replace(next_try, next_look=next_try.due)
 
 
 def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:

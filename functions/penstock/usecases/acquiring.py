@@ -174,7 +174,7 @@ def _granted(
     for lease in waiting:
         need = next(need for need in job.needs if need.order == lease.order)
         warm = hand.warm(need.pool)
-        unit = _handed_over(on, hand, warm, need) if warm else _ordered(on, hand, lease, need)
+        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_unit(on, lease, need.maker), need)
         if unit is None:
             return [], []
         changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
@@ -198,14 +198,14 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
     return hand.over(unit, warm, others, need.order, now)
 
 
-def _ordered(on: System, hand: Hand, lease: Lease, need: Need) -> Unit:
-    """A unit that will be made: its id is chosen, and written, before anything is."""
+def _unit(on: System, lease: Lease, maker: str) -> Unit:
+    """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
-    unit = Unit(
+    return Unit(
         id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
         is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
-        maker=need.maker,
+        maker=maker,
         type=lease.type,
         state=UnitState.CREATING,
         job=lease.job,
@@ -218,7 +218,6 @@ def _ordered(on: System, hand: Hand, lease: Lease, need: Need) -> Unit:
         born=now,
         due=now + STEP_WITHIN,
     )
-    return hand.order(unit, need)
 
 
 def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:

@@ -11,7 +11,7 @@ from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.rows import Change, Replace
-from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units import CLEAN_WITHIN, EARLY, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import Keeper
 from penstock.system import System
 from penstock.usecases import logs, race, retiring, sites, turns
@@ -26,6 +26,8 @@ def clean(on: System, unit: Unit) -> None:
     if unit.is_a is UnitKind.WORKER:
         if unit.due and unit.due <= now:
             give_up(on, unit, "its agent did not say in time that it is clean")
+    elif unit.next_look and now + EARLY < unit.next_look:
+        return  # a message is on its way for then
     elif not turns.is_due(on, unit):
         on.store.commit([Replace(unit, units.later(unit, unit.reason, now, STEP_WITHIN))])
     elif unit.tries >= TRIES:
@@ -53,19 +55,19 @@ def _call(on: System, unit: Unit) -> None:
             return
         proof = well.clean(unit.id, now)
     except DriverError as error:
-        told = units.later(begun, f"{type(error).__name__}: {error}", on.world.now())
+        told = units.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
             keep(on, unit.id, proof, timedelta(0))
             return
-        told = units.later(begun, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+        told = units.look_again(begun, proof.reason, on.world.now(), timedelta(seconds=proof.after))
     _again(on, begun, told)
 
 
 def _again(on: System, begun: Unit, told: Unit) -> None:
-    if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
+    if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due and told.next_look != begun.next_look:
         seconds = int((told.due - on.world.now()).total_seconds())
-        on.queues.advance(told.id, told.is_a is UnitKind.WORKER, min(seconds, 900))
+        on.queues.advance(told.id, told.is_a is UnitKind.WORKER, max(1, min(seconds, 900)))
 
 
 def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:

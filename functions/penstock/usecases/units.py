@@ -106,13 +106,13 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
 def _again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
     """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
     pause = timedelta(seconds=after) if after is not None else None
-    next_try = units.later(unit, reason, on.world.now(), pause)
-    if not on.store.commit([Replace(unit, next_try)]):
+    next_try = units.look_again(unit, reason, on.world.now(), pause)
+    if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.reason:
         doing = "put back" if unit.state is UnitState.DIRTY else "give"
         logs.say(on, unit.job, unit.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker")
-    if next_try.due:
+    if next_try.due and next_try.next_look != unit.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
 

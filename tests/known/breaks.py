@@ -1,0 +1,226 @@
+"""What Penstock would be without one of the things that keep its promises: writes, claims and grants.
+
+The docstring of each begins with the function whose breaking it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain import granting, jobs
+from penstock.domain.jobs import Job
+from penstock.domain.leases import LeaseState, Need
+from penstock.domain.pools import Claim, Pool, Slot, collection
+from penstock.domain.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
+from penstock.domain.units import Unit
+from penstock.usecases import acquiring, submitting
+from tests.twin.store import MemoryStore
+from tests.twin.world import MemoryFlows
+
+
+def _put(store: MemoryStore, change: Change) -> None:
+    """Write without asking what stands there."""
+    if isinstance(change, Delete):
+        store.rows.pop(change.was.key, None)
+    elif not isinstance(change, Check):
+        there = store.rows.get(key_of(change))
+        store.rows[change.row.key] = replace(change.row, version=(there.version if there else 0) + 1)
+
+
+def writes_without_condition(patch: pytest.MonkeyPatch) -> None:
+    """`rows.holds`: a write does not ask what stands there."""
+
+    def commit(store: MemoryStore, changes: Sequence[Change]) -> bool:
+        for change in changes:
+            _put(store, change)
+        return True
+
+    patch.setattr(MemoryStore, "commit", commit)
+
+
+def reads_again_in_the_write(patch: pytest.MonkeyPatch) -> None:
+    """`rows.holds`: a write reads again by itself what it is to replace, and so never finds it changed."""
+    _with_the_latest(patch, Row)
+
+
+def counts_and_then_writes(patch: pytest.MonkeyPatch) -> None:
+    """`rows.holds`, for the row of a pool: what is used was counted before, and is not asked again in the write."""
+    _with_the_latest(patch, Pool)
+
+
+def _with_the_latest(patch: pytest.MonkeyPatch, kind: type[Row]) -> None:
+    commit = MemoryStore.commit
+
+    def latest(store: MemoryStore, change: Change) -> Change:
+        if not isinstance(change, Replace) or not isinstance(change.was, kind):
+            return change
+        return Replace(store.rows.get(change.was.key, change.was), change.row)
+
+    patch.setattr(MemoryStore, "commit", lambda store, changes: commit(store, [latest(store, c) for c in changes]))
+
+
+def writes_in_part(patch: pytest.MonkeyPatch) -> None:
+    """`Store.commit`: a transaction is written row by row, as far as its conditions hold."""
+
+    def commit(store: MemoryStore, changes: Sequence[Change]) -> bool:
+        good = [change for change in changes if holds(change, store.rows.get(key_of(change)))]
+        for change in good:
+            _put(store, change)
+        return len(good) == len(changes)
+
+    patch.setattr(MemoryStore, "commit", commit)
+
+
+def slot_stays_free(patch: pytest.MonkeyPatch) -> None:
+    """`pools.move`: a slot that is taken is not taken away from the free ones."""
+    shared = ("resource/server", "resource/licence")
+
+    def commit(store: MemoryStore, changes: Sequence[Change]) -> bool:
+        is_grant = any(isinstance(change, Create) and isinstance(change.row, Unit) for change in changes)
+        for change in changes:
+            is_free = isinstance(change, Delete) and isinstance(change.was, Slot) and change.was.pool in shared
+            if not (is_grant and is_free):
+                _put(store, change)
+        return True
+
+    patch.setattr(MemoryStore, "commit", commit)
+
+
+def claims_again(patch: pytest.MonkeyPatch) -> None:
+    """`acquiring._claim`: a step that is told again does not look what it claimed before."""
+    original = acquiring._claim
+
+    def claim(on: Any, job: str, attempt: int, step: int, token: str) -> Any:
+        for lease in acquiring.step_of(on, job, attempt, step):
+            claim = on.store.find(collection(lease.pool), f"wait#500#{job}", Claim)
+            on.store.commit([Delete(lease), *map(Delete, claim)])
+        return original(on, job, attempt, step, token)
+
+    patch.setattr(acquiring, "_claim", claim)
+
+
+def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
+    """`acquiring._claim`: the unit is begun at once, and waits for its slot together with its lease."""
+    original = acquiring._claim
+
+    def claim(on: Any, *given: Any) -> Any:
+        changes, held = original(on, *given)
+        made = [acquiring._unit(on, lease, "hand") for lease in held if changes]
+        for unit in made:
+            on.queues.advance(unit.id, False)
+        return [*changes, *map(Create, made)], held
+
+    patch.setattr(acquiring, "_claim", claim)
+
+
+def as_named(patch: pytest.MonkeyPatch) -> None:
+    """`submitting._resources`: resources are acquired in the order in which the job names them."""
+
+    def resources(site: Any, file: Any) -> Iterator[Need]:
+        for order, ask in enumerate(file.resources, 1):
+            kind = site.resources[ask.type]
+            yield Need(order, order, ask.name, ask.type, kind.pool, kind.well, {}, site.takes(kind.uses))
+
+    patch.setattr(submitting, "_resources", resources)
+
+
+def worker_first(patch: pytest.MonkeyPatch) -> None:
+    """`attempt.asl.json`: the flow acquires the worker before the resources."""
+    step = MemoryFlows._step
+
+    def first(flows: MemoryFlows, flow: Any) -> None:
+        flow.steps.sort(key=lambda each: (each["do"] != "acquire", each.get("step", 0)))
+        step(flows, flow)
+
+    patch.setattr(MemoryFlows, "_step", first)
+
+
+def head_of_the_line(patch: pytest.MonkeyPatch) -> None:
+    """`granting._grantable`: nobody may pass whoever is ahead in one of the queues."""
+    patch.setattr(granting, "OVERTAKEN", 0)
+
+
+def passes_without_end(patch: pytest.MonkeyPatch) -> None:
+    """`granting._grantable`: nobody asks how often those ahead were overtaken."""
+    patch.setattr(granting, "OVERTAKEN", 10_000)
+
+
+def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
+    """`granting.pick`: who had to wait once, waits for the slot that it saw, whatever else falls free."""
+    pick = granting.pick
+    waiting: set[Key] = set()
+
+    def stuck(pool: str, stocks: Any) -> Any:
+        if any(claim.key in waiting for claim in stocks[pool].claims) and all(s.name != "1" for s in stocks[pool].free):
+            return None
+        found = pick(pool, stocks)
+        if found is None:
+            waiting.update(claim.key for claim in stocks[pool].claims)
+        return found
+
+    patch.setattr(granting, "pick", stuck)
+
+
+def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
+    """`granting.pick`: a claim that did not show itself for a minute has lost its place."""
+    stocks_of, pick = acquiring._stocks, granting.pick
+    now: list[Any] = []
+
+    def remember(on: Any, pool: str) -> Any:
+        now[:] = [on.world.now()]
+        return stocks_of(on, pool)
+
+    def recent(pool: str, stocks: Any) -> Any:
+        stock = stocks[pool]
+        young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
+        return pick(pool, {**stocks, pool: replace(stock, claims=young)})
+
+    patch.setattr(acquiring, "_stocks", remember)
+    patch.setattr(granting, "pick", recent)
+
+
+def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:
+    """`acquiring.serve`: a lock around it, which an error leaves taken."""
+    serve, taken = acquiring.serve, set()
+
+    def locked(on: Any, pool: str) -> None:
+        if pool not in taken:
+            taken.add(pool)
+            serve(on, pool)
+            taken.remove(pool)
+
+    patch.setattr(acquiring, "serve", locked)
+
+
+def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
+    """`acquiring.acquire`: what cannot be had at once is an error."""
+    acquire = acquiring.acquire
+
+    def now_or_never(on: Any, job: str, attempt: int, step: int, token: str) -> None:
+        acquire(on, job, attempt, step, token)
+        if any(lease.state is LeaseState.WAITING for lease in acquiring.step_of(on, job, attempt, step)):
+            on.flows.fail(token, "Unsatisfiable", "nothing is available")
+
+    patch.setattr(acquiring, "acquire", now_or_never)
+
+
+def waits_without_deadline(patch: pytest.MonkeyPatch) -> None:
+    """`jobs.acquire`: who waits is not due."""
+    acquire = jobs.acquire
+    patch.setattr(jobs, "acquire", lambda job, now: replace(acquire(job, now), due=None, queue_until=None))
+
+
+def counts_waiting_as_running(patch: pytest.MonkeyPatch) -> None:
+    """`jobs.start`: the time that a job may take begins when it is submitted."""
+    start = jobs.start
+
+    def early(job: Job, worker: str, now: Any) -> Job:
+        begun = start(job, worker, now)
+        waited = now - job.times.submitted
+        return replace(begun, times=replace(begun.times, started=job.times.submitted), due=begun.due - waited)
+
+    patch.setattr(jobs, "start", early)

@@ -1,0 +1,249 @@
+"""The same for what comes after a grant: making, losing, ending, cleaning, giving back, sweeping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain import endings, leases, pools
+from penstock.domain import resizing as domain_resizing
+from penstock.domain import units as domain_units
+from penstock.domain.jobs import Job
+from penstock.domain.leases import Lease, lease_key
+from penstock.domain.pools import Slot, SlotState
+from penstock.domain.rows import Replace
+from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock.ports import Order
+from penstock.usecases import acquiring, agents, race, resizing, sweeping, turns, units
+
+
+def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
+    """`units._order`: the driver is asked with an id of its own each time."""
+    order = units._order
+
+    def fresh(on: Any, unit: Unit) -> Order:
+        return replace(order(on, unit), id=f"w-{on.world.ulid()}")
+
+    patch.setattr(units, "_order", fresh)
+
+
+def unit_is_never_due(patch: pytest.MonkeyPatch) -> None:
+    """`Unit.deadline`: nobody is told of a unit whose message was lost."""
+    patch.setattr(Unit, "deadline", None)
+
+
+def job_is_never_due(patch: pytest.MonkeyPatch) -> None:
+    """`Job.deadline`: nobody is told of a job whose flow was lost."""
+    patch.setattr(Job, "deadline", None)
+
+
+def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
+    """`units._hand_over`: nobody asks whether what was made is still wanted."""
+
+    def hand_over(on: Any, unit: Unit, made: Unit) -> None:
+        lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+        on.store.commit([Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease))])
+
+    patch.setattr(units, "_hand_over", hand_over)
+
+
+def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
+    """`units._hand_over`: what was made goes to whoever is first in the queue by then."""
+    hand_over = units._hand_over
+
+    def offered(on: Any, unit: Unit, made: Unit) -> None:
+        on.store.commit(units._give_back(on, unit))
+        acquiring.serve(on, unit.pool)
+        hand_over(on, unit, made)
+
+    patch.setattr(units, "_hand_over", offered)
+
+
+def errors_are_final(patch: pytest.MonkeyPatch) -> None:
+    """`units._make`: any error of a driver fails the job."""
+    again = units._again
+
+    def fatal(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
+        if after is None and unit.state is UnitState.CREATING:
+            units._fail(on, unit, "Unsatisfiable", str(reason))
+        else:
+            again(on, unit, reason, after)
+
+    patch.setattr(units, "_again", fatal)
+
+
+def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
+    """`units._put_back`: a slot comes back when its cleaning failed, or takes more than half an hour."""
+    again = units._again
+
+    def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
+        is_old = on.world.now() - unit.since > timedelta(minutes=30)
+        if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
+            race.run(on, lambda: units._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
+            turns.go_on(on, unit)
+        else:
+            again(on, unit, reason, after)
+
+    patch.setattr(units, "_again", hasty)
+
+
+def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
+    """`units._put_back`: what no row says was made, is not cleaned."""
+    put_back = units._put_back
+
+    def only(on: Any, unit: Unit) -> None:
+        if unit.made:
+            put_back(on, unit)
+            return
+        race.run(on, lambda: units._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made")))
+        turns.go_on(on, unit)
+
+    patch.setattr(units, "_put_back", only)
+
+
+def one_janitor(patch: pytest.MonkeyPatch) -> None:
+    """`units._put_back`: one thing is cleaned at a time, the oldest first."""
+    put_back = units._put_back
+
+    def in_turn(on: Any, unit: Unit) -> None:
+        rows = [*on.store.listed("resources", Unit), *on.store.listed("workers", Unit)]
+        dirty = [row for row in rows if row.state is UnitState.DIRTY]
+        if min(dirty, key=lambda row: row.since).id == unit.id:
+            put_back(on, unit)
+        else:
+            units._again(on, unit, None, 45)
+
+    patch.setattr(units, "_put_back", in_turn)
+
+
+def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
+    """`turns.go_on`: who frees a slot does not hand it over."""
+    go_on = turns.go_on
+
+    def silent(on: Any, unit: Unit) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(acquiring, "serve", lambda on, pool: None)
+            go_on(on, unit)
+
+    patch.setattr(turns, "go_on", silent)
+
+
+def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
+    """`resizing.resize`: who changes a limit does not look who waits."""
+    resize = resizing.resize
+
+    def silent(on: Any, pool: str) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(acquiring, "serve", lambda on, pool: None)
+            resize(on, pool)
+
+    patch.setattr(resizing, "resize", silent)
+
+
+def takes_from_holders(patch: pytest.MonkeyPatch) -> None:
+    """`resizing._off`: a slot is withdrawn, whoever holds it."""
+
+    def off(slot: Slot) -> Any:
+        return pools.move(slot, Slot(pool=slot.pool, name=slot.name, state=SlotState.OFF, fence=slot.fence))
+
+    patch.setattr(domain_resizing, "_off", off)
+
+
+def outlives_its_lease(patch: pytest.MonkeyPatch) -> None:
+    """`settling._end_lease`: a unit stays as it is when its lease ends."""
+    patch.setattr(domain_units, "soil", lambda unit, reason, now, **_: unit)
+
+
+def silence_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """`units._lose`: an agent that is not heard of is waited for."""
+    patch.setattr(units, "_lose", lambda on, unit: None)
+
+
+def tries_without_end(patch: pytest.MonkeyPatch) -> None:
+    """`endings._may_retry`: there is always a next attempt."""
+    patch.setattr(endings, "_may_retry", lambda job: True)
+
+
+def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:
+    """`agents.finish`: the flow goes on before the end is written."""
+    finish = agents.finish
+
+    def hasty(on: Any, caller: agents.Caller, *given: Any) -> Any:
+        on.flows.succeed(caller.job.run_token)
+        return finish(on, caller, *given)
+
+    patch.setattr(agents, "finish", hasty)
+
+
+def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
+    """`agents.finish`: that a job has finished is noted in memory before it is written."""
+    finish, done = agents.finish, set()
+
+    def once(on: Any, caller: agents.Caller, *given: Any) -> Any:
+        if caller.job.id in done:
+            return {}
+        done.add(caller.job.id)
+        return finish(on, caller, *given)
+
+    patch.setattr(agents, "finish", once)
+
+
+def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
+    """`sweeping.serve_all`: a hand-over that was lost stays lost."""
+    patch.setattr(sweeping, "serve_all", lambda on: None)
+
+
+def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
+    """`sweeping.sweep`: what fails for one row stops the others."""
+
+    def sweep(on: Any) -> sweeping.Swept:
+        for kind, key in on.store.overdue(on.world.now(), sweeping.AT_ONCE):
+            try:
+                sweeping.nudge(on, kind, key)
+            except Exception:
+                break
+        return sweeping.Swept()
+
+    patch.setattr(sweeping, "sweep", sweep)
+
+
+def leaves_strays(patch: pytest.MonkeyPatch) -> None:
+    """`sweeping.destroy_strays`: nobody looks what exists outside."""
+    patch.setattr(sweeping, "destroy_strays", lambda on: 0)
+
+
+def absence_counts(patch: pytest.MonkeyPatch) -> None:
+    """`sweeping.destroy_strays`: what its factory does not list is taken for gone."""
+
+    def destroy(on: Any) -> int:
+        there = set(on.drivers.factory("hand", {}).list())
+        for unit in on.store.listed("workers", Unit):
+            if unit.id not in there and unit.state is not UnitState.DIRTY:
+                on.store.commit([Replace(unit, domain_units.soil(unit, "not listed", on.world.now()))])
+        return 0
+
+    patch.setattr(sweeping, "destroy_strays", destroy)
+
+
+def rows_before_the_list(patch: pytest.MonkeyPatch) -> None:
+    """`sweeping.destroy_strays`: it reads what rows there are, and then what exists."""
+    _destroy(patch, lambda on: {unit.id for unit in on.store.listed("workers", Unit)})
+
+
+def starts_with_nothing(patch: pytest.MonkeyPatch) -> None:
+    """`sweeping.destroy_strays`: a process that starts knows no machine, and destroys them all."""
+    _destroy(patch, lambda on: set())
+
+
+def _destroy(patch: pytest.MonkeyPatch, known: Any) -> None:
+    def destroy(on: Any) -> int:
+        rows, driver = known(on), on.drivers.factory("hand", {})
+        strays = [found for found in driver.list() if found not in rows]
+        for found in strays:
+            driver.destroy(found, on.world.now())
+        return len(strays)
+
+    patch.setattr(sweeping, "destroy_strays", destroy)

@@ -1,0 +1,41 @@
+"""Which breakage of Penstock a test catches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from penstock.domain.users import User
+from tests.known.site import Known
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+Test = TypeVar("Test", bound=Callable[[Known, User], None])
+
+
+def fails_with(plant: Plant) -> Callable[[Test], Test]:
+    """The test fails when this is planted. `test_can_fail.py` sees to it."""
+
+    def mark(test: Test) -> Test:
+        test.__dict__["plant"] = plant
+        return test
+
+    return mark
+
+
+BORROWED = {
+    "serve_before_write": "acquiring.acquire",
+    "release_without_fence": "units._release",
+    "start_at_once": "acquiring.start",
+    "one_by_one": "submitting._resources",
+    "old_agents_write": "agents.authenticate",
+    "last_comes_first": "granting.pick",
+    "free_before_clean": "units._put_back",
+}
+"""What is broken by the plants that the simulation has as well."""
+
+
+def broken(plant: Plant) -> str:
+    """The function that a plant breaks: the first word of its docstring."""
+    return BORROWED.get(plant.__name__) or str(plant.__doc__).split("`")[1]

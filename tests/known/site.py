@@ -1,0 +1,162 @@
+"""The whole system in memory, with a factory and a well whose every call may be made to go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from penstock.domain.pools import Claim, Pool, Slot, collection
+from penstock.domain.site import Shape
+from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order, Ready
+from penstock.usecases import configuring, resizing
+from tests.twin.world import START, TestDrivers, Twin
+from tests.twin.world import Hand as PlainHand
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 2
+[targets.wide]
+factory = "hand"
+limit = 40
+[targets.small]
+factory = "hand"
+limit = 9
+uses = { vcpus = 4 }
+[targets.tiny]
+factory = "hand"
+limit = 9
+uses = { vcpus = 1 }
+[targets.default]
+redirect = "wide"
+[quotas.vcpus]
+amount = 8
+[quotas.tokens]
+amount = 8
+[wells.locks]
+driver = "lock"
+[wells.hand]
+driver = "hand"
+[resources.bench]
+well = "hand"
+names = ["bench-1"]
+[resources.board]
+well = "hand"
+names = ["board-1"]
+[resources.licence]
+well = "locks"
+limit = 2
+[resources.server]
+well = "locks"
+names = ["one"]
+leases = 2
+[resources.database]
+well = "locks"
+limit = 3
+uses = { tokens = 5 }
+[resources.cache]
+well = "locks"
+limit = 3
+uses = { tokens = 1 }
+"""
+
+ADA = User(name="ada", created=START, version=1)
+TWO = {"x": {"type": "licence"}, "y": {"type": "licence"}}
+
+
+class Hand(PlainHand):
+    """Says no to a second unit in one place, cleans badly when told to, and lets things happen while it works."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.unclean: list[Exception | NotYet] = []
+        self.meanwhile: dict[str, Callable[[], Any]] = {}
+
+    def create(self, order: Order) -> Ready | NotYet:
+        self.asked.append(order.id)
+        there = [one.id for one in self.made.values() if (one.type, one.slot) == (order.type, order.slot)]
+        assert there in ([], [order.id]), f"{order.id} would be put on top of {there}"
+        done = super().create(order)
+        self._pause("create")
+        return done
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        self._pause("clean")
+        if self.unclean:
+            said = self.unclean.pop(0)
+            if isinstance(said, Exception):
+                raise said
+            return said
+        return super().destroy(unit, now)
+
+    def list(self) -> Iterable[str]:
+        self._pause("list")
+        return super().list()
+
+    def _pause(self, call: str) -> None:
+        self.meanwhile.pop(call, lambda: None)()
+
+
+class Drivers(TestDrivers):
+    """The real drivers, a factory and a well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hand: Hand = Hand()
+        self.own = Hand()
+
+    def well(self, driver: str, settings: Mapping[str, Any]) -> Any:
+        return self.own if driver == "hand" else super().well(driver, settings)
+
+    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(driver, options)
+
+
+class Known(Twin):
+    """The twin with a site of its own; `factory` and `well` are what makes workers and benches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        made = Drivers()
+        self.drivers, self.factory, self.well = made, made.hand, made.own
+        self.on = replace(self.on, drivers=made)
+        configuring.apply(self.on, "admin", SITE, "site.toml")
+        self.run()
+
+
+def holders(twin: Twin, pool: str) -> dict[str, str]:
+    """Which job holds which slot."""
+    return {slot.name: str(slot.job) for slot in held(twin, pool)}
+
+
+def held(twin: Twin, pool: str) -> list[Slot]:
+    """The slots that are held."""
+    return twin.store.find(collection(pool), "held#", Slot)
+
+
+def units_of(twin: Twin, job: str) -> list[Unit]:
+    """The units of a job that are not gone, resources first."""
+    rows = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == job]
+    return sorted((row for row in rows if row.state is not UnitState.GONE), key=lambda unit: -unit.order)
+
+
+def set_limit(twin: Twin, pool: str, limit: int, names: tuple[str, ...] | None = None, *, amount: bool = False) -> None:
+    """What an operator and the scheduler do when a limit changes."""
+    configuring.set_pool(twin.on, pool, Shape(limit, names, amount))
+    resizing.resize(twin.on, pool)
+
+
+def assert_nothing_is_left(twin: Known) -> None:
+    """Every slot is free, every amount unused, nothing exists outside, nobody waits."""
+    rows = list(twin.store.rows.values())
+    assert not [row for row in rows if isinstance(row, Slot) and row.job]
+    assert not [row for row in rows if isinstance(row, Unit) and row.state is not UnitState.GONE]
+    assert not [row for row in rows if isinstance(row, Claim) or (isinstance(row, Pool) and row.used)]
+    assert not [*twin.factory.made, *twin.well.made]

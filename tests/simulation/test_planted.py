@@ -16,6 +16,7 @@ from penstock.domain.pools import Slot, SlotState
 from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, unit_key
 from penstock.usecases import acquiring, agents, jobs, race, settling, submitting, sweeping, units
+from penstock.usecases.fencing import GONE
 from simulation import runs
 from simulation.__main__ import main
 from tests.twin.store import MemoryStore
@@ -103,7 +104,7 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
     def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
         job = on.store.get(job_key(job_id), Job)
         if not job or not job.worker:
-            raise agents.GONE
+            raise GONE
         return agents.Caller(on.store.get(unit_key(job.worker), Unit), job)
 
     def finish(on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None) -> dict[str, Any]:

@@ -19,10 +19,9 @@ from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import logs, race, sites, warm
+from penstock.usecases.fencing import GONE
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
-
-GONE = Refused(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
 
 
 @dataclass(frozen=True)

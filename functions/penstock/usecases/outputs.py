@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from penstock.domain import ids, limits, outputs
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
 from penstock.domain.outputs import UPLOAD_WITHIN, Output, output_key
-from penstock.domain.rows import Create, Delete, Replace
+from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases import sites
+from penstock.usecases import race, sites
+from penstock.usecases.fencing import fence
 from penstock.wire.agent import AgentFile
 
 LONGEST = 3600
@@ -30,7 +32,7 @@ def check(files: Sequence[AgentFile]) -> Sequence[AgentFile]:
 
 
 def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
-    """Name each file and give leave to send it. The row comes first, so that no bytes are unknown. [ART-2]"""
+    """Name each file and give leave to send it. The row comes first, so that no bytes are unknown. [ART-2] [SLOT-3]"""
     most = sites.current(on).limits.output_bytes
     for file in check(files):
         if file.size > most:
@@ -47,7 +49,7 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
         for file in files
     ]  # fmt: skip
     for row in rows:
-        on.store.commit([Create(row)])
+        race.run(on, partial(_named, on, job, row))
     return {"uploads": [_upload(on, row) for row in rows]}
 
 
@@ -69,8 +71,21 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
         size = on.objects.size(row.object_name)
         if size != row.size:
             raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
-        on.store.commit([Replace(row, outputs.commit(row))])
+        race.run(on, partial(_arrived, on, job, name))
     return {}
+
+
+def _named(on: System, job: Job, row: Output) -> tuple[Sequence[Change], None]:
+    return [Create(row), fence(on, job)], None
+
+
+def _arrived(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
+    row = on.store.get(output_key(job.id, name), Output)
+    if row is None:
+        raise not_found("output", name)
+    if row.is_committed:
+        return [], None
+    return [Replace(row, outputs.commit(row)), fence(on, job)], None
 
 
 def listed(on: System, job: Job, after: str = "") -> tuple[list[Output], str | None]:

@@ -14,7 +14,7 @@ def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
 
     Warm slots are left to `surplus`.
 
-    Every step is to be committed together with a check of the pool's row, so that two resizes cannot mix.
+    Every step is to be committed together with a write of the pool's row, so that two resizes cannot mix.
     """
     everything = list(slots)
     named = {slot.name: slot for slot in everything}

@@ -174,8 +174,8 @@ class TestDrivers(Registry):
         super().__init__({})
         self.hand = HandFactory()
 
-    def factory(self, driver: str, settings: Mapping[str, Any]) -> Any:
-        return self.hand if driver == "hand" else super().factory(driver, settings)
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return self.hand if driver == "hand" else super().factory(driver, settings, name)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)

@@ -17,7 +17,10 @@ from penstock.ports import Driver
 
 MAKER = "PENSTOCK_MAKER"
 
-FACTORIES = {"process": "penstock.drivers.factories.process:ProcessFactory"}
+FACTORIES = {
+    "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
+    "process": "penstock.drivers.factories.process:ProcessFactory",
+}
 WELLS = {"lock": "penstock.drivers.wells.lock:LockWell"}
 
 

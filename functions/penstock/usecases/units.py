@@ -17,7 +17,9 @@ from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
-from penstock.usecases import acquiring, logs, race, sites
+from penstock.usecases import acquiring, evidence, logs, race, sites
+
+NO_HELLO = "no hello"
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -123,8 +125,10 @@ def _lose(on: System, unit: Unit) -> None:
     """A worker that did not say hello, or was not heard of, in time: its attempt is lost. [JOB-1]"""
     now = on.world.now()
     if unit.state is UnitState.CREATING:
+        if unit.reason != NO_HELLO:
+            evidence.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time after it was made")
-        on.store.commit([Replace(unit, units.later(unit, "no hello", now, units.STEP_WITHIN))])
+        on.store.commit([Replace(unit, units.later(unit, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def decide() -> tuple[Sequence[Change], tuple[Job, bool] | None]:

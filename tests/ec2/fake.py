@@ -24,7 +24,7 @@ from botocore.validate import validate_parameters
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ZONES = {"subnet-a": "eu-west-1a", "subnet-b": "eu-west-1b", "subnet-c": "eu-west-1c"}
 VCPUS = {"m7g.large": 2, "m7a.large": 2, "c7g.xlarge": 4, "t4g.small": 2, "g5.xlarge": 4}
-IMAGES = ("ami-0a", "resolve:ssm:/images/worker")
+IMAGES = ("ami-0a", "resolve:ssm:/penstock/worker")
 TAGGABLE = {"instance", "volume", "network-interface", "spot-instances-request"}
 
 

@@ -45,7 +45,7 @@ def test_the_least_is_safe() -> None:
 
 def test_everything_that_can_be_said() -> None:
     wanted = made(FULL)
-    assert wanted["ImageId"] == "resolve:ssm:/images/worker"
+    assert wanted["ImageId"] == "resolve:ssm:/penstock/worker"
     assert wanted["KeyName"] == "ops"
     assert wanted["IamInstanceProfile"] == {"Arn": FULL["profile"]}
     assert wanted["LaunchTemplate"] == {"LaunchTemplateId": "lt-1", "Version": "3"}

@@ -13,7 +13,7 @@ from penstock.drivers.factories.ec2.settings import Disk, InstanceType, Subnet, 
 LEAST: dict[str, Any] = {"region": "eu-west-1", "image": "ami-0123456789abcdef0", "types": ["m7g.large"]}
 FULL: dict[str, Any] = {
     "region": "us-gov-east-1",
-    "image": "/images/worker",
+    "image": "/penstock/worker",
     "types": [{"name": "m7g.large", "price": 0.08}, {"name": "u-6tb1.metal", "price": 55}],
     "subnets": ["subnet-1", {"id": "subnet-2", "zone": "us-gov-east-1b"}],
     "price_band": 1.5,
@@ -62,6 +62,7 @@ def test_the_least_and_the_most_that_can_be_said() -> None:
         ({"types": [{"name": "m7g.large", "price": 1}, "m7a.large"]}, "price all, or none"),
         ({"image": None}, "neither `image` nor `template`"),
         ({"image": "ubuntu"}, "`ubuntu` is not an image"),
+        ({"image": "/other/secret"}, "below /penstock/ or /aws/service/"),
         ({"subnets": ["vpc-1"]}, "`vpc-1` is not a subnet's id"),
         ({"price_band": 2}, "no prices to compare"),
         ({"price_band": 0.5}, "must be 1 or more"),

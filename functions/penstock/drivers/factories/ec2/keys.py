@@ -158,9 +158,9 @@ _subnet_id = matching(r"subnet-[0-9a-f]+", "a subnet's id", 'like "subnet-012345
 _zone = matching(r"[a-z0-9-]+", "a zone", 'like "eu-west-1a"')
 _group_id = matching(r"sg-[0-9a-f]+", "a security group's id", 'like "sg-0123456789abcdef0"')
 _image = matching(
-    r"ami-[0-9a-f]+|/[A-Za-z0-9_.:/-]+",
+    r"ami-[0-9a-f]+|/(penstock|aws/service)/[A-Za-z0-9_.:/-]+",
     "an image",
-    'an id like "ami-0123456789abcdef0", or the path of an SSM parameter, like "/images/worker"',
+    'an id like "ami-0123456789abcdef0", or an SSM parameter below /penstock/ or /aws/service/',
 )
 _disk = record(
     {

@@ -75,9 +75,14 @@ class Ec2:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     consoles: dict[str, str] = field(default_factory=dict)
     is_nitro: bool = True
+    made_client: Any = None
 
     def client(self, region: str) -> Any:
-        """A real client that ends here instead of in the network."""
+        """A real client that ends here instead of in the network. One for all: making one takes a while."""
+        self.made_client = self.made_client or self._connect(region)
+        return self.made_client
+
+    def _connect(self, region: str) -> Any:
         made = boto3.client("ec2", region, aws_access_key_id="test", aws_secret_access_key="test")
         built: dict[str, Any] = {}
 

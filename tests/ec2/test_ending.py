@@ -39,10 +39,14 @@ class TestEnding:
 
     def test_volumes_that_outlive_their_machine_do_not_outlive_the_worker(self, ec2: Ec2) -> None:
         """UNIT-1: an image may say that its volumes stay."""
-        ec2.keep_volumes = True
+        ec2.keep_volumes, ec2.dying = True, 0
         factory(ec2).create(order())
-        clean(factory(ec2))
+        factory(ec2).clean(WORKER, NOW)
+        leaving = factory(ec2).clean(WORKER, NOW)
+        assert isinstance(leaving, NotYet)
+        assert leaving.reason == "its volumes are being deleted"
         assert ec2.volumes == {}
+        assert "no machine or volume" in clean(factory(ec2)).checked
 
     def test_a_machine_that_is_not_listed_yet_is_not_taken_for_gone(self, ec2: Ec2) -> None:
         """UNIT-1, UNIT-2: cancelled a moment after the launch, while EC2's lists lag behind."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.domain.errors import (
@@ -95,6 +97,23 @@ class TestMaking:
         with pytest.raises(Unknown):
             factory(ec2).create(order())
         assert isinstance(factory(ec2, user_data="dnf install -y git").create(order()), Ready)
+        assert ec2.made() == {WORKER: 1}
+
+    @pytest.mark.parametrize("more", [{"user_data": "true"}, {"types": ["m7a.large"]}, {"market": "spot"}], ids=str)
+    def test_what_was_made_is_found_again_whatever_would_be_asked_for_now(self, ec2: Ec2, more: dict[str, Any]) -> None:
+        """JOB-2: by its tags, for its token goes with another request."""
+        made = factory(ec2).create(order())
+        again = factory(ec2, **more).create(order())
+        assert isinstance(made, Ready)
+        assert isinstance(again, Ready)
+        assert again.metadata["instance"] == made.metadata["instance"]
+        assert ec2.made() == {WORKER: 1}
+
+    def test_a_way_that_opens_after_the_launch_is_not_taken(self, ec2: Ec2) -> None:
+        ec2.short = {("m7g.large", "eu-west-1a", "on-demand")}
+        factory(ec2).create(order())
+        ec2.short = set()
+        factory(ec2).create(order())
         assert ec2.made() == {WORKER: 1}
 
 

@@ -2,12 +2,17 @@
 
 A row reads "this function may, on this resource, do these actions". `tests/infra` compares the table with the
 synthesised policies, both ways. Every function may also write to its own log group, and nothing else.
+
+EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
+bound to the tag `penstock:site`, which no other deployment's machines carry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
 Actions = tuple[str, ...]
@@ -93,3 +98,76 @@ def statements(rows: Mapping[str, Actions], arns: Mapping[str, str]) -> Sequence
     return [
         iam.PolicyStatement(actions=list(actions), resources=[arns[resource]]) for resource, actions in rows.items()
     ]
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Leave to do some actions on some resources, on conditions. SITE in a condition is the deployment's own tag."""
+
+    actions: Actions
+    resources: tuple[str, ...]
+    on: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+SITE = "{site}"
+ASKED = {"aws:RequestTag/penstock:site": SITE}
+TAGGED = {"StringEquals": {"aws:ResourceTag/penstock:site": SITE}}
+MADE = ("volume", "network-interface", "spot-instances-request")
+
+SEE = Leave(("ec2:DescribeInstances", "ec2:DescribeVolumes"), ("*",))  # EC2 knows no narrower leave to list
+END = (
+    Leave(("ec2:TerminateInstances",), ("instance",), TAGGED),
+    Leave(("ec2:DeleteVolume",), ("volume",), TAGGED),
+)
+EC2_GRANTS: Mapping[str, tuple[Leave, ...]] = {
+    "factory": (
+        SEE,
+        *END,
+        Leave(("ec2:GetConsoleOutput",), ("instance",), TAGGED),
+        Leave(("ec2:RunInstances",), ("instance",), {"StringEquals": {**ASKED, "ec2:MetadataHttpTokens": "required"}}),
+        Leave(("ec2:RunInstances",), MADE, {"StringEquals": ASKED}),
+        Leave(
+            ("ec2:RunInstances",),
+            ("image", "snapshot", "subnet", "security-group", "key-pair", "launch-template"),
+        ),
+        Leave(
+            ("ec2:CreateTags",), ("instance", *MADE), {"StringEquals": {**ASKED, "ec2:CreateAction": "RunInstances"}}
+        ),
+        Leave(("ssm:GetParameters",), ("our images", "public images")),
+    ),
+    "sweep": (SEE, *END),
+}
+
+
+def ec2_arn(name: str) -> str:
+    """What the rows of EC2_GRANTS call a resource. Machines may be in any region: a factory's settings say in which."""
+    start = f"arn:{Aws.PARTITION}"
+    special = {
+        "*": "*",
+        "image": f"{start}:ec2:*::image/*",
+        "snapshot": f"{start}:ec2:*::snapshot/*",
+        "our images": f"{start}:ssm:*:{Aws.ACCOUNT_ID}:parameter/penstock/*",
+        "public images": f"{start}:ssm:*::parameter/aws/service/*",
+    }
+    return special.get(name, f"{start}:ec2:*:{Aws.ACCOUNT_ID}:{name}/*")
+
+
+def ec2_statements(leaves: Sequence[Leave], site: str) -> Sequence[iam.PolicyStatement]:
+    """One statement per leave."""
+    return [
+        iam.PolicyStatement(
+            actions=list(leave.actions),
+            resources=[ec2_arn(name) for name in leave.resources],
+            conditions={
+                test: {key: site if value == SITE else value for key, value in keys.items()}
+                for test, keys in leave.on.items()
+            },
+        )
+        for leave in leaves
+    ]
+
+
+def pass_role(role: str) -> iam.PolicyStatement:
+    """Leave to give machines one role: whoever may give any could give itself everything."""
+    to_ec2 = {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
+    return iam.PolicyStatement(actions=["iam:PassRole"], resources=[role], conditions=to_ec2)

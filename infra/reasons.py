@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
+
+from infra.grants import EC2_GRANTS, ec2_arn
 
 EVERYWHERE: Mapping[str, str] = {
     "AwsSolutions-L1": "Python 3.13 is what the tests run on; a new runtime is taken up by a change, not by a rule",
@@ -28,6 +30,16 @@ def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
         f"AwsSolutions-IAM5[Resource::{objects}]": "one object per output, below one prefix of one bucket",
         f"AwsSolutions-IAM5[Resource::{executions}]": "one execution per attempt, of one state machine",
     }
+
+
+def machines() -> Mapping[str, str]:
+    """What EC2's resources cannot be named by: machines that are not there yet, and what a site's settings name."""
+    why = "what is made has no name before, and is bound by its tag; what it is made of, the site's settings name"
+    leaves = [leave for each in EC2_GRANTS.values() for leave in each]
+    names = dict.fromkeys(name for leave in leaves for name in leave.resources)
+    wide = [ec2_arn(name).replace(Aws.PARTITION, "<AWS::Partition>") for name in names]
+    named = [each.replace(Aws.ACCOUNT_ID, "<AWS::AccountId>") for each in wide]
+    return {f"AwsSolutions-IAM5[Resource::{each}]": why for each in named}
 
 
 def acknowledge(scope: IConstruct, reasons: Mapping[str, str]) -> None:

@@ -11,16 +11,29 @@ from aws_cdk import RemovalPolicy
 
 @dataclass(frozen=True)
 class Settings:
-    """Set with `cdk deploy -c name=… -c ephemeral=true`."""
+    """Set with `cdk deploy -c name=… -c ephemeral=true -c ec2=true -c ec2_role=arn:…`.
+
+    `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
+    """
 
     name: str = "Penstock"
     ephemeral: bool = False
+    ec2: bool = False
+    ec2_role: str = ""
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
         """Settings from the CDK's context, where a value given on the command line is text."""
-        ephemeral = str(context.get("ephemeral", False)).lower() in ("true", "1", "yes")
-        return Settings(name=str(context.get("name", Settings.name)), ephemeral=ephemeral)
+
+        def is_set(key: str) -> bool:
+            return str(context.get(key, False)).lower() in ("true", "1", "yes")
+
+        return Settings(
+            name=str(context.get("name", Settings.name)),
+            ephemeral=is_set("ephemeral"),
+            ec2=is_set("ec2"),
+            ec2_role=str(context.get("ec2_role", "")),
+        )
 
     @property
     def keep(self) -> RemovalPolicy:

@@ -9,9 +9,9 @@ from infra import flow
 from infra.api import Api
 from infra.flow import Flow
 from infra.functions import SIZES, Functions
-from infra.grants import GRANTS, statements
+from infra.grants import EC2_GRANTS, GRANTS, ec2_statements, pass_role, statements
 from infra.queues import NAMES, Queues
-from infra.reasons import EVERYWHERE, acknowledge, wildcards
+from infra.reasons import EVERYWHERE, acknowledge, machines, wildcards
 from infra.schedule import Schedule
 from infra.settings import Settings
 from infra.storage import OUTPUTS, Storage
@@ -44,8 +44,23 @@ class Penstock(Stack):
             )
         for each, rows in GRANTS.items():
             self.functions.allow(each, statements(rows, self._arns()))
+        if settings.ec2:
+            self._make_machines(settings.ec2_role)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
+
+    def _make_machines(self, role: str) -> None:
+        """Leave for factories to make machines in EC2, and for the sweep to end what nobody knows."""
+        for each, leaves in EC2_GRANTS.items():
+            self.functions.allow(each, ec2_statements(leaves, self._site))
+        if role:
+            self.functions.allow("factory", [pass_role(role)])
+        acknowledge(self, machines())
+
+    @property
+    def _site(self) -> str:
+        """What tells this deployment's machines from any other's: its name, and the region that it is in."""
+        return f"{self.stack_name}.{Aws.REGION}"
 
     def _environment(self) -> dict[str, str]:
         """What every function is told. penstock/bootstrap.py is its only reader."""
@@ -55,6 +70,7 @@ class Penstock(Stack):
             **{f"{each.upper()}_QUEUE": self.queues.of[each].queue_url for each in NAMES},
             "FLOW": flow.arn(self),
             "PUBLIC_URL": self._public_url(),
+            "PENSTOCK_SITE": self._site,
             "SIGNING_SECRET": self.storage.signing.secret_arn,
             "POWERTOOLS_SERVICE_NAME": "penstock",
             "LOG_LEVEL": "INFO",

@@ -41,11 +41,11 @@ class Outside:
         self.before_clean: Callable[[str], None] = lambda _: None
         self.made: Callable[[Thing], None] = lambda _: None
 
-    def factory(self, driver: str, settings: Mapping[str, Any]) -> MadeUp:
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
         """The driver of a factory."""
         return MadeUp(self, str(settings["name"]), is_worker=True)
 
-    def well(self, driver: str, settings: Mapping[str, Any]) -> MadeUp:
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
         """The driver of a well."""
         return MadeUp(self, str(settings["name"]), is_worker=False)
 

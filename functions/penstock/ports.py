@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from penstock.domain.errors import Shortage
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import CleanProof
 
@@ -117,9 +118,10 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Ready:
-    """The driver is done. `metadata` is what the unit's job may know of it."""
+    """The driver is done. `metadata` is what the unit's job may know of it; `shortages` are what it met on the way."""
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    shortages: Sequence[Shortage] = ()
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,10 @@ class NotYet:
 
 @dataclass(frozen=True)
 class Order:
-    """What a driver needs to make one unit. `key` lets a worker's agent say hello once; wells get none."""
+    """What a driver needs to make one unit. `key` lets a worker's agent say hello once; wells get none.
+
+    `avoid` are the scopes of shortages that are too fresh to ask again. A driver that knows no scopes need not look.
+    """
 
     id: str
     type: str
@@ -141,6 +146,7 @@ class Order:
     options: Mapping[str, Any] = field(default_factory=dict)
     url: str = ""
     key: str = ""
+    avoid: Collection[str] = ()
 
 
 class Driver(Protocol):
@@ -167,13 +173,21 @@ class Keeper(Driver, Protocol):
         """
 
 
-class Drivers(Protocol):
-    """The drivers that a site may choose from."""
+@runtime_checkable
+class Witness(Protocol):
+    """What a driver may have besides: it can tell what a machine that never said hello said of itself."""
 
-    def factory(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+    def evidence(self, unit: str) -> str | None:
+        """The last that is known of the unit, for people to read; None when there is nothing. Raises DriverError."""
+
+
+class Drivers(Protocol):
+    """The drivers that a site may choose from. `name` is the factory's or well's own, which a driver may tag with."""
+
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Driver:
         """The driver of a factory. Raises Misconfigured."""
 
-    def well(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Driver:
         """The driver of a well. Raises Misconfigured."""
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:

@@ -18,6 +18,8 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import FACTORIES, WELLS, Registry
 from penstock.drivers.factories.process import TAG
 from penstock.ports import Driver, NotYet, Order, Ready
+from tests.ec2 import helpers as ec2
+from tests.ec2.fake import Ec2
 from tests.twin.world import Hand
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,12 +61,23 @@ def hand(home: Path) -> Rig:
     return Rig(made, lambda: made)
 
 
+def elastic(home: Path) -> Rig:
+    del home
+    cloud = Ec2()
+    return Rig(ec2.factory(cloud), lambda: ec2.factory(cloud))
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
+    "factory ec2": elastic,
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }
-COMPLAINTS = [("factory", "process", {}), ("well", "lock", {})]
+COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("factory", "ec2", ec2.SETTINGS),
+    ("factory", "process", {}),
+    ("well", "lock", {}),
+]
 
 
 @pytest.fixture(params=RIGS)

@@ -74,11 +74,11 @@ class Hands(Registry):
         super().__init__({})
         self.hands = {"factory": Hand(), "well": Hand()}
 
-    def factory(self, driver: str, settings: Mapping[str, Any]) -> Any:
-        return self.hands["factory"] if driver == "hand" else super().factory(driver, settings)
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return self.hands["factory"] if driver == "hand" else super().factory(driver, settings, name)
 
-    def well(self, driver: str, settings: Mapping[str, Any]) -> Any:
-        return self.hands["well"] if driver == "hand" else super().well(driver, settings)
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return self.hands["well"] if driver == "hand" else super().well(driver, settings, name)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)

@@ -23,14 +23,30 @@ def test_an_error_without_any_words_is_silent() -> None:
     assert str(type("Mute", (errors.PenstockError,), {})()) == ""
 
 
-@pytest.mark.parametrize("name", ["RateLimited", "QuotaReached", "NoCapacity", "Unsatisfiable", "Misconfigured"])
+@pytest.mark.parametrize(
+    "name", ["RateLimited", "QuotaReached", "NoCapacity", "Unknown", "Unsatisfiable", "Misconfigured"]
+)
 def test_everything_that_a_driver_raises_is_a_driver_error(name: str) -> None:
     assert issubclass(getattr(errors, name), errors.DriverError)
 
 
 def test_a_rate_limit_says_for_how_long() -> None:
     assert errors.RateLimited().seconds == 30
-    assert errors.RateLimited("slow", seconds=5).seconds == 5
+    slow = errors.RateLimited("slow", seconds=5, calls="RunInstances")
+    assert (slow.seconds, slow.calls) == (5, "RunInstances")
+
+
+@pytest.mark.parametrize("kind", [errors.QuotaReached, errors.NoCapacity])
+def test_a_shortage_says_of_what(kind: type[errors.Short]) -> None:
+    shortage = errors.Shortage("ec2/eu-west-1/spot", "no spot")
+    assert kind().shortages == ()
+    assert kind("none", [shortage]).shortages == (shortage,)
+    assert kind.__base__ is errors.Short
+
+
+def test_what_is_not_known_says_the_providers_word_for_it() -> None:
+    assert errors.Unknown().code == ""
+    assert errors.Unknown("what?", "Wat").code == "Wat"
 
 
 def test_a_refusal_carries_status_code_sentence_and_faults() -> None:

@@ -112,8 +112,8 @@ class Drivers(TestDrivers):
         self.hand: Hand = Hand()
         self.own = Hand()
 
-    def well(self, driver: str, settings: Mapping[str, Any]) -> Any:
-        return self.own if driver == "hand" else super().well(driver, settings)
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return self.own if driver == "hand" else super().well(driver, settings, name)
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().objections(driver, options)

@@ -184,11 +184,11 @@ class TestDrivers(Registry):
         super().__init__({})
         self.hand, self.basin = Hand(), Hand()
 
-    def factory(self, driver: str, settings: Mapping[str, Any]) -> Any:
-        return self.hand if driver == "hand" else super().factory(driver, settings)
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return self.hand if driver == "hand" else super().factory(driver, settings, name)
 
-    def well(self, driver: str, settings: Mapping[str, Any]) -> Any:
-        return self.basin if driver == "hand" else super().well(driver, settings)
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return self.basin if driver == "hand" else super().well(driver, settings, name)
 
     def keeps(self, kind: str, driver: str) -> bool:
         return driver == "hand" or super().keeps(kind, driver)

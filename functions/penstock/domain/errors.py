@@ -6,12 +6,14 @@
     ├── Unreached              a hint could not be sent; the row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
         ├── RateLimited        no call of that kind for a while
-        ├── QuotaReached       an account's quota is used up
-        ├── NoCapacity         the provider has none left of this
+        ├── Short              there is none now; says what is not worth asking for, as far as it was seen
+        │   ├── QuotaReached   an account's quota is used up
+        │   └── NoCapacity     the provider has none left of this
+        ├── Unknown            the provider's own fault, or words of its that nobody has put into the table yet
         ├── Unsatisfiable      can never work: the job fails at once
         └── Misconfigured      the site's settings are wrong: the operator must act
 
-A driver that is not done yet returns NotYet; that is not an error. The class's docstring is the default message.
+A driver that is not done yet returns NotYet; that is not an error. The docstring's first line is the default message.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ class PenstockError(Exception):
     """Something went wrong."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(message or type(self).__doc__ or "")
+        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
 
 
 @dataclass(frozen=True)
@@ -63,19 +65,47 @@ class DriverError(PenstockError):
 
 
 class RateLimited(DriverError):
-    """The provider asks us to slow down."""
+    """The provider asks us to slow down.
 
-    def __init__(self, message: str = "", seconds: int = 30) -> None:
+    `seconds` count from now, for drivers know no clock; `calls` is the kind of call that it is about.
+    """
+
+    def __init__(self, message: str = "", seconds: int = 30, calls: str = "") -> None:
         super().__init__(message)
         self.seconds = seconds
+        self.calls = calls
 
 
-class QuotaReached(DriverError):
+@dataclass(frozen=True)
+class Shortage:
+    """What there is none of now. `scope` names it, by the same name each time: ports.Order.avoid takes it back."""
+
+    scope: str
+    why: str
+
+
+class Short(DriverError):
+    """There is none of this now."""
+
+    def __init__(self, message: str = "", shortages: Sequence[Shortage] = ()) -> None:
+        super().__init__(message)
+        self.shortages = tuple(shortages)
+
+
+class QuotaReached(Short):
     """The account's quota is used up."""
 
 
-class NoCapacity(DriverError):
+class NoCapacity(Short):
     """The provider has no capacity for this now."""
+
+
+class Unknown(DriverError):
+    """The provider failed, and did not say how."""
+
+    def __init__(self, message: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Unsatisfiable(DriverError):

@@ -1,8 +1,9 @@
 """What a site may choose from: drivers of factories and wells, ours and those of installed packages.
 
-A driver is a class that takes its settings, keeps ports.Driver, and has `complaints(settings)`; with `keeps = True` its
-units may be kept for the next lease. Ours are listed here; others are found through the entry points
-`penstock.factories` and `penstock.wells`.
+A driver is a class that takes its settings and surroundings, keeps ports.Driver, and has `complaints(settings)`; with
+`keeps = True` its units may be kept for the next lease. Ours are listed here; others are found through the entry points
+`penstock.factories` and `penstock.wells`. Its surroundings are the function's environment, and under MAKER the name
+that the site gave to the factory or well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import Any
 from penstock.domain.errors import Misconfigured
 from penstock.ports import Driver
 
-FACTORIES = {"process": "penstock.drivers.factories.process:ProcessFactory"}
+MAKER = "PENSTOCK_MAKER"
+
+FACTORIES = {
+    "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
+    "process": "penstock.drivers.factories.process:ProcessFactory",
+}
 WELLS = {"lock": "penstock.drivers.wells.lock:LockWell"}
 
 
@@ -25,13 +31,13 @@ class Registry:
     def __init__(self, surroundings: Mapping[str, str]) -> None:
         self._surroundings = surroundings
 
-    def factory(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Driver:
         """The driver of a factory."""
-        return self._made("factory", driver, settings)
+        return self._made("factory", driver, settings, name)
 
-    def well(self, driver: str, settings: Mapping[str, Any]) -> Driver:
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Driver:
         """The driver of a well."""
-        return self._made("well", driver, settings)
+        return self._made("well", driver, settings, name)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings."""
@@ -56,8 +62,8 @@ class Registry:
             return [str(error)]
         return found
 
-    def _made(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Driver:
-        made: Driver = _load(kind, driver)(settings, self._surroundings)
+    def _made(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
+        made: Driver = _load(kind, driver)(settings, {**self._surroundings, MAKER: name})
         return made
 
 

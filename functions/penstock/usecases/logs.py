@@ -29,11 +29,12 @@ class Event:
 
 
 def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL) -> None:
-    """Tell a job's log what was decided and why."""
-    line = Line(on.world.now(), stream, text)
+    """Tell a job's log what was decided and why. A text of several lines is as many of the log's."""
+    now = on.world.now()
+    lines = [Line(now, stream, each) for each in text.splitlines()]
 
     def decide() -> tuple[Sequence[Change], None]:
-        return [Create(logs.say(_last(on, job), job, attempt, [line]))], None
+        return [Create(logs.say(_last(on, job), job, attempt, lines))], None
 
     race.run(on, decide)
 

@@ -38,4 +38,4 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
         kind = "factory" if is_a is UnitKind.WORKER else "well"
         raise Misconfigured(f"the site has no {kind} {maker!r} any more")
     plug = on.drivers.factory if is_a is UnitKind.WORKER else on.drivers.well
-    return plug(found.driver, found.settings)
+    return plug(found.driver, found.settings, maker)

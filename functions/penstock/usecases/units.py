@@ -17,7 +17,9 @@ from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
-from penstock.usecases import acquiring, keeping, logs, race, retiring, sites, turns
+from penstock.usecases import acquiring, evidence, keeping, logs, race, retiring, sites, turns
+
+NO_HELLO = "no hello"
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -135,8 +137,10 @@ def _lose(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.state is UnitState.CREATING:
         since = "after it was made" if unit.leases == 1 else "for its next job"
+        if unit.reason != NO_HELLO:
+            evidence.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
-        on.store.commit([Replace(unit, units.later(unit, "no hello", now, units.STEP_WITHIN))])
+        on.store.commit([Replace(unit, units.later(unit, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def decide() -> tuple[Sequence[Change], tuple[Job, bool] | None]:

@@ -1,0 +1,94 @@
+"""The ways to get a machine, in the order in which they are tried, and by what names their shortages are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock.drivers.factories.ec2.settings import MARKETS, InstanceType, Market, Settings, Subnet
+
+GROUPS: Mapping[str, str] = {
+    **{letter: "standard" for letter in "acdhimrtz"},
+    **{name: name for name in ("dl", "f", "hpc", "inf", "mac", "p", "trn", "u", "x")},
+    "g": "g",
+    "vt": "g",
+}
+"""EC2 limits vCPUs per group of families, and apart from that per market. By the beginning of a type's name."""
+
+
+class Reach(StrEnum):
+    """How much of what there is a shortage takes away. None of them reaches from one market into the other."""
+
+    OFFER = "offer"  # this type, in this place, on this market
+    TYPE = "type"  # this type, on this market
+    GROUP = "group"  # this quota group, on this market
+    PLACE = "place"  # this subnet's zone
+    SUBNET = "subnet"  # this subnet
+    ALL = "all"  # the region
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way: a type, from a market, in a subnet."""
+
+    region: str
+    market: Market
+    type: str
+    group: str
+    subnet: Subnet | None = None
+    price: float | None = None
+
+    def scope(self, reach: Reach) -> str:
+        """The name of a shortage that was met on this way. The same in every factory of the region."""
+        subnet = self.subnet.id if self.subnet else "any"
+        place = (self.subnet and self.subnet.zone) or subnet
+        of_market = {
+            Reach.OFFER: f"{self.market}/{self.type}/{place}",
+            Reach.TYPE: f"{self.market}/{self.type}",
+            Reach.GROUP: f"{self.market}/group/{self.group}",
+            Reach.PLACE: f"place/{place}",
+            Reach.SUBNET: f"subnet/{subnet}",
+            Reach.ALL: "all",
+        }
+        return f"ec2/{self.region}/{of_market[reach]}"
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """Every shortage that would make this way not worth trying."""
+        return frozenset(self.scope(reach) for reach in Reach)
+
+    def __str__(self) -> str:
+        place = f" in {self.subnet.zone or self.subnet.id}" if self.subnet else ""
+        return f"{self.type} {self.market}{place}"
+
+
+def alternatives(settings: Settings) -> tuple[Alternative, ...]:
+    """All of them: market by market, the cheapest type first, subnets as they are listed. Always the same order."""
+    return tuple(
+        Alternative(settings.region, market, each.name, group_of(each.name, settings.quota_groups), subnet, each.price)
+        for market in MARKETS[settings.market]
+        for each in _affordable(settings, market)
+        for subnet in (settings.subnets or (None,))
+    )
+
+
+def _affordable(settings: Settings, market: Market) -> list[InstanceType]:
+    """Types within the price limits, cheapest first; without prices in the order given.
+
+    On the spot market `max_price` goes into the request instead: the price on demand says nothing of that one.
+    """
+    if any(each.price is None for each in settings.types):
+        return list(settings.types)
+    priced = sorted(((each.price or 0.0, place, each) for place, each in enumerate(settings.types)))
+    most = priced[0][0] * settings.price_band if settings.price_band else float("inf")
+    if settings.max_price and market is Market.ON_DEMAND:
+        most = min(most, settings.max_price)
+    return [each for price, _, each in priced if price <= most]
+
+
+def group_of(name: str, groups: Mapping[str, str]) -> str:
+    """The quota group of a type: by the longest beginning that the site or EC2's own table knows."""
+    known = {**GROUPS, **groups}
+    starts = [start for start in known if name.startswith(start)]
+    return known[max(starts, key=len)] if starts else name.partition(".")[0]

@@ -1,0 +1,117 @@
+"""The `ec2` factory: workers that are EC2 instances. See docs/ec2.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from penstock.domain import ids
+from penstock.domain.errors import Misconfigured
+from penstock.domain.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.factories.ec2 import keys
+from penstock.drivers.factories.ec2.machines import ALIVE, GOING, Machine, Machines, connect
+from penstock.drivers.factories.ec2.search import launched, metadata
+from penstock.drivers.factories.ec2.tags import Tags
+from penstock.drivers.factories.ec2.told import told
+from penstock.ports import NotYet, Order, Ready
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+SITE = "PENSTOCK_SITE"
+"""The function's environment names the deployment: infra/stack.py."""
+
+LOOK_AGAIN = 5
+"""Seconds until a machine that is ending is looked at again; it takes about half a minute."""
+
+SEEN_WITHIN = timedelta(seconds=60)
+"""How long a machine may exist before EC2's lists show it."""
+
+EVIDENCE = 8 * 1024
+"""How many characters of a console are kept: its end."""
+
+
+class Ec2Factory:
+    """Makes workers in one region. It keeps nothing: what there is, EC2 is asked for by tags. [UNIT-1]"""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        surroundings: Mapping[str, str],
+        client: Callable[[str], EC2Client] = connect,
+    ) -> None:
+        if not surroundings.get(SITE) or not surroundings.get(MAKER):
+            raise Misconfigured("the ec2 factory must know its site and its own name, to tag what it makes")
+        self._settings = keys.read(settings)
+        self._tags = Tags(surroundings[SITE], surroundings[MAKER])
+        self._client = client
+
+    keeps = True
+
+    @staticmethod
+    def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with settings, a sentence each. Asks nobody."""
+        return keys.complaints(settings)
+
+    @property
+    def _machines(self) -> Machines:
+        return Machines(self._client(self._settings.region))
+
+    def create(self, order: Order) -> Ready | NotYet:
+        """Launch the worker's machine, unless it was launched before; trying one alternative after the other."""
+        with told():
+            before = list(self._machines.tagged(self._tags.one(order.id)))
+            if before:
+                return Ready(metadata(next((each for each in before if not each.is_gone), before[0])))
+            return launched(order, self._machines, self._settings, self._tags)
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Terminate every machine of the worker, and say so when EC2 says that they are gone, and their volumes."""
+        with told():
+            machines = list(self._machines.tagged(self._tags.one(unit)))
+            for machine in machines:
+                if machine.state in ALIVE:
+                    self._machines.terminate(machine)
+            if not all(machine.is_gone for machine in machines):
+                return NotYet(LOOK_AGAIN, "its machine is shutting down")
+            if not machines and ids.is_ulid(unit) and now - ids.born(unit) < SEEN_WITHIN:
+                return NotYet(LOOK_AGAIN, "a machine that was just launched may not be listed yet")
+            if self._volumes_left(unit):
+                return NotYet(LOOK_AGAIN, "its volumes are being deleted")
+        gone = ", ".join(machine.id for machine in machines) or "none was listed"
+        checked = f"no machine or volume tagged {unit} is left in {self._settings.region}; terminated: {gone}"
+        return CleanProof(by="ec2", time=now, checked=checked)
+
+    def _volumes_left(self, unit: str) -> bool:
+        """Whether there are volumes left. An image may say of its own that they outlive the machine: not here."""
+        volumes = self._machines.volumes(self._tags.one(unit))
+        for volume, state in volumes:
+            if state in ("available", "error"):
+                self._machines.delete_volume(volume)
+        return bool(volumes)
+
+    def list(self) -> Iterable[str]:
+        """The workers whose machines are not gone, as far as this factory made them."""
+        with told():
+            found = self._machines.tagged(self._tags.all, (*ALIVE, GOING))
+            return sorted({machine.worker for machine in found if machine.worker})
+
+    def evidence(self, unit: str) -> str | None:
+        """What EC2 says of a worker's machines, and the end of what they printed."""
+        with told():
+            machines = list(self._machines.tagged(self._tags.one(unit)))
+            return "\n".join(map(self._testimony, machines)) or None
+
+    def _testimony(self, machine: Machine) -> str:
+        why = f": {machine.reason}" if machine.reason else ""
+        head = f"{machine.id} ({machine.type}, {machine.zone}) is {machine.state}{why}"
+        printed = self._machines.console(machine).strip()[-EVIDENCE:]
+        return f"{head}; it printed:\n{printed}" if printed else f"{head}; it has printed nothing yet"
+
+    def worker(self, instance: str) -> str | None:
+        """The worker that a machine of this site is, by EC2's own id, as events name it."""
+        with told():
+            machine = self._machines.named(instance, self._tags.all)
+            return machine.worker if machine else None

@@ -1,0 +1,227 @@
+"""Checks the settings of an `ec2` factory. Everything that is wrong is told at once, each with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.jobfile.checks import Check, entries, flag, listed, matching, number, record, text, wanted
+from penstock.domain.jobfile.place import Place, clip
+from penstock.drivers.factories.ec2.settings import MARKETS, Disk, InstanceType, Settings, Subnet, Template
+
+MOST_ALTERNATIVES = 48
+"""A create call may try all of them, at about a second each, and has two minutes."""
+
+SHELL_BYTES = 6 * 1024
+"""User data may have 16 KiB; what starts the agent needs less than two of them."""
+
+EXAMPLE = 'region = "eu-west-1", image = "ami-0123456789abcdef0", types = ["m7g.large"]'
+OURS = "penstock:"
+TAGS = 40
+"""EC2 allows 50 tags, and some are ours."""
+
+
+def read(given: Mapping[str, Any]) -> Settings:
+    """The settings that a site gave. Raises Misconfigured."""
+    top = Place(("ec2",))
+    found = _checked(given, top)
+    if found is None:
+        raise Misconfigured("; ".join(_sentences(top)))
+    return found
+
+
+def complaints(given: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with settings, a sentence each."""
+    top = Place(("ec2",))
+    _checked(given, top)
+    return _sentences(top)
+
+
+def _sentences(top: Place) -> list[str]:
+    return [f"{fault.message}: {fault.hint}" if fault.hint else fault.message for fault in top.faults]
+
+
+def _checked(given: Mapping[str, Any], top: Place) -> Settings | None:
+    values = _keys(given, top)
+    if top.faults:
+        return None
+    found = Settings(**values)
+    _check_together(found, top)
+    return None if top.faults else found
+
+
+def _check_together(found: Settings, top: Place) -> None:
+    """What is right alone, and wrong together."""
+    if found.image is None and found.template is None:
+        top.fault("`ec2` has neither `image` nor `template`", 'give it an image, like image = "ami-0123456789abcdef0"')
+    prices = [each.price for each in found.types if each.price is not None]
+    if prices and len(prices) < len(found.types):
+        (top / "types").fault("`ec2.types`: some have a price and some have none", "price all, or none")
+    if not prices and (found.price_band or (found.max_price and found.market != "spot")):
+        (top / "types").fault("`ec2.types` have no prices to compare", "give each one, or leave out the price limits")
+    if found.max_price and prices and min(prices) > found.max_price and found.market != "spot":
+        (top / "max_price").fault(f"`ec2.max_price` is below every type's price ({min(prices)})", "raise it")
+    if found.public_ip is not None and not found.subnets:
+        (top / "public_ip").fault("`ec2.public_ip` needs `subnets`", "say in which")
+    count = len(found.types) * max(1, len(found.subnets)) * len(MARKETS[found.market])
+    if count > MOST_ALTERNATIVES:
+        most = f"it may be {MOST_ALTERNATIVES} at the most"
+        (top / "types").fault(
+            f"`ec2.types`, `subnets` and markets make {count} alternatives", f"{most}; leave some out"
+        )
+
+
+def _price(value: object, place: Place) -> float:
+    """Of an hour, in whatever currency: prices are only compared."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        wanted("a price per hour", value, place, "a number like 0.0816")
+        return 1.0
+    if not 0 < value < 10_000:
+        place.fault(f"{place.label} must be more than 0 and less than 10000")
+    return float(value)
+
+
+def _band(value: object, place: Place) -> float:
+    found = _price(value, place)
+    if found < 1:
+        place.fault(f"{place.label} must be 1 or more", "1.5 takes types up to half as dear again as the cheapest")
+    return found
+
+
+def _either(name: str, check: Check, table: Check, made: Any) -> Check:
+    """A name alone, or a table with it."""
+
+    def checked(value: object, place: Place) -> Any:
+        if not isinstance(value, Mapping):
+            return made(**{name: check(value, place)})
+        found = table(value, place)
+        return made(**{name: "", **found})
+
+    return checked
+
+
+def _some(check: Check) -> Check:
+    """A list that is not empty."""
+
+    def checked(value: object, place: Place) -> Any:
+        if value == []:
+            place.fault(f"{place.label} is empty", "name at least one")
+        return check(value, place)
+
+    return checked
+
+
+def _made(table: Check, made: Any) -> Check:
+    def checked(value: object, place: Place) -> Any:
+        before = len(place.faults)
+        found = table(value, place)
+        return made(**found) if len(place.faults) == before else None
+
+    return checked
+
+
+def _one_of(names: Sequence[str]) -> Check:
+    def check(value: object, place: Place) -> str:
+        found = text(value, place)
+        if found and found not in names:
+            place.fault(f"{place.label}: `{clip(found)}` is none of them", f"one of: {', '.join(names)}")
+        return found
+
+    return check
+
+
+def _texts(what: str) -> Check:
+    """A table of texts whose names are free."""
+
+    def check(value: object, place: Place) -> dict[str, str]:
+        found = {name: text(entry, place / name, 256) for name, entry in entries(value, place, TAGS, what)}
+        for name in found:
+            if name.lower().startswith((OURS, "aws:")) or name == "Name" or len(name) > 128:
+                (place / name).fault(f"`{clip(name)}` cannot be set", "it is ours, AWS's, or too long", on_key=True)
+        return found
+
+    return check
+
+
+def _shell(value: object, place: Place) -> str:
+    if not isinstance(value, str):
+        wanted("shell commands as text", value, place)
+        return ""
+    if len(value.encode()) > SHELL_BYTES:
+        place.fault(f"{place.label} is longer than {SHELL_BYTES} bytes", "put the rest into the image")
+    return value
+
+
+_type_name = matching(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", "an instance type", 'like "m7g.large"')
+_subnet_id = matching(r"subnet-[0-9a-f]+", "a subnet's id", 'like "subnet-0123456789abcdef0"')
+_zone = matching(r"[a-z0-9-]+", "a zone", 'like "eu-west-1a"')
+_group_id = matching(r"sg-[0-9a-f]+", "a security group's id", 'like "sg-0123456789abcdef0"')
+_image = matching(
+    r"ami-[0-9a-f]+|/(penstock|aws/service)/[A-Za-z0-9_.:/-]+",
+    "an image",
+    'an id like "ami-0123456789abcdef0", or an SSM parameter below /penstock/ or /aws/service/',
+)
+_disk = record(
+    {
+        "device": matching(r"/dev/[a-z0-9]+", "a device", "the image's root: /dev/xvda (Amazon), /dev/sda1 (Ubuntu)"),
+        "size": number(1, 65_536),
+    },
+    {
+        "type": _one_of(("gp3", "gp2", "io1", "io2", "st1", "sc1", "standard")),
+        "iops": number(100, 256_000),
+        "throughput": number(125, 2_000),
+        "encrypted": flag,
+    },
+    '{ device = "/dev/xvda", size = 40 }',
+)
+_template = record(
+    {"id": matching(r"lt-[0-9a-f]+", "a launch template's id", 'like "lt-0123456789abcdef0"')},
+    {"version": matching(r"\d+|\$Latest|\$Default", "a version", 'a number in quotes, "$Latest" or "$Default"')},
+    '{ id = "lt-0123456789abcdef0", version = "3" }',
+)
+_keys = record(
+    {
+        "region": matching(r"[a-z]{2,}(-[a-z]+)+-\d+", "a region", 'like "eu-west-1"'),
+        "types": _some(
+            listed(
+                _either(
+                    "name",
+                    _type_name,
+                    record({"name": _type_name}, {"price": _price}, '{ name = "m7g.large", price = 0.0816 }'),
+                    InstanceType,
+                ),
+                MOST_ALTERNATIVES,
+                "instance types",
+            )
+        ),
+    },
+    {
+        "image": _image,
+        "subnets": listed(
+            _either(
+                "id",
+                _subnet_id,
+                record({"id": _subnet_id}, {"zone": _zone}, '{ id = "subnet-…", zone = "eu-west-1a" }'),
+                Subnet,
+            ),
+            MOST_ALTERNATIVES,
+            "subnets",
+        ),
+        "price_band": _band,
+        "max_price": _price,
+        "market": _one_of(tuple(MARKETS)),
+        "security_groups": listed(_group_id, 16, "security groups"),
+        "public_ip": flag,
+        "key_name": text,
+        "profile": matching(r"[\w+=,.@-]+|arn:[\w-]+:iam::\d+:instance-profile/.+", "a profile", "its name or its ARN"),
+        "disk": _made(_disk, Disk),
+        "template": _made(_template, Template),
+        "quota_groups": _texts('a table like { p5 = "p5" }'),
+        "tags": _texts('a table like { team = "tools" }'),
+        "user_data": _shell,
+        "python": matching(r"[A-Za-z0-9_./-]+", "a program", 'like "/usr/bin/python3.11"'),
+        "linger": number(0, 1440),
+    },
+    f"{{ {EXAMPLE} }}",
+)

@@ -1,0 +1,1 @@
+"""The `ec2` factory, against a fake of EC2 that misbehaves as EC2 does."""

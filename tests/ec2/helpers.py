@@ -1,0 +1,49 @@
+"""A factory at the fake, and an order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from penstock.domain import ids
+from penstock.domain.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.ports import NotYet, Order
+from tests.ec2.fake import Ec2, Instance
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WORKER, OTHER, *MORE = (ids.ulid(NOW, bytes([*bytes(9), number])) for number in range(9))
+HERE = "Penstock.eu-west-1"
+KEY = "k" * 64
+SETTINGS: dict[str, Any] = {
+    "region": "eu-west-1",
+    "image": "ami-0a",
+    "types": ["m7g.large", "m7a.large"],
+    "subnets": [{"id": "subnet-a", "zone": "eu-west-1a"}, {"id": "subnet-b", "zone": "eu-west-1b"}],
+}
+
+
+def factory(ec2: Ec2, name: str = "aws", site: str = HERE, **more: Any) -> Ec2Factory:
+    """A driver that shares nothing with others but EC2."""
+    return Ec2Factory({**SETTINGS, **more}, {SITE: site, MAKER: name}, ec2.client)
+
+
+def order(worker: str = WORKER, **more: Any) -> Order:
+    return Order(worker, "linux", "1", url="https://penstock.example", key=KEY, **more)
+
+
+def clean(driver: Ec2Factory, worker: str = WORKER) -> CleanProof:
+    """Clean until it is clean, long after it was ordered."""
+    for _ in range(50):
+        done = driver.destroy(worker, NOW + timedelta(hours=1))
+        if isinstance(done, CleanProof):
+            return done
+        assert isinstance(done, NotYet)
+    raise AssertionError("it does not get clean")
+
+
+def only(ec2: Ec2) -> Instance:
+    """The one machine that there is."""
+    (made,) = ec2.instances.values()
+    return made

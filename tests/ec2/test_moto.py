@@ -1,0 +1,102 @@
+"""A second opinion: the same driver against moto's EC2, over botocore's real wire format.
+
+moto knows no client tokens, shortages, lags or times that states take: those are asked of the fake. What it is good for
+is the shape of every request and answer, which are written and read here as they would be for EC2.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from penstock.drivers import MAKER
+from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.drivers.factories.ec2.machines import connect
+from penstock.ports import Ready
+from tests.ec2.helpers import HERE, KEY, MORE, OTHER, WORKER, clean, order
+
+REGION = "eu-west-1"
+IMAGE = "ami-12c6146b"
+"""One that moto brings."""
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        connect.cache_clear()
+        yield boto3.client("ec2", REGION)
+        connect.cache_clear()
+
+
+def settings(client: Any, **more: Any) -> dict[str, Any]:
+    subnets = client.describe_subnets()["Subnets"][:2]
+    group = client.describe_security_groups()["SecurityGroups"][0]["GroupId"]
+    return {
+        "region": REGION,
+        "image": IMAGE,
+        "types": ["m7g.large"],
+        "subnets": [{"id": each["SubnetId"], "zone": each["AvailabilityZone"]} for each in subnets],
+        "security_groups": [group],
+        "disk": {"device": "/dev/xvda", "size": 40},
+        **more,
+    }
+
+
+def made(client: Any, **more: Any) -> Ec2Factory:
+    return Ec2Factory(settings(client, **more), {SITE: HERE, MAKER: "aws"})
+
+
+def test_a_machine_from_first_to_last(client: Any) -> None:
+    factory = made(client)
+    done = factory.create(order())
+    assert isinstance(done, Ready)
+    assert factory.create(order()) == Ready({key: done.metadata[key] for key in ("instance", "type", "zone")})
+    assert list(factory.list()) == [WORKER]
+    assert factory.worker(done.metadata["instance"]) == WORKER
+    assert "running" in str(factory.evidence(WORKER))
+    proof = clean(factory)
+    assert done.metadata["instance"] in proof.checked
+    assert list(factory.list()) == []
+    assert factory.worker(done.metadata["instance"]) == WORKER
+    assert client.describe_volumes()["Volumes"] == []
+
+
+def test_the_machine_is_what_was_asked_for(client: Any) -> None:
+    instance = made(client).create(order()).metadata["instance"]  # type: ignore[union-attr]
+    (found,) = client.describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"]
+    assert found["InstanceType"] == "m7g.large"
+    assert found["MetadataOptions"]["HttpTokens"] == "required"
+    assert found["MetadataOptions"]["HttpPutResponseHopLimit"] == 1
+    assert {tag["Key"] for tag in found["Tags"]} == {"Name", "penstock:site", "penstock:factory", "penstock:worker"}
+    (volume,) = client.describe_volumes()["Volumes"]
+    assert volume["Size"] == 40
+    assert {tag["Key"] for tag in volume["Tags"]} >= {"penstock:worker"}
+    data = client.describe_instance_attribute(InstanceId=instance, Attribute="userData")["UserData"]["Value"]
+    assert KEY in base64.b64decode(data).decode()
+    told = client.describe_instance_attribute(InstanceId=instance, Attribute="instanceInitiatedShutdownBehavior")
+    assert told["InstanceInitiatedShutdownBehavior"] == {"Value": "terminate"}
+
+
+@pytest.mark.parametrize("more", [{"market": "spot"}, {"public_ip": True}], ids=str)
+def test_other_ways_to_ask(client: Any, more: dict[str, Any]) -> None:
+    factory = made(client, **more)
+    factory.create(order())
+    assert list(factory.list()) == [WORKER]
+    clean(factory)
+
+
+def test_many(client: Any) -> None:
+    factory = made(client)
+    for worker in (*MORE, OTHER):
+        factory.create(order(worker))
+    assert set(factory.list()) == {*MORE, OTHER}
+    clean(factory, OTHER)
+    assert list(factory.list()) == MORE

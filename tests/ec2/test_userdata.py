@@ -1,0 +1,160 @@
+"""What a machine does when it boots, done here: a real bash, a real agent, a real way to fetch it. Only the power
+switch is a file. [SEC-1]
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from penstock import agentfile
+from penstock.domain.errors import Misconfigured
+from penstock.drivers.factories.ec2 import keys, userdata
+from penstock.drivers.factories.ec2.settings import Settings
+from penstock.ports import Order
+from tests.ec2.helpers import KEY, WORKER, order
+from tests.ec2.test_settings import LEAST
+
+SHUTDOWN = '#!/bin/sh\necho "$@" >> "$POWER"\n'
+SLEEP = "#!/bin/sh\n"
+AGENT = b"""
+import json, os, sys
+print("agent", *sys.argv[1:])
+json.dump({"config": json.load(open("agent.json")), "mode": os.stat("agent.json").st_mode & 0o777}, open("ran", "w"))
+sys.exit(int(os.environ["ENDS_WITH"]))
+"""
+
+
+@dataclass
+class Machine:
+    """A folder that stands for a machine."""
+
+    folder: Path
+    url: str
+    served: dict[str, bytes]
+
+    def boot(self, given: Settings, ends_with: int = 0) -> subprocess.CompletedProcess[str]:
+        script = userdata.script(Order(WORKER, "linux", "1", url=self.url, key=KEY), given)
+        path = self.folder / "user-data"
+        path.write_text(script.replace(userdata.HOME, str(self.folder / "opt")))
+        path.chmod(0o700)
+        environment = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "POWER": str(self.folder / "power"),
+            "ENDS_WITH": str(ends_with),
+        }
+        return subprocess.run([path], env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    @property
+    def power(self) -> str:
+        return (self.folder / "power").read_text()
+
+    @property
+    def ran(self) -> dict[str, object] | None:
+        path = self.folder / "opt" / "ran"
+        return json.loads(path.read_text()) if path.exists() else None
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    served = {"/v1/agent/agent.pyz": AGENT}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = served.get(self.path)
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(found or b"")
+
+        def log_message(self, *given: object) -> None:
+            del given
+
+    monkeypatch.setattr(agentfile, "build", lambda: AGENT)
+    for name, text in (("shutdown", SHUTDOWN), ("sleep", SLEEP)):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o700)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Machine(tmp_path, f"http://127.0.0.1:{server.server_address[1]}", served)
+        server.shutdown()
+
+
+@pytest.fixture
+def given() -> Settings:
+    return keys.read({**LEAST, "linger": 30})
+
+
+def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) -> None:
+    done = machine.boot(given)
+    assert machine.ran == {"config": {"url": machine.url, "worker": WORKER, "key": KEY}, "mode": 0o600}, done
+    assert "agent run --config agent.json" in done.stdout
+
+
+@pytest.mark.parametrize(("ends_with", "power"), [(0, "-h +30\n"), (1, "-h +0\n"), (137, "-h +0\n")])
+def test_a_machine_ends_with_its_agent(machine: Machine, given: Settings, ends_with: int, power: str) -> None:
+    """UNIT-1: also when nobody is left to end it. One whose job was reported may be held for a while."""
+    machine.boot(given, ends_with)
+    assert machine.power == power
+
+
+def test_an_agent_that_is_not_ours_is_not_run(machine: Machine, given: Settings) -> None:
+    machine.served["/v1/agent/agent.pyz"] = AGENT + b"\nprint('evil')\n"
+    done = machine.boot(given)
+    assert machine.ran is None
+    assert "this is not the agent" in done.stdout
+    assert machine.power == "-h +0\n"
+
+
+def test_an_agent_that_cannot_be_fetched_is_asked_for_again_and_then_given_up(
+    machine: Machine, given: Settings
+) -> None:
+    machine.served.clear()
+    done = machine.boot(given)
+    assert done.stdout.count("cannot be fetched") == 8
+    assert machine.ran is None
+    assert machine.power == "-h +0\n"
+
+
+def test_the_sites_own_commands_come_first(machine: Machine, given: Settings) -> None:
+    machine.boot(replace(given, user_data='echo "{$HOME} %s" > before; cd /; exit 0'))
+    assert (machine.folder / "opt" / "before").exists()
+    assert machine.ran
+
+
+def test_the_sites_own_commands_may_fail_the_boot(machine: Machine, given: Settings) -> None:
+    done = machine.boot(replace(given, user_data="false\nexit 7"))
+    assert "user_data failed: 7" in done.stdout
+    assert machine.ran is None
+    assert machine.power == "-h +0\n"
+
+
+def test_the_key_is_not_on_the_console(machine: Machine, given: Settings) -> None:
+    """SEC-1: what is printed ends in the job's log when boot failed."""
+    for ends_with in (0, 1):
+        done = machine.boot(given, ends_with)
+        assert KEY not in done.stdout + done.stderr
+    machine.served.clear()
+    done = machine.boot(given)
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_it_fits_into_what_ec2_takes(given: Settings) -> None:
+    longest = replace(given, user_data="#" * keys.SHELL_BYTES)
+    assert len(userdata.script(order(), longest).encode()) <= userdata.MOST
+    with pytest.raises(Misconfigured, match="16384"):
+        userdata.script(order(), replace(given, user_data="#" * 16 * 1024))
+
+
+def test_it_is_the_same_each_time(given: Settings) -> None:
+    """Or EC2 would see another request under the same worker."""
+    assert userdata.script(order(), given) == userdata.script(order(), given)

@@ -1,0 +1,204 @@
+"""One job on EC2 through the whole core, with every call to EC2 in turn crashed or refused. [JOB-1] [JOB-2] [UNIT-1]
+
+The core is the real one on its twin's store and queues; the machine's part is played from the user data that it was
+given. Whatever happens, the job settles, at most one machine runs it, and nothing is left.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.pools import SlotState
+from penstock.domain.users import User
+from penstock.drivers import MAKER
+from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.usecases import agents, configuring, jobs, logs, sweeping
+from penstock.usecases.agents import Hello
+from tests.ec2.fake import Crash, Ec2, Instance
+from tests.ec2.helpers import HERE
+from tests.twin.world import TestDrivers, Twin
+from tests.usecases.test_one_job import job_of, slots, submit
+
+ADA = User(name="ada", created=datetime(2026, 1, 1, tzinfo=UTC), version=1)
+CONFIG = """
+[factories.aws]
+driver = "ec2"
+region = "eu-west-1"
+image = "ami-0a"
+types = ["m7g.large", "m7a.large"]
+subnets = ["subnet-a", "subnet-b"]
+market = "spot-first"
+[targets.default]
+factory = "aws"
+"""
+CALLS = ("DescribeInstances", "RunInstances", "TerminateInstances", "DescribeVolumes")
+
+
+class Elastic(TestDrivers):
+    """The real driver, at the fake."""
+
+    __test__ = False
+
+    def __init__(self, ec2: Ec2) -> None:
+        super().__init__()
+        self.ec2 = ec2
+
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
+        return Ec2Factory(settings, {SITE: HERE, MAKER: name}, self.ec2.client)
+
+
+@dataclass
+class Whole:
+    """A site, its cloud, and those who pass the time in both."""
+
+    ec2: Ec2
+    twin: Twin
+    welcome: list[tuple[str, str]] = field(default_factory=list)
+
+    def go_on(self, seconds: int) -> None:
+        """Some time passes; whatever is due is done, and dies where it must."""
+        self.twin.pass_time(seconds)
+        self.ec2.now += seconds
+        for step in (self.twin.run, lambda: sweeping.sweep(self.twin.on), self.twin.run):
+            with suppress(Crash):
+                step()
+
+    def boot(self) -> None:
+        """Every machine that runs says hello, as its user data tells it to; one that is refused powers itself off."""
+        for machine in list(self.ec2.alive()):
+            if self.ec2.state(machine) != "running" or any(machine.id == one for _, one in self.welcome):
+                continue
+            config = config_of(machine)
+            token = f"{machine.id:t>43}"
+            try:
+                agents.hello(self.twin.on, Hello(config["worker"], config["key"], token))
+            except Refused:
+                self.ec2.end(machine.id, "Client.InstanceInitiatedShutdown")
+            else:
+                self.welcome.append((config["worker"], machine.id))
+
+    def work(self, job: str) -> None:
+        """The machine that was welcome runs the job to its end."""
+        for _, machine in self.welcome:
+            with suppress(Refused, Crash):
+                caller = agents.authenticate(self.twin.on, job, f"{machine:t>43}")
+                agents.finish(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+
+
+def config_of(machine: Instance) -> dict[str, str]:
+    data = base64.b64decode(machine.wanted["UserData"]).decode()
+    found = re.search(r"<<'CONFIG'\n(.*)\nCONFIG\n", data)
+    assert found
+    read: dict[str, str] = json.loads(found[1])
+    return read
+
+
+@pytest.fixture
+def whole(ec2: Ec2) -> Whole:
+    twin = Twin()
+    twin.drivers = Elastic(ec2)
+    object.__setattr__(twin.on, "drivers", twin.drivers)
+    configuring.apply(twin.on, "admin", CONFIG, "site.toml")
+    twin.run()
+    return Whole(ec2, twin)
+
+
+def live(whole: Whole) -> str:
+    """A job from its submission until nothing is left of it."""
+    job = submit(whole.twin, ADA)
+    with suppress(Crash):
+        whole.twin.run()
+    return see_off(whole, job)
+
+
+def see_off(whole: Whole, job: str) -> str:
+    """Half an hour, and as long again as it takes to put back what a settled job has left."""
+    for _ in range(60):
+        whole.go_on(31)
+        whole.boot()
+        whole.work(job)
+        if job_of(whole.twin, job).state is State.SETTLED and slots(whole.twin, "target/default", SlotState.FREE):
+            break
+    for _ in range(5):
+        whole.go_on(31)
+    return job
+
+
+def assert_it_went_well(whole: Whole, job: str) -> None:
+    settled = job_of(whole.twin, job)
+    assert (settled.state, settled.outcome) == (State.SETTLED, Outcome.SUCCEEDED), jobs.explain(whole.twin.on, settled)
+    workers = [worker for worker, _ in whole.welcome]
+    assert len(workers) == len(set(workers)), "two machines were welcome as one worker"
+    assert list(whole.ec2.alive()) == []
+    assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
+    whole.ec2.DescribeVolumes({})
+    assert whole.ec2.volumes == {}
+
+
+def test_nothing_goes_wrong(whole: Whole) -> None:
+    assert_it_went_well(whole, live(whole))
+    assert len(whole.ec2.instances) == 1
+
+
+@pytest.mark.parametrize("lag", [0, 40])
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_crash_beside_every_call(whole: Whole, call: str, nth: int, side: str, lag: int) -> None:
+    whole.ec2.lag = lag
+    whole.ec2.crashes[call, side] = nth
+    assert_it_went_well(whole, live(whole))
+    assert len(whole.ec2.instances) == 1
+
+
+@pytest.mark.parametrize("code", ["RequestLimitExceeded", "InternalError", "NeverHeardOf", "UnauthorizedOperation"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_is_refused_for_a_while(whole: Whole, call: str, code: str) -> None:
+    whole.ec2.fail(call, code, times=4)
+    assert_it_went_well(whole, live(whole))
+
+
+def test_shortages_that_pass(whole: Whole) -> None:
+    """The job waits, and says for what."""
+    whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    whole.go_on(31)
+    assert any("InsufficientInstanceCapacity" in event.line.payload for event in logs.read(whole.twin.on, job, 0, 99))
+    whole.ec2.short = {("*", "*", "spot")}
+    assert_it_went_well(whole, see_off(whole, job))
+    assert [each.market for each in whole.ec2.instances.values()] == ["on-demand"]
+
+
+def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    (first,) = whole.ec2.instances
+    whole.ec2.end(first, "Server.InternalError: the host failed")
+    assert_it_went_well(whole, see_off(whole, job))
+    assert job_of(whole.twin, job).attempt == 2
+    assert any("the host failed" in event.line.payload for event in logs.read(whole.twin.on, job, 0, 99))
+
+
+def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None:
+    """While EC2's lists do not show yet what was just launched."""
+    whole.ec2.lag = 40
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    jobs.cancel(whole.twin.on, ADA, job)
+    for _ in range(20):
+        whole.go_on(11)
+    assert job_of(whole.twin, job).outcome is Outcome.CANCELLED
+    assert list(whole.ec2.alive()) == []
+    assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]

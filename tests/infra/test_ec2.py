@@ -1,0 +1,118 @@
+"""A deployment that makes machines may make and end its own, and touch no other. [UNIT-1] [SEC-2]"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.grants import EC2_GRANTS, SITE
+from infra.settings import Settings
+from penstock.drivers.factories.ec2 import factory, machines, tags
+from penstock.local.synth import SOURCES
+from tests.infra.template import Template, listed, text
+
+ROLE = "arn:aws:iam::123456789012:role/workers"
+HERE = "Penstock.<AWS::Region>"
+OURS = ("ec2:", "ssm:", "iam:")
+
+CALLS = {
+    "describe_instances": "ec2:DescribeInstances",
+    "run_instances": "ec2:RunInstances",
+    "terminate_instances": "ec2:TerminateInstances",
+    "describe_volumes": "ec2:DescribeVolumes",
+    "delete_volume": "ec2:DeleteVolume",
+    "get_console_output": "ec2:GetConsoleOutput",
+}
+"""What the driver calls, and what it needs for it."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """The stack of `cdk deploy -c ec2=true -c ec2_role=…`. The security rules check it, or it would not come out."""
+    out = tmp_path_factory.mktemp("ec2")
+    context = json.dumps({"ec2": "true", "ec2_role": ROLE})
+    subprocess.run(
+        [sys.executable, "app.py"],
+        cwd=SOURCES,
+        env={**os.environ, "CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": context},
+        capture_output=True,
+        check=True,
+    )
+    return Template.read(out / "Penstock.template.json")
+
+
+def leave(stack: Template, name: str) -> list[dict[str, Any]]:
+    """What a function may do in EC2, one entry per action and statement."""
+    found = []
+    for statement in stack.statements(stack.functions()[name]["Role"]):
+        for action in listed(statement["Action"]):
+            if action.startswith(OURS):
+                on = {text(each) for each in listed(statement["Resource"])}
+                found.append({"action": action, "on": on, "if": statement.get("Condition", {})})
+    return found
+
+
+def test_no_other_deployment_may_touch_a_machine(stack: Template) -> None:
+    for name in stack.functions():
+        assert leave(stack, name) == []
+    assert Settings.of({}).ec2 is False
+
+
+def test_only_who_makes_and_who_sweeps_may(made: Template) -> None:
+    assert {name for name in made.functions() if leave(made, name)} == set(EC2_GRANTS) == {"factory", "sweep"}
+
+
+def test_functions_know_their_site_by_the_name_that_policies_do(made: Template) -> None:
+    for function in made.functions().values():
+        assert text(function["Environment"]["Variables"][factory.SITE]) == HERE
+
+
+@pytest.mark.parametrize("name", EC2_GRANTS)
+def test_what_exists_is_touched_only_with_our_tag(made: Template, name: str) -> None:
+    for each in leave(made, name):
+        if each["action"] in ("ec2:TerminateInstances", "ec2:DeleteVolume", "ec2:GetConsoleOutput"):
+            (given,) = each["if"]["StringEquals"].values()
+            assert list(each["if"]["StringEquals"]) == [f"aws:ResourceTag/{tags.SITE}"]
+            assert text(given) == HERE
+
+
+def test_what_is_made_has_our_tag_and_hides_its_metadata(made: Template) -> None:
+    asked = f"aws:RequestTag/{tags.SITE}"
+    runs = [each for each in leave(made, "factory") if each["action"] == "ec2:RunInstances"]
+    kinds = {resource.split(":")[-1].partition("/")[0]: each["if"] for each in runs for resource in each["on"]}
+    for kind in ("instance", "volume", "network-interface", "spot-instances-request"):
+        assert text(kinds[kind]["StringEquals"][asked]) == HERE, kind
+    assert kinds["instance"]["StringEquals"]["ec2:MetadataHttpTokens"] == "required"
+    assert not any(kinds[kind] for kind in ("image", "snapshot", "subnet", "security-group", "key-pair"))
+
+
+def test_tags_are_given_at_birth_only(made: Template) -> None:
+    """Or whoever may tag could make any machine ours, and then end it."""
+    (tagging,) = (each for each in leave(made, "factory") if each["action"] == "ec2:CreateTags")
+    assert tagging["if"]["StringEquals"]["ec2:CreateAction"] == "RunInstances"
+
+
+def test_one_role_may_be_given_and_to_machines_only(made: Template) -> None:
+    (passing,) = (each for each in leave(made, "factory") if each["action"] == "iam:PassRole")
+    assert passing["on"] == {ROLE}
+    assert passing["if"] == {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
+
+
+def test_the_driver_may_do_all_that_it_does_and_nothing_more() -> None:
+    source = Path(machines.__file__).read_text()
+    called = {action for call, action in CALLS.items() if f'"{call}"' in source or f"client.{call}(" in source}
+    assert called == set(CALLS.values())
+    allowed = {action for each in EC2_GRANTS["factory"] for action in each.actions}
+    assert allowed == called | {"ec2:CreateTags", "ssm:GetParameters"}
+
+
+def test_the_tag_of_the_table_is_the_drivers() -> None:
+    conditions = [key for each in EC2_GRANTS["factory"] for test in each.on.values() for key in test if "Tag/" in key]
+    assert {key.partition("/")[2] for key in conditions} == {tags.SITE}
+    assert SITE not in HERE

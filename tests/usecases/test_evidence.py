@@ -1,0 +1,72 @@
+"""A worker that was made and never said hello leaves what its driver knows in the job's log. [JOB-1] [SEC-1]"""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.users import User
+from penstock.usecases import logs, units
+from tests.twin.world import Hand, Twin
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import submit, worker_of
+
+
+class Talkative(Hand):
+    """A factory that knows what its machines printed."""
+
+    def __init__(self, tells: str | Exception) -> None:
+        super().__init__()
+        self.tells, self.asked = tells, 0
+
+    def evidence(self, unit: str) -> str | None:
+        self.asked += 1
+        if isinstance(self.tells, Exception):
+            raise self.tells
+        return self.tells
+
+
+def log_of(twin: Twin, job: str) -> list[str]:
+    return [event.line.payload for event in logs.read(twin.on, job, 0, 1000)]
+
+
+def oversleep(twin: Twin, ada: User, hand: Talkative) -> str:
+    """A job whose worker does not say hello before its deadline; and the flow is not told, so it stays overdue."""
+    twin.drivers.hand = hand
+    job = submit(twin, ada)
+    twin.run()
+    if hand.tells == "config: KEY!":
+        hand.tells = f"config: {units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)}!"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.flows, "fail", lambda *given: None)
+        for _ in range(3):
+            sweep(twin, 700)
+    return job
+
+
+def test_what_it_printed_is_in_the_log_once_and_line_by_line(twin: Twin, ada: User) -> None:
+    hand = Talkative("i-1 is terminated; it printed:\nkernel panic\n")
+    log = log_of(twin, oversleep(twin, ada, hand))
+    assert log.count("kernel panic") == 1
+    assert log.count("i-1 is terminated; it printed:") == 1
+    assert hand.asked == 1
+
+
+def test_its_key_is_not(twin: Twin, ada: User) -> None:
+    job = oversleep(twin, ada, Talkative("config: KEY!"))
+    assert "config: (its key)!" in log_of(twin, job)
+
+
+def test_a_driver_that_cannot_tell_stops_nothing(twin: Twin, ada: User) -> None:
+    job = oversleep(twin, ada, Talkative(Misconfigured("no leave to read consoles")))
+    assert any("cannot tell" in line and "no leave to read consoles" in line for line in log_of(twin, job))
+    first = worker_of(twin, job).id
+    sweep(twin, 700)
+    assert worker_of(twin, job).id != first, "the next attempt follows all the same"
+
+
+def test_a_driver_that_is_no_witness_is_not_asked(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    sweep(twin, 700)
+    assert not any("cannot tell" in line for line in log_of(twin, job))

@@ -126,7 +126,8 @@ class SimulatedStore(MemoryStore):
             del self.rows[key], self._by_pk[key.pk][key.sk]
             self._late.append((key, None))
             return
-        stored = replace(change.row, version=1 if isinstance(change, Create) else change.was.version + 1)
+        was = change.row if isinstance(change, Create) else change.was
+        stored = replace(change.row, version=was.version + 1)
         self.rows[key] = self._by_pk[key.pk][key.sk] = stored
         self._late.append((key, stored))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.domain.pools import Pool, Slot, SlotState, collection
+from penstock.domain.pools import Pool, Slot, SlotState, collection, move
 from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.domain.users import Token, User, user_key
 from penstock.ports import Store
@@ -99,6 +99,17 @@ def _reset(store: Store, version: int) -> None:
     for number in range(1, version):
         was = replace(USER, version=number)
         store.commit([Replace(was, was)])
+
+
+def test_a_slot_that_left_and_came_back_is_not_the_one_that_was_read(store: Store) -> None:
+    """SLOT-3: who read it before, and was slow, cannot take it: it would get the fence of the holder in between."""
+    store.commit([Create(Slot(pool="p", name="a", state=SlotState.FREE))])
+    (read,) = store.find(collection("p"), "free#", Slot)
+    assert store.commit(move(read, replace(read, state=SlotState.HELD, fence=1)))
+    (held,) = store.find(collection("p"), "held#", Slot)
+    assert store.commit(move(held, replace(held, state=SlotState.FREE)))
+    assert not store.commit(move(read, replace(read, state=SlotState.HELD, fence=1)))
+    assert store.find(collection("p"), "held#", Slot) == []
 
 
 def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:

@@ -149,10 +149,12 @@ def pool_key(pool: str) -> Key:
 
 
 def move(was: Slot, after: Slot) -> tuple[Change, ...]:
-    """The changes that carry a slot to another state."""
+    """The changes that carry a slot to another state. Its version goes on with it, from key to key: a slot that was
+    taken and came back is not the one that somebody read before, and cannot be taken with the same fence. [SLOT-3]
+    """
     if was.key == after.key:
         return (Replace(was, after),)
-    return (Delete(was), Create(replace(after, version=0)))
+    return (Delete(was), Create(replace(after, version=was.version)))
 
 
 def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot:

@@ -8,7 +8,9 @@ or none. These four conditions are the only ones there are:
     Delete(was)          the row at this key is still `was`
     Check(was)           the row at this key is still `was`; nothing is written
 
-"Still" means: carries the version that was read. A store numbers versions, starting at 1; 0 is a row never stored.
+"Still" means: carries the version that was read. A store counts versions: what it writes has one more than the row it
+was given, and 0 is a row never stored. A row that moves from key to key is created with the version it had, so that it
+can never stand where it stood before, changed, and still be taken for what was read.
 """
 
 from __future__ import annotations

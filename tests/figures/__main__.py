@@ -7,6 +7,7 @@ import sys
 from dataclasses import astuple
 
 from penstock.domain.pools import SlotState
+from tests.concurrency.run import SPAWN
 from tests.figures import decisions, grants, scale, servers
 from tests.figures.counting import Counts
 from tests.figures.report import COMMITS, READS, ROWS_READ, ROWS_WRITTEN, Budgets, table
@@ -94,7 +95,8 @@ def rates() -> None:
 
 def jobs(budgets: Budgets, counts: list[int]) -> None:
     """Whole jobs."""
-    done = [scale.run(count) for count in counts]
+    with SPAWN.Pool(1, maxtasksperchild=1) as fresh:  # a process each: the most memory is of its whole life
+        done = fresh.map(scale.run, counts, chunksize=1)
     table("Jobs through the whole use cases, in memory", scale.HEADS, [scale.tell(each) for each in done])
     print(budgets.verdict(all(each.outcomes == {"succeeded": each.jobs} for each in done), "every job succeeds"))
     left = {each.rows_left for each in done}

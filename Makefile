@@ -32,12 +32,14 @@ format: $(STAMP) ## put the code into the one format
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-bench: $(STAMP) ## measure latency and price of jobs on the local cloud
+bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and count what grants take
 	@$(PYTHON) -m penstock.local.bench
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 
-prove: $(STAMP) ## the long proofs: the model in full, and ten thousand simulated sites
+prove: $(STAMP) ## the long proofs: the model in full, ten thousand simulated sites, and as many contended claims
 	@$(PYTHON) model/run.py full
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.web.openapi

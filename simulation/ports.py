@@ -63,6 +63,7 @@ class SimulatedStore(MemoryStore):
 
     def __init__(self, host: Host) -> None:
         super().__init__()
+        self.rows = {}  # in order of creation: seeds are known by what they find, and people pick from it
         self._host = host
         self._by_pk: dict[str, dict[str, Row]] = defaultdict(dict)
         self._due: dict[Key, tuple[datetime, str]] = {}

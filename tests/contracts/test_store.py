@@ -6,6 +6,7 @@ What a condition means is asked of moto; who wins a race, of the local cloud.
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,17 +14,21 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pynamodb.connection.base import Connection
 
-from penstock.domain.pools import Pool, Slot, SlotState, collection
+from penstock.domain.pools import Pool, Slot, SlotState, collection, move
 from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.domain.users import Token, User, user_key
 from penstock.ports import Store
+from penstock.store import item
 from penstock.store.table import Table
+from tests.concurrency import faults
 from tests.twin.store import MemoryStore
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 USER = User(name="ada", privileges=("target.lab",), created=NOW)
 ONE = replace(USER, version=1)
+SLOT = Slot(pool="p", name="a", state=SlotState.FREE)
 
 
 @pytest.fixture(params=["table", "memory"])
@@ -111,6 +116,29 @@ def _reset(store: Store, version: int) -> None:
     for number in range(1, version):
         was = replace(USER, version=number)
         store.commit([Replace(was, was)])
+
+
+def test_a_slot_that_left_and_came_back_is_not_the_one_that_was_read(store: Store) -> None:
+    """SLOT-3: who read it before, and was slow, cannot take it: it would get the fence of the holder in between."""
+    store.commit([Create(SLOT)])
+    (read,) = store.find(collection("p"), "free#", Slot)
+    assert store.commit(move(read, replace(read, state=SlotState.HELD, fence=1)))
+    (held,) = store.find(collection("p"), "held#", Slot)
+    assert store.commit(move(held, replace(held, state=SlotState.FREE)))
+    assert not store.commit(move(read, replace(read, state=SlotState.HELD, fence=1)))
+    assert store.find(collection("p"), "held#", Slot) == []
+
+
+@pytest.mark.parametrize("changes", [[Create(SLOT)], [Delete(ONE)], [Replace(ONE, ONE)], [Check(ONE), Create(SLOT)]])
+def test_a_write_that_meets_somebody_elses_transaction_has_lost_a_race(table: Table, changes: list[Change]) -> None:
+    """DynamoDB refuses it, and says so: a reason to read again, not a fault."""
+    assert table.commit([Create(USER)])
+    item.model.cache_clear()  # whose connection has no faults
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "_before_send", None)  # which puts back what the faults replace
+        faults.install(faults.Rates(conflict=1, throttle=0, lose=0), random.Random(0))
+        assert not Table("state", "us-east-1").commit(changes)
+    item.model.cache_clear()
 
 
 def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:

@@ -59,7 +59,8 @@ def test_no_request_is_our_fault(stage: Stage, operation: Operation) -> None:
     @SETTINGS
     @given(data=st.data())
     def anything(data: st.DataObject) -> None:
-        stage.service.twin.store.rows = dict(rows)
+        stage.service.twin.store.rows.clear()
+        stage.service.twin.store.rows.update(rows)
         known = st.sampled_from([stage.job, stage.waiting, stage.output, stage.unit(0), stage.unit(1)])
         ids = {name: data.draw(known | WORDS, name) for name in _parameters(operation)}
         query = data.draw(st.dictionaries(st.sampled_from(["tag", *operation.query]) | WORDS, WORDS, max_size=3))

@@ -1,23 +1,29 @@
-"""The Store in a dict."""
+"""The Store in a dict that is kept in order, so that a read costs what it finds, however much there is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import TypeVar
+
+from sortedcontainers import SortedDict
 
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, holds, key_of
 from penstock.store import codec
 
 R = TypeVar("R", bound=Row)
 
+LAST = chr(0x10FFFF)
+"""Behind every character that a key may have."""
+
 
 class MemoryStore:
     """Rows by key. Rows pass through the codec, so that what cannot be stored cannot pass here either."""
 
     def __init__(self) -> None:
-        self.rows: dict[Key, Row] = {}
+        self.rows: dict[Key, Row] = SortedDict()
         self.commits = 0
 
     def get(self, key: Key, kind: type[R]) -> R | None:
@@ -35,10 +41,11 @@ class MemoryStore:
         after: str = "",
         upto: str = "",
     ) -> list[R]:
-        keys = sorted(key for key in self.rows if key.pk == pk and key.sk.startswith(prefix))
-        chosen = [key for key in keys if (not after or key.sk > after) and (not upto or key.sk <= upto)]
-        chosen = chosen[::-1] if last else chosen
-        return [_as(kind, self.rows[key]) for key in chosen[:limit]]
+        first, end = Key(pk, max(prefix, after)), Key(pk, prefix + LAST)
+        if upto:
+            end = min(end, Key(pk, upto))
+        keys = self.rows.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
+        return [_as(kind, self.rows[key]) for key in islice(keys, limit)]
 
     def commit(self, changes: Sequence[Change]) -> bool:
         if len({key_of(change) for change in changes}) != len(changes):

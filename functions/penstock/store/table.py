@@ -19,6 +19,9 @@ R = TypeVar("R", bound=Row)
 LOST = ("ConditionalCheckFailed", "TransactionConflict")
 """Why a transaction is cancelled when somebody else moved first. Anything else is a fault and is raised."""
 
+LOST_ALONE = ("ConditionalCheckFailedException", "TransactionConflictException")
+"""The same of a single write, which is refused as well while a transaction has its row. No SDK tries that again."""
+
 
 def absent() -> Condition:
     """No row stands at this key."""
@@ -75,7 +78,7 @@ class Table:
             else:
                 self._transact(changes)
         except (PutError, DeleteError) as error:
-            if error.cause_response_code == "ConditionalCheckFailedException":
+            if error.cause_response_code in LOST_ALONE:
                 return False
             raise
         except TransactWriteError as error:

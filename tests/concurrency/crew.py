@@ -1,0 +1,152 @@
+"""One process: it submits jobs, takes messages as the handlers do, and ends when there is nothing left to do."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pynamodb.exceptions import PynamoDBException
+
+from penstock.adapters.world import RealWorld
+from penstock.domain.errors import Moved
+from penstock.domain.leases import WORKER
+from penstock.domain.rows import Create
+from penstock.drivers import Registry
+from penstock.local.launch import REGION
+from penstock.system import System
+from penstock.usecases import acquiring, configuring, resizing, settling, submitting, units
+from tests.concurrency import faults, site
+from tests.concurrency.cloud import TABLE
+from tests.concurrency.ports import Messages, Steps
+from tests.concurrency.record import RecordedTable
+from tests.twin.world import MemoryObjects
+
+DELIVERIES = 20
+"""How often a message is delivered before it is given up, which the audit then tells."""
+
+QUIET_SECONDS = 5.0
+"""With no message anywhere for so long, nothing will ever move again: there is no sweep."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What one process is to do. `dropped` is a condition that its store lacks, for control."""
+
+    env: Mapping[str, str]
+    folder: Path
+    number: int
+    seed: int
+    rates: faults.Rates
+    open_jobs: int
+    dropped: str | None = None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the processes count together. Each is a value in shared memory."""
+
+    claims_left: Any
+    open_leases: Any
+    messages: Any
+    moved: Any
+    lost: Any
+    redelivered: Any
+
+
+def system(orders: Orders) -> tuple[System, RecordedTable, Messages]:
+    """The real use cases' ports: the real store and driver, and queues and flows of this process's own."""
+    os.environ.update(orders.env)
+    messages = Messages(random.Random(f"{orders.seed} messages {orders.number}"))
+    store = RecordedTable(TABLE, REGION, orders.folder / f"{orders.number}.jsonl")
+    world, objects = RealWorld(), MemoryObjects()
+    on = System(store, messages, Steps(messages), objects, Registry({}), world, "", lambda: "")
+    return on, store, messages
+
+
+def prepare(orders: Orders) -> None:
+    """Apply the site and bring its pools to their limits, alone."""
+    on, _, messages = system(orders)
+    configuring.apply(on, "root", site.SITE, "site.toml")
+    while message := messages.take():
+        resizing.resize(on, message["pool"])
+
+
+def work(orders: Orders, shared: Shared) -> None:
+    """Everything that one process does."""
+    on, store, messages = system(orders)
+    dice = random.Random(f"{orders.seed} work {orders.number}")
+    faults.install(orders.rates, random.Random(f"{orders.seed} faults {orders.number}"))
+    if orders.dropped:
+        faults.drop(orders.dropped)
+    while not _is_over(shared):
+        if shared.open_leases.value < orders.open_jobs and _submit(on, shared, dice):
+            shared.messages[orders.number] = len(messages)
+        message = messages.take()
+        if message is None:
+            time.sleep(0.005)
+            continue
+        shared.moved.value = time.monotonic()
+        again = _deliver(on, messages, message)
+        for total, own in ((shared.open_leases, store.open), (shared.lost, store.lost), (shared.redelivered, again)):
+            with total.get_lock():
+                total.value += own
+        store.open = store.lost = 0
+        shared.messages[orders.number] = len(messages)
+
+
+def _is_over(shared: Shared) -> bool:
+    """Whether all is done, or nothing moves any more."""
+    if shared.claims_left.value > 0 or any(shared.messages):
+        return False
+    return shared.open_leases.value <= 0 or time.monotonic() > shared.moved.value + QUIET_SECONDS
+
+
+def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
+    """Submit a job without a worker's step, if claims are left to be made."""
+    with shared.claims_left.get_lock():
+        if shared.claims_left.value <= 0:
+            return False
+        made = submitting.make(on, site.USER, site.ask(dice)).job
+        job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
+        steps = acquiring.steps(job.needs)
+        shared.claims_left.value -= len(steps)
+        with shared.open_leases.get_lock():
+            shared.open_leases.value += len(job.needs)
+        shared.moved.value = time.monotonic()
+    while not on.store.commit([Create(job)]):
+        if on.store.get(job.key, type(job)):
+            break  # it is ours: the answer was lost
+    return on.flows.start(job.id, 1, steps)
+
+
+def _deliver(on: System, messages: Messages, message: dict[str, Any]) -> bool:
+    """Deliver a message as SQS does: one whose handler fails comes again. True when it does."""
+    try:
+        _take(on, message)
+    except (Moved, PynamoDBException):
+        tries = message.get("tries", 1)
+        if tries < DELIVERIES:
+            messages.put(message | {"tries": tries + 1})
+        return True
+    return False
+
+
+def _take(on: System, message: dict[str, Any]) -> None:
+    """Do what a handler does with a message."""
+    do = message["do"]
+    if do == "acquire":
+        _, step, _ = message["token"].split("/")
+        acquiring.acquire(on, message["job"], 1, int(step), message["token"])
+    elif do == "advance":
+        units.advance(on, message["unit"])
+    elif do == "settle":
+        settling.settle(on, message["job"], 1, message["error"], message["cause"])
+    elif do == "serve":
+        acquiring.serve(on, message["pool"])
+    elif do == "start":
+        raise AssertionError("no job has a second attempt")

@@ -1,0 +1,152 @@
+"""The twin with a store, queues and flows that count. A read of the port is one request; so is a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from penstock.domain import granting
+from penstock.domain.jobs import Job
+from penstock.domain.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools import Slot, SlotName, SlotState
+from penstock.domain.rows import Change, Check, Create, Key, Row
+from penstock.domain.units import Unit
+from penstock.domain.users import User
+from penstock.usecases import acquiring, configuring, settling, submitting, units
+from penstock.wire import SubmitJob
+from tests.twin.store import MemoryStore
+from tests.twin.world import START, Twin
+
+R = TypeVar("R", bound=Row)
+
+USER = User(name="ada", created=START, version=1)
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+[wells.locks]
+driver = "lock"
+[resources.licence]
+well = "locks"
+limit = 1
+[resources.rig]
+well = "locks"
+limit = 4
+uses = { vcpus = 3 }
+[resources.farm]
+well = "locks"
+limit = 1
+uses = { vcpus = 8 }
+[quotas.vcpus]
+amount = 8
+"""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one thing took: requests that read and the rows they read, requests that write and the rows they wrote,
+    and whom it woke: units that are asked for and parked steps that are answered. `hints` are messages to serve another
+    queue that a granted claim left, and where somebody waits.
+    """
+
+    reads: int = 0
+    rows_read: int = 0
+    commits: int = 0
+    rows_written: int = 0
+    wakes: int = 0
+    hints: int = 0
+    grants: int = 0
+
+
+class CountingStore(MemoryStore):
+    """The twin's store, counting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = Counts()
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        self._add(reads=1, rows_read=1)
+        return super().get(key, kind)
+
+    def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
+        found = super().find(pk, prefix, kind, **how)
+        self._add(reads=1, rows_read=len(found))
+        return found
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        done = super().commit(changes)
+        written = sum(not isinstance(change, Check) for change in changes) if done else 0
+        granted = [change.row for change in changes if not isinstance(change, Check) and hasattr(change, "row")]
+        units_made = {row.job for row in granted if isinstance(row, Unit) and row.version == 0}
+        self._add(commits=1, rows_written=written, grants=len(units_made) if done else 0)
+        return done
+
+    def _add(self, **more: int) -> None:
+        self.counts = replace(self.counts, **{name: getattr(self.counts, name) + n for name, n in more.items()})
+
+
+class CountingTwin(Twin):
+    """The twin, counting, with jobs that want resources and no worker."""
+
+    store: CountingStore
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = CountingStore()
+        self.on = replace(self.on, store=self.store)
+        configuring.apply(self.on, "root", SITE, "site.toml")
+        self.run()
+
+    def count(self, call: Callable[[], Any]) -> Counts:
+        """What a call took. Its messages are counted and left where they are."""
+        sent, answered = len(self.queues.messages), []
+        succeed, self.flows.succeed = self.flows.succeed, answered.append  # type: ignore[method-assign]
+        self.store.counts = Counts()
+        call()
+        self.flows.succeed = succeed  # type: ignore[method-assign]
+        fresh = list(self.queues.messages)[sent:]
+        hints = sum(message.get("do") == "serve" for _, _, message in fresh)
+        return replace(self.store.counts, wakes=len(fresh) - hints + len(answered), hints=hints)
+
+    def job(self, kind: str) -> Job:
+        """A job that wants one resource, accepted."""
+        made = submitting.make(self.on, USER, SubmitJob("#!/bin/sh\n", resources=[kind])).job
+        job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
+        self.store.commit([Create(job)])
+        return replace(job, version=1)
+
+    def holder(self, kind: str) -> Unit:
+        """A job that has a resource and has just ended: the resource's unit, which is to be put back."""
+        job = self.job(kind)
+        acquiring.acquire(self.on, job.id, 1, 1, "token")
+        self.run()
+        settling.settle(self.on, job.id, 1, None, "it had all that it asked for")
+        self.queues.messages.clear()
+        return next(row for row in self.store.rows.values() if isinstance(row, Unit) and row.job == job.id)
+
+    def wait(self, kind: str, count: int) -> None:
+        """That many more jobs that wait for a resource, as rows: nobody is served."""
+        like = self.job(kind)
+        for _ in range(count):
+            job = replace(like, id=self.world.ulid(), version=0)
+            (need,) = job.needs
+            lease = Lease(
+                job=job.id, attempt=1, order=need.order, step=need.step, name=need.name, type=need.type,
+                pool=need.pool, state=LeaseState.WAITING, token="token", since=self.world.now(),
+            )  # fmt: skip
+            claims = granting.claims(job, need.step, self.world.now())
+            self.store.commit([Create(job), Create(lease), *map(Create, claims)])
+
+    def slots(self, pool: str, count: int, state: SlotState) -> None:
+        """That many more slots of a pool, as rows."""
+        for number in range(count):
+            name = f"more-{number}"
+            self.store.commit([Create(SlotName(pool=pool, name=name)), Create(Slot(pool=pool, name=name, state=state))])
+
+    def release(self, unit: Unit) -> Counts:
+        """What it takes to put a unit back and to grant what falls free."""
+        return self.count(lambda: units.advance(self.on, unit.id))

@@ -1,0 +1,56 @@
+"""How many decisions the domain makes in a second on one core: pure functions over plain values."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock.domain import endings, granting, leases, pools, resizing, units
+from penstock.domain.granting import Stock
+from penstock.domain.jobs import Report, Result, State
+from penstock.domain.leases import LeaseState
+from penstock.domain.rows import Create, holds
+from penstock.domain.units import CleanProof, UnitState
+from tests.domain.helpers import NOW, claim, job, lease, pool, slot, unit
+
+SECONDS = 0.5
+"""How long each is repeated."""
+
+
+def rates() -> dict[str, float]:
+    """Decisions in a second, by what is decided."""
+    return {name: _rate(decide) for name, decide in _decisions().items()}
+
+
+def _rate(decide: Callable[[], object]) -> float:
+    count, began = 0, time.process_time()
+    while (spent := time.process_time() - began) < SECONDS:
+        for _ in range(100):
+            decide()
+        count += 100
+    return count / spent
+
+
+def _decisions() -> dict[str, Callable[[], object]]:
+    free = [slot(str(number)) for number in range(3)]
+    queue = [claim(f"J{number:02d}", count=9 if number < 8 else 1) for number in range(granting.WINDOW)]
+    stocks = {"resource/bench": Stock(pool(), queue, free)}
+    held = pools.take(free[0], queue[0], 1, "r-1", NOW)
+    running = replace(job(state=State.RUNNING), report=Report(Result.SUCCEEDED, "the script ended", NOW, 0))
+    made, dirty = unit(), unit(state=UnitState.DIRTY)
+    proof = CleanProof("lock", NOW, "r-1")
+    attempt = [lease(order, LeaseState.RELEASING) for order in range(4)]
+    many = [slot(str(number)) for number in range(100)]
+    return {
+        "`granting.pick`, the first eight of sixteen must wait": lambda: granting.pick("resource/bench", stocks),
+        "`pools.take` and its changes": lambda: pools.move(free[0], pools.take(free[0], queue[0], 1, "r-1", NOW)),
+        "`pools.give_back` and its changes": lambda: pools.move(held, pools.give_back(held)),
+        "`endings.conclude`, by its report": lambda: endings.conclude(running, None, None, NOW),
+        "`units.hello`": lambda: units.hello(made, "hash", NOW, timedelta(minutes=2)),
+        "`units.gone`": lambda: units.gone(dirty, proof, NOW),
+        "`leases.next_release` of four": lambda: leases.next_release(attempt),
+        "`rows.holds`": lambda: holds(Create(made), None),
+        "`resizing.fit` of a hundred slots": lambda: resizing.fit(pool(limit=100), many),
+    }

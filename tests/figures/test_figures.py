@@ -1,0 +1,38 @@
+"""What a grant takes does not depend on how many wait, nor on how big the pool is; a release wakes whom it grants."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.pools import SlotState
+from tests.figures import grants, report
+
+
+def test_a_grant_takes_the_same_with_any_number_waiting() -> None:
+    few, many = grants.by_queue(100), grants.by_queue(1000)
+    assert few == many
+    assert few.grants == 1
+    assert report.Budgets().keeps(few)
+
+
+@pytest.mark.parametrize(
+    ("kind", "waiting", "for_", "granted"),
+    [
+        ("licence", 0, "licence", 0),
+        ("licence", 1, "licence", 1),
+        ("licence", 100, "licence", 1),
+        ("farm", 1, "rig", 1),
+        ("farm", 100, "rig", 2),
+        ("rig", 100, "farm", 1),
+    ],
+)
+def test_a_release_wakes_whom_it_grants_and_nobody_else(kind: str, waiting: int, for_: str, granted: int) -> None:
+    """QUEUE-1, and nobody polls: one message for each grant, whoever else waits."""
+    found = grants.wakes(kind, waiting, for_)
+    assert (found.grants, found.wakes) == (granted, granted)
+    assert found.hints <= 1  # of the one other queue that a claim for a rig or farm leaves
+
+
+def test_serving_and_releasing_take_the_same_in_a_pool_of_any_size() -> None:
+    assert grants.by_size(10) == grants.by_size(1000)
+    assert grants.by_size(10, SlotState.HELD) == grants.by_size(1000, SlotState.HELD)

@@ -30,7 +30,12 @@ DELIVERIES = 20
 """How often a message is delivered before it is given up, which the audit then tells."""
 
 QUIET_SECONDS = 5.0
-"""With no message anywhere for so long, nothing will ever move again: there is no sweep."""
+"""With no message due anywhere for so long, nothing moves any more: there is no sweep. What only a driver's pause would
+move on was not handed over, and that is to be told."""
+
+
+STALL_SECONDS = 0.05
+"""How long every commit of the control waits after its reads, so that others certainly come between."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ def work(orders: Orders, shared: Shared) -> None:
     faults.install(orders.rates, random.Random(f"{orders.seed} faults {orders.number}"))
     if orders.dropped:
         faults.drop(orders.dropped)
+        store.stall = STALL_SECONDS
     while not _is_over(shared):
         if shared.open_leases.value < orders.open_jobs and _submit(on, shared, dice):
             shared.messages[orders.number] = len(messages)
@@ -91,6 +97,7 @@ def work(orders: Orders, shared: Shared) -> None:
             time.sleep(0.005)
             continue
         shared.moved.value = time.monotonic()
+        shared.messages[orders.number] = 1 + len(messages)
         again = _deliver(on, messages, message)
         for total, own in ((shared.open_leases, store.open), (shared.lost, store.lost), (shared.redelivered, again)):
             with total.get_lock():

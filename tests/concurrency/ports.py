@@ -11,7 +11,7 @@ DOUBLED = 0.02
 
 
 class Messages:
-    """Queues whose messages come back to the process that sent them."""
+    """Queues whose messages come back to the process that sent them. As long as they are, those that are due."""
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
@@ -31,12 +31,15 @@ class Messages:
 
     def take(self) -> dict[str, Any] | None:
         """Any message that is due."""
-        now = time.monotonic()
-        due = [at for at, (when, _) in enumerate(self._waiting) if when <= now]
+        due = self._due()
         return self._waiting.pop(self._dice.choice(due))[1] if due else None
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._due())
+
+    def _due(self) -> list[int]:
+        now = time.monotonic()
+        return [at for at, (when, _) in enumerate(self._waiting) if when <= now]
 
 
 def token(job: str, step: int, steps: int) -> str:

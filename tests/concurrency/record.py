@@ -29,6 +29,7 @@ class RecordedTable(Table):
         self._looked: dict[str, float] = {}
         self.lost = 0
         self.open = 0
+        self.stall = 0.0
 
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
         if prefix == "wait#":
@@ -36,6 +37,7 @@ class RecordedTable(Table):
         return super().find(pk, prefix, kind, **how)
 
     def commit(self, changes: Sequence[Change]) -> bool:
+        time.sleep(self.stall)
         began = time.monotonic()
         done = super().commit(changes)
         self.lost += not done

@@ -204,6 +204,8 @@ class Ec2:
     def DescribeVolumes(self, params: dict[str, Any]) -> dict[str, Any]:
         found = []
         for name, (owner, tags) in list(self.volumes.items()):
+            if self.instances[owner].launched + self.lag > self.now:
+                continue
             gone = self.state(self.instances[owner]) == "terminated"
             if gone and not self.keep_volumes:
                 del self.volumes[name]

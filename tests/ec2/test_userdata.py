@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from penstock import agentfile
+from penstock.agent.progress import Step
 from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories.ec2 import keys, userdata
 from penstock.drivers.factories.ec2.settings import Settings
@@ -29,8 +30,10 @@ AGENT = b"""
 import json, os, sys
 print("agent", *sys.argv[1:])
 json.dump({"config": json.load(open("agent.json")), "mode": os.stat("agent.json").st_mode & 0o777}, open("ran", "w"))
+open("progress", "w").write(os.environ["PROGRESS"])
 sys.exit(int(os.environ["ENDS_WITH"]))
 """
+FINISHED, STARTED = (f"{step.value} 01J\n" for step in (Step.FINISHED, Step.STARTED))
 
 
 @dataclass
@@ -41,7 +44,7 @@ class Machine:
     url: str
     served: dict[str, bytes]
 
-    def boot(self, given: Settings, ends_with: int = 0) -> subprocess.CompletedProcess[str]:
+    def boot(self, given: Settings, ends_with: int = 0, progress: str = FINISHED) -> subprocess.CompletedProcess[str]:
         script = userdata.script(Order(WORKER, "linux", "1", url=self.url, key=KEY), given)
         path = self.folder / "user-data"
         path.write_text(script.replace(userdata.HOME, str(self.folder / "opt")))
@@ -50,6 +53,7 @@ class Machine:
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "POWER": str(self.folder / "power"),
             "ENDS_WITH": str(ends_with),
+            "PROGRESS": progress,
         }
         return subprocess.run([path], env=environment, capture_output=True, text=True, timeout=60, check=False)
 
@@ -100,10 +104,21 @@ def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) ->
     assert "agent run --config agent.json" in done.stdout
 
 
-@pytest.mark.parametrize(("ends_with", "power"), [(0, "-h +30\n"), (1, "-h +0\n"), (137, "-h +0\n")])
-def test_a_machine_ends_with_its_agent(machine: Machine, given: Settings, ends_with: int, power: str) -> None:
-    """UNIT-1: also when nobody is left to end it. One whose job was reported may be held for a while."""
-    machine.boot(given, ends_with)
+@pytest.mark.parametrize(
+    ("ends_with", "progress", "power"),
+    [
+        (0, FINISHED, "-h +30\n"),
+        (0, "", "-h +0\n"),
+        (1, STARTED, "-h +0\n"),
+        (137, STARTED, "-h +0\n"),
+    ],
+    ids=["reported", "not wanted", "lost", "killed"],
+)
+def test_a_machine_ends_with_its_agent(
+    machine: Machine, given: Settings, ends_with: int, progress: str, power: str
+) -> None:
+    """UNIT-1: also when nobody is left to end it. Only one whose job was reported stays, for people to hold it."""
+    machine.boot(given, ends_with, progress)
     assert machine.power == power
 
 

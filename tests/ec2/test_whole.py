@@ -202,3 +202,21 @@ def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None
     assert job_of(whole.twin, job).outcome is Outcome.CANCELLED
     assert list(whole.ec2.alive()) == []
     assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
+
+
+def test_a_machine_that_shows_up_after_its_worker_was_put_back_is_ended(whole: Whole) -> None:
+    """UNIT-1: launched after a long wait for capacity, cancelled at once, and not in EC2's lists for minutes."""
+    whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
+    job = submit(whole.twin, ADA)
+    for _ in range(20):
+        whole.go_on(31)
+    whole.ec2.short, whole.ec2.lag = set(), 300
+    while not whole.ec2.instances:
+        whole.go_on(31)
+    jobs.cancel(whole.twin.on, ADA, job)
+    whole.go_on(31)
+    assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
+    assert len(list(whole.ec2.alive())) == 1
+    for _ in range(20):
+        whole.go_on(31)
+    assert list(whole.ec2.alive()) == []

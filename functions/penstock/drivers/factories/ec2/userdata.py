@@ -42,7 +42,7 @@ echo "{digest}  agent.pyz" | sha256sum --check --quiet - || {{ echo "penstock: t
 {python} agent.pyz run --config agent.json
 ended=$?
 echo "penstock: the agent ended with $ended"
-if [ $ended -eq 0 ]; then linger={linger}; fi
+if grep -qs '^finished ' progress; then linger={linger}; fi
 """
 
 

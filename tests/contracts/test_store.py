@@ -55,6 +55,18 @@ def test_every_condition_alone(store: Store) -> None:
     assert not store.commit([Delete(replace(ONE, version=2))])
 
 
+def test_a_row_that_is_created_again_is_not_the_one_that_stood_there_before(store: Store) -> None:
+    """SLOT-3: a row that moves away and comes back takes its version along."""
+    assert store.commit([Create(USER)])
+    assert store.commit([Delete(ONE)])
+    assert store.commit([Create(ONE)])
+    assert store.get(USER.key, User) == replace(USER, version=2)
+    assert not store.commit([Delete(ONE)])
+    bob = replace(USER, name="bob", version=4)
+    assert store.commit([Create(bob), Create(replace(USER, name="cid"))])
+    assert store.get(bob.key, User) == replace(bob, version=5)
+
+
 def test_a_commit_is_whole_or_not_at_all(store: Store) -> None:
     """SLOT-2: all changes or none."""
     bob = replace(USER, name="bob")

@@ -23,12 +23,13 @@ class WatchedStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.operator = False
-        self.fences: dict[tuple[str, str], int] = {}
 
     def commit(self, changes: Sequence[Change]) -> bool:
-        before = dict(self.rows)
+        before, slots = dict(self.rows), _slots(self.rows)
         if not super().commit(changes):
             return False
+        for place, slot in _slots(self.rows).items():
+            _slot(slots.get(place), slot)
         for key in before.keys() | self.rows.keys():
             was, now = before.get(key), self.rows.get(key)
             if was is not now:
@@ -41,11 +42,11 @@ class WatchedStore(MemoryStore):
             gone = was if now is None else None
             assert gone is None or isinstance(gone, Slot | Claim | Output), f"{gone} was deleted"
             return
-        check: Callable[..., None] | None = {
+        checks: dict[type[Row], Callable[..., None]] = {
             Job: _job, Unit: _unit, Lease: _lease, Output: _output, Claim: _claim, Pool: self._pool,
-        }.get(type(now))  # fmt: skip
-        if check:
-            check(was, now)
+        }  # fmt: skip
+        if type(now) in checks:
+            checks[type(now)](was, now)
 
     def _pool(self, was: Pool, now: Pool) -> None:
         """SLOT-1: what an operator said of a pool stands."""
@@ -62,15 +63,23 @@ class WatchedStore(MemoryStore):
         pools = {row.name: row for row in rows if isinstance(row, Pool)}
         named = {(row.pool, row.name) for row in rows if isinstance(row, SlotName)}
         assert named == {place for place in places if not pools[place[0]].is_amount}, "a slot lost its name"
-        for place, slot in places.items():
-            if not pools[slot.pool].is_amount:
-                risen = slot.fence - self.fences.get(place, 0)
-                assert risen in (0, 1), f"the fence of {place} rose by {risen}"
-                self.fences[place] = slot.fence
         for pool in pools.values():
             held = sum(slot.count for slot in slots if slot.pool == pool.name)
             assert not pool.is_amount or pool.used == held, f"{pool.name} says {pool.used}, and {held} are used"
         _look_at_holders(self.rows, places)
+
+
+def _slots(rows: dict[Key, Row]) -> dict[tuple[str, str], Slot]:
+    return {(row.pool, row.name): row for row in rows.values() if isinstance(row, Slot)}
+
+
+def _slot(was: Slot | None, now: Slot) -> None:
+    """SLOT-3: whoever takes a slot has the next fence, and nothing else changes it."""
+    taken = now.state is SlotState.HELD and (was is None or was.state is not SlotState.HELD)
+    before = was.fence if was else 0
+    assert now.fence == before + taken, f"the fence of {now.pool}/{now.name} went from {before} to {now.fence}"
+    same = was is not None and was.state is now.state is SlotState.HELD
+    assert not same or (was and was.unit == now.unit), f"{now.name} went from {was} to {now}"
 
 
 def _look_at_holders(rows: dict[Key, Row], places: dict[tuple[str, str], Slot]) -> None:
@@ -88,17 +97,14 @@ def _look_at_holders(rows: dict[Key, Row], places: dict[tuple[str, str], Slot]) 
         assert unit.id in units, f"{unit.id} has no lease"
     for slot in places.values():
         assert slot.state is not SlotState.HELD or slot.unit in units, f"{slot} is held by nobody"
-    waiting = {(row.job, row.attempt, row.step) for row in rows.values() if _waits(row)}
+    leases = [row for row in rows.values() if isinstance(row, Lease)]
+    waiting = {(row.job, row.attempt, row.step) for row in leases if row.state is LeaseState.WAITING}
     for claim in (row for row in rows.values() if isinstance(row, Claim)):
         assert (claim.job, claim.attempt, claim.step) in waiting, f"nobody waits with {claim}"
     jobs = {row.id: row for row in rows.values() if isinstance(row, Job)}
     assert all(jobs[job].attempt == attempt and not jobs[job].is_settled for job, attempt, _ in waiting), "it is over"
     workers = Counter(row.job for row in rows.values() if isinstance(row, Unit) and row.id in units and not row.order)
     assert set(workers.values()) <= {1}, f"JOB-2: {workers}"
-
-
-def _waits(row: Row) -> bool:
-    return isinstance(row, Lease) and row.state is LeaseState.WAITING
 
 
 def _job(was: Job, now: Job) -> None:

@@ -149,10 +149,10 @@ def pool_key(pool: str) -> Key:
 
 
 def move(was: Slot, after: Slot) -> tuple[Change, ...]:
-    """The changes that carry a slot to another state."""
+    """The changes that carry a slot to another state. Its versions go on, for it may come back to this key. [SLOT-3]"""
     if was.key == after.key:
         return (Replace(was, after),)
-    return (Delete(was), Create(replace(after, version=0)))
+    return (Delete(was), Create(replace(after, version=was.version)))
 
 
 def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot:

@@ -8,7 +8,9 @@ or none. These four conditions are the only ones there are:
     Delete(was)          the row at this key is still `was`
     Check(was)           the row at this key is still `was`; nothing is written
 
-"Still" means: carries the version that was read. A store numbers versions, starting at 1; 0 is a row never stored.
+"Still" means: carries the version that was read. A store counts versions: what is created or replaced gets the one
+after that of the row it was made from; 0 is a row never stored. A row that moves to another key and may come back takes
+its version along: if it began again at 1, who read it before could not tell that it had been away.
 """
 
 from __future__ import annotations

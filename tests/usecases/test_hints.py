@@ -12,7 +12,7 @@ from penstock.domain.pools import pool_key
 from penstock.domain.rows import Key
 from penstock.domain.units import unit_key
 from penstock.domain.users import User
-from penstock.usecases import acquiring, outputs, resizing, settling, sweeping, units
+from penstock.usecases import acquiring, jobs, outputs, resizing, settling, sweeping, units
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
@@ -98,6 +98,16 @@ def test_a_step_of_an_attempt_that_is_over_is_told_so(twin: Twin, ada: User) -> 
     acquiring.acquire(twin.on, job, 1, 0, "no more")
     assert told[3:] == [("no more", "Stale")]
     assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_a_step_of_a_cancelled_job_is_told_that_it_is(twin: Twin, ada: User) -> None:
+    """JOB-1: also before any claim of it is written."""
+    job = submit(twin, ada)
+    jobs.cancel(twin.on, ada, job)
+    told: list[tuple[str, str]] = []
+    twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
+    acquiring.acquire(twin.on, job, 1, 0, "token")
+    assert told == [("token", "Cancelled")]
 
 
 def test_a_run_that_has_ended_is_answered_at_once(twin: Twin, ada: User) -> None:

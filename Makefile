@@ -7,7 +7,7 @@ STAMP := $(VENV)/installed
 MYPY_ON := functions infra app.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench prove openapi synth local clean
+.PHONY: help setup run test check format bench prove mutate openapi synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ prove: $(STAMP) ## the long proofs: the model in full, ten thousand simulated si
 	@$(PYTHON) model/run.py full
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
+
+mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where it changed: a test must notice
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \
+	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/promises.md; exit $$status
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.web.openapi

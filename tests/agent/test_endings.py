@@ -57,6 +57,7 @@ def test_timeout(worker):
 
 
 def test_strays_are_dead_afterwards(worker):
+    """UNIT-2: nothing of the job is left for the next one to find."""
     forked = "(env -i setsid bash -c 'echo $$ > bare; exec sleep 1000' &>/dev/null &)"
     named = "(setsid bash -c 'echo $$ > named; exec sleep 1000' &>/dev/null &)"
     settled = "until [ -s bare -a -s named -a -s background ]; do sleep 0.05; done"
@@ -77,6 +78,8 @@ def test_a_stray_that_holds_the_pipes_does_not_hold_the_job(worker):
 
 
 def test_a_lost_lease_stops_the_work_without_a_report(worker):
+    """JOB-2: the work is dead before its lease is over."""
+
     def cut_off(endpoint, count):
         return "drop" if endpoint != "hello" and "ready" in job.plane.lines("stdout") else None
 
@@ -99,6 +102,8 @@ def test_a_lost_lease_still_uploads_what_it_can(worker):
 
 
 def test_410_stops_everything_at_once(worker):
+    """SEC-2: who is no longer wanted acts no more."""
+
     def gone(endpoint, count):
         return 410 if endpoint == "heartbeat" and "ready" in job.plane.lines("stdout") else None
 
@@ -120,6 +125,7 @@ def test_sigterm_to_the_agent_ends_the_work(worker):
 
 
 def test_an_agent_that_was_killed_does_not_run_its_job_again(worker):
+    """JOB-2: what was begun once is not begun again."""
     job = worker(script="echo $$ >> pid; echo ready; exec sleep 1000")
     agent = job.start()
     job.plane.wait_for_line("ready")

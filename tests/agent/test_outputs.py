@@ -63,6 +63,7 @@ def test_the_script_is_to_blame_before_the_outputs(worker):
 
 
 def test_a_fifo_is_never_opened_and_links_stay_inside(worker):
+    """SEC-1: what is outside of the job is not uploaded."""
     script = "mkfifo fifo; ln -s /etc/passwd out; ln -s real in; ln -s nowhere broken; echo r > real"
     outcome, plane = outputs(worker, script, ["/work/*"])
     assert outcome["result"] == "succeeded"
@@ -78,6 +79,7 @@ def test_a_fifo_is_never_opened_and_links_stay_inside(worker):
     ],
 )  # fmt: skip
 def test_no_rule_reaches_outside_of_the_root(worker, tmp_path, rule):
+    """SEC-1: what is outside of the job is not uploaded."""
     (tmp_path / "secret").write_text("secret")
     outcome, plane = outputs(worker, "mkdir d; ln -s ../.. up", [rule])
     assert outcome["result"] == ("failed" if rule.startswith("=") else "succeeded")

@@ -16,6 +16,7 @@ def test_errors_and_lost_replies_are_retried_without_doubles(worker):
 
 
 def test_a_lost_hello_reply_is_asked_for_again_with_the_same_token(worker):
+    """SEC-2: one worker has one token."""
     job = worker(lambda endpoint, count: "forget" if (endpoint, count) == ("hello", 1) else None)
     assert job.finish()["result"] == "succeeded"
     assert len({hello["token"] for hello in job.plane.hellos}) == 1
@@ -24,6 +25,7 @@ def test_a_lost_hello_reply_is_asked_for_again_with_the_same_token(worker):
 
 
 def test_the_token_outlives_an_agent_that_got_no_answer(worker):
+    """SEC-2: one worker has one token."""
     job = worker(lambda endpoint, count: "forget" if endpoint == "hello" and count < 3 else None)
     agent = job.start()
     job.plane.wait_for(lambda: job.plane.hellos)
@@ -70,6 +72,7 @@ def test_a_slow_service_slows_the_job_down(worker):
 
 
 def test_secrets_stay_out_of_the_log_and_the_events(worker):
+    """SEC-1: neither tokens nor keys are told."""
     job = worker(
         lambda endpoint, count: 500 if count == 1 else None,
         resources={"r": {"type": "t", "metadata": {"p": "pw!"}}},
@@ -81,6 +84,7 @@ def test_secrets_stay_out_of_the_log_and_the_events(worker):
 
 
 def test_a_report_that_is_refused_counts_as_lost(worker):
+    """JOB-1: what was not told did not end."""
     job = worker(lambda endpoint, count: 409 if endpoint == "finish" else None)
     assert job.run() == 1
     assert "HTTP 409" in job.log()

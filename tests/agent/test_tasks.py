@@ -111,6 +111,7 @@ def test_the_environment(worker):
 
 
 def test_a_cleared_environment_keeps_the_workers_id(worker):
+    """JOB-2: by it the job's processes are found."""
     script = "while IFS= read -r -d '' v; do printf '%q\\n' \"$v\"; done < /proc/self/environ"
     task = {
         "name": "bare",
@@ -122,6 +123,7 @@ def test_a_cleared_environment_keeps_the_workers_id(worker):
 
 
 def test_what_the_agent_says_about_the_job_cannot_be_overridden(worker):
+    """SEC-2: a job cannot pass for another."""
     names = ("PENSTOCK_JOB_ID", "PENSTOCK_ATTEMPT", "PENSTOCK_WORKER_ID", "PENSTOCK_ROOT", "BUILDOMAT_JOB_ID")
     task = {"name": "liar", "script": "env", "env": dict.fromkeys(names[1:], "lie")}
     job = worker(tasks=[task], env={"PENSTOCK_JOB_ID": "lie", "PENSTOCK_OTHER": "mine", "HOME": "/elsewhere"})

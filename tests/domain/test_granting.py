@@ -72,14 +72,15 @@ def test_a_claim_that_stands_too_far_back_in_another_queue_waits() -> None:
     assert granting.pick(BENCH, {BENCH: Stock(pool(), [mine], free(1)), QUOTA: Stock(amount, others)}) is None
 
 
-def test_a_grant_overtakes_no_more_than_fit_into_one_commit() -> None:
+@pytest.mark.parametrize(("here", "granted"), [(WINDOW // 2, True), (WINDOW // 2 + 1, False)])
+def test_a_grant_overtakes_no_more_than_fit_into_one_commit(here: int, granted: bool) -> None:
     both = (BENCH, QUOTA)
-    ahead = [claim(f"A{number:02d}", count=2) for number in range(9)]
-    there = [claim(f"B{number:02d}", pool=QUOTA, count=65, pools=(QUOTA,)) for number in range(9)]
+    ahead = [claim(f"A{number:02d}", count=2) for number in range(here)]
+    there = [claim(f"B{number:02d}", pool=QUOTA, count=65, pools=(QUOTA,)) for number in range(WINDOW // 2)]
     mine, mine_there = claim("Z", pools=both), claim("Z", pool=QUOTA, pools=both)
     amount = pool(name=QUOTA, is_amount=True, limit=64)
     given_ = {BENCH: Stock(pool(), [*ahead, mine], free(1)), QUOTA: Stock(amount, [*there, mine_there])}
-    assert granting.pick(BENCH, given_) is None
+    assert bool(granting.pick(BENCH, given_)) is granted
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=12), st.integers(1, 3))

@@ -48,6 +48,17 @@ def test_what_is_too_much_is_left_out_and_counted() -> None:
     assert found.left_out == 1
 
 
+@pytest.mark.parametrize("busy", [queue("z", [("X", 1)], []), queue("z", [], [("X", 1)])])
+def test_pools_in_which_something_happens_come_first(busy: Queue) -> None:
+    assert [node.id for node in graph([queue("a", [], []), busy]).nodes] == ["z", "a", "X"]
+
+
+def test_no_edge_ends_at_what_is_left_out() -> None:
+    found = graph([queue("a", [("X", 1)], []), queue("b", [("Y", 1)], [])], most=3)
+    assert [node.id for node in found.nodes] == ["a", "b", "X"]
+    assert found.edges == (Edge("a", "X", Tie.HOLDS),)
+
+
 @pytest.mark.parametrize(
     ("pools", "cycle"),
     [

@@ -107,9 +107,8 @@ class Table:
 
     def _write(self, change: Change) -> None:
         if isinstance(change, Create):
-            item_of(change.row, change.row.version + 1, self._item).save(
-                condition=absent(), add_version_condition=False
-            )
+            item = item_of(change.row, change.row.version + 1, self._item)
+            item.save(condition=absent(), add_version_condition=False)
         elif isinstance(change, Replace):
             item = item_of(change.row, change.was.version + 1, self._item)
             item.save(condition=still(change.was), add_version_condition=False)

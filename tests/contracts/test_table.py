@@ -1,0 +1,102 @@
+"""What the table makes of DynamoDB's answers: only who lost a race is told so; every fault is raised. [SLOT-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
+
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.rows import Change, Create, Delete
+from penstock.store.table import Table
+from tests.domain.helpers import claim, pool, slot
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ONE, TWO = slot("1"), slot("2")
+
+
+def refused(code: str, reasons: Sequence[str] = ()) -> VerboseClientError:
+    """PynamoDB's error for an answer of DynamoDB."""
+    answer: Any = {"Error": {"Code": code, "Message": code}}
+    told = [CancellationReason(code=reason) for reason in reasons]
+    return VerboseClientError(answer, "TransactWriteItems", {"table_name": "state"}, cancellation_reasons=told)
+
+
+def answering(table: Table, error: Exception) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    table._write = table._transact = fail  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("kind", [PutError, DeleteError])
+def test_one_write_that_lost_its_race_says_so(table: Table, kind: type[Any]) -> None:
+    answering(table, kind("put", cause=refused("ConditionalCheckFailedException")))
+    assert not table.commit([Create(ONE)])
+
+
+@pytest.mark.parametrize("kind", [PutError, DeleteError])
+def test_one_write_that_failed_is_no_lost_race(table: Table, kind: type[Any]) -> None:
+    answering(table, kind("put", cause=refused("ProvisionedThroughputExceededException")))
+    with pytest.raises(kind):
+        table.commit([Create(ONE)])
+
+
+@pytest.mark.parametrize(
+    ("code", "reasons"),
+    [
+        ("TransactionCanceledException", ["ConditionalCheckFailed"]),
+        ("TransactionCanceledException", ["TransactionConflict", "ConditionalCheckFailed"]),
+        ("TransactionConflictException", []),
+    ],
+)
+def test_a_transaction_that_lost_its_race_says_so(table: Table, code: str, reasons: list[str]) -> None:
+    answering(table, lost(code, reasons))
+    assert not table.commit([Create(ONE), Create(TWO)])
+
+
+@pytest.mark.parametrize(
+    ("code", "reasons"),
+    [
+        ("TransactionCanceledException", []),
+        ("TransactionCanceledException", ["ConditionalCheckFailed", "ThrottlingError"]),
+        ("TransactionCanceledException", ["ItemCollectionSizeLimitExceeded"]),
+        ("InternalServerError", []),
+    ],
+)
+def test_a_transaction_that_failed_is_no_lost_race(table: Table, code: str, reasons: list[str]) -> None:
+    answering(table, lost(code, reasons))
+    with pytest.raises(TransactWriteError):
+        table.commit([Create(ONE), Create(TWO)])
+
+
+def lost(code: str, reasons: list[str]) -> TransactWriteError:
+    return TransactWriteError("transact", cause=refused(code, reasons))
+
+
+def test_what_stands_before_a_prefix_is_not_found(table: Table) -> None:
+    changes: list[Change] = [Create(pool()), Create(slot("1", SlotState.HELD)), Create(claim())]
+    assert table.commit(changes)
+    assert [type(row) for row in table.find(collection("resource/bench"), "wait#", Claim)] == [Claim]
+    assert [type(row) for row in table.find(collection("resource/bench"), "pool", Pool)] == [Pool]
+
+
+def test_a_row_that_went_after_it_was_listed_is_left_out(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index says that it is there, and the read that follows does not find it."""
+    assert table.commit([Create(pool()), Create(pool(name="other"))])
+    batch_get = table._item.batch_get
+    monkeypatch.setattr(table._item, "batch_get", lambda keys: batch_get([key for key in keys if "other" in key[0]]))
+    assert [row.name for row in table.listed("pools", Pool)] == ["other"]
+
+
+def test_a_transaction_deletes_what_it_says_and_nothing_it_checks(table: Table) -> None:
+    assert table.commit([Create(ONE), Create(TWO)])
+    first, second = (table.get(row.key, Slot) for row in (ONE, TWO))
+    assert first
+    assert second
+    assert table.commit([Delete(first), Create(slot("3"))])
+    assert table.get(ONE.key, Slot) is None
+    assert table.get(TWO.key, Slot) == second

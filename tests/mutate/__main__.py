@@ -1,0 +1,146 @@
+"""`python -m tests.mutate`: show that every named condition is asked for by a test.
+
+Only what is new or changed is mutated; with --all everything, the test that noticed it last coming first. With
+--sample N it is N of the mutants, each against the recorded test alone, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import hashlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tests.mutate import hunt, memory, plant, sites
+from tests.mutate.hunt import ENDLESS, Hunter
+from tests.mutate.record import Record, equivalents, gaps
+from tests.mutate.scope import source
+from tests.mutate.sites import Mutant
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when every mutant is noticed, or is known to be equivalent."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every mutant, also where nothing has changed")
+    parser.add_argument("--open", action="store_true", help="also those that no test noticed the last time")
+    parser.add_argument("--sample", type=int, metavar="N", help="N recorded mutants against their recorded tests")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only modules whose name matches this expression")
+    parser.add_argument("--processes", type=int, default=2, metavar="N")
+    parser.add_argument("--budget", type=float, default=hunt.BUDGET, metavar="S", help="seconds of tests for a mutant")
+    given = parser.parse_args(arguments)
+    if given.sample is not None:
+        return _sample(given.sample, given.processes)
+    record, same = Record.load(), equivalents()
+    mutants = [each for each in sites.every() if re.search(given.only, each.module)]
+    todo = [each for each in mutants if each.key not in same and _is_wanted(given, record, each)]
+    left = _hunt(record, todo, given) if todo else []
+    record.open |= {mutant.key for mutant in left}
+    record.save()
+    _table(record, mutants)
+    for mutant in left:
+        print(f"\nnot noticed: {mutant.module}:{mutant.function}: {mutant.name}\n{_diff(mutant)}")
+    stale = [] if given.only or left else gaps(Record.load(), sites.every())
+    print("\n".join(stale))
+    return 1 if left or stale else 0
+
+
+def _is_wanted(given: argparse.Namespace, record: Record, mutant: Mutant) -> bool:
+    return given.all or (given.open and mutant.key in record.open) or not record.is_known(mutant)
+
+
+def _hunt(record: Record, todo: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
+    """Look for a test that notices, for each mutant; returns those that have none."""
+    left: list[Mutant] = []
+
+    def look(hunter: Hunter) -> None:
+        first: list[Mutant] = []
+        _each(hunter, record, todo, record.candidates, first, "the recorded tests")
+        if not first:
+            return
+        print(f"looking which of {len(hunter.items)} tests evaluate what", file=sys.stderr, flush=True)
+        failing = hunter.profile(list(sites.every()), {} if given.all else memory.load())
+        memory.save(memory.load() | hunter.profiles)
+        for name in failing:
+            print(f"fails without any mutant, and is not asked: {name}", flush=True)
+        _each(hunter, record, first, hunter.likely, left, "all that may notice")
+
+    hunt.session(hunt.folders(), given.processes, look, given.budget)
+    return left
+
+
+def _each(
+    hunter: Hunter,
+    record: Record,
+    todo: Sequence[Mutant],
+    choose: Callable[[Mutant], Sequence[str]],
+    left: list[Mutant],
+    what: str,
+) -> None:
+    count: Counter[str] = Counter()
+
+    def done(mutant: Mutant, test: str | None) -> None:
+        count["done"] += 1
+        record.killers.pop(mutant.key, None)
+        record.open.discard(mutant.key)
+        if test:
+            record.killers[mutant.key] = test
+        else:
+            left.append(mutant)
+        if count["done"] % 50 == 0 or count["done"] == len(todo):
+            told = f"{what}: {count['done']} of {len(todo)} mutants, {len(left)} not noticed"
+            print(told, file=sys.stderr, flush=True)
+            record.save()
+
+    for mutant in todo:
+        names = [name.removeprefix(ENDLESS) for name in choose(mutant)]
+        hunter.try_(mutant, names, partial(done, mutant))
+    hunter.finish()
+
+
+def _sample(size: int, processes: int) -> int:
+    """Some mutants, chosen by what they are, against the tests of the record."""
+    record = Record.load()
+    known = [each for each in sites.every() if not record.killers.get(each.key, ENDLESS).startswith(ENDLESS)]
+    chosen = sorted(known, key=lambda each: hashlib.sha256(repr(each.key).encode()).digest())[:size]
+    missed: list[Mutant] = []
+
+    def noticed(mutant: Mutant, test: str | None) -> None:
+        if test is None:
+            missed.append(mutant)
+
+    def look(hunter: Hunter) -> None:
+        for mutant in chosen:
+            name = record.killers[mutant.key]
+            hunter.try_(mutant, [name], partial(noticed, mutant))
+        hunter.finish()
+
+    hunt.session(sorted({record.killers[each.key].partition("::")[0] for each in chosen}), processes, look)
+    for mutant in missed:
+        print(f"{record.killers[mutant.key]} no longer notices {mutant.key}\n{_diff(mutant)}")
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} mutants are noticed by their tests")
+    return 1 if missed else 0
+
+
+def _table(record: Record, mutants: Sequence[Mutant]) -> None:
+    same = equivalents()
+    print(f"{'module':44} mutants  noticed  equivalent  not noticed")
+    for module in [*dict.fromkeys(each.module for each in mutants), ""]:
+        some = [each for each in mutants if module in ("", each.module)]
+        noticed = sum(each.key in record.killers for each in some)
+        equal = sum(each.key in same for each in some)
+        print(f"{module or 'all':44} {len(some):7} {noticed:8} {equal:11} {len(some) - noticed - equal:12}")
+
+
+def _diff(mutant: Mutant) -> str:
+    was = ast.unparse(ast.parse(source(mutant.module))).splitlines()
+    now = ast.unparse(plant.tree_of(mutant)).splitlines()
+    return "\n".join(list(difflib.unified_diff(was, now, lineterm="", n=2))[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

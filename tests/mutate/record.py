@@ -1,0 +1,86 @@
+"""Which test notices which mutant, and which mutants no test can notice."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.mutate import sites
+from tests.mutate.sites import Mutant
+
+PATH = Path(__file__).parents[1] / "mutants.json"
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+
+Key = tuple[str, str, str]
+
+
+@dataclass
+class Record:
+    """Tests by mutant, and for each function that has conditions what it was when they were found.
+
+    `open` are mutants for which no test was found: each wants a test, or a reason in equivalent.toml.
+    """
+
+    killers: dict[Key, str] = field(default_factory=dict)
+    digests: dict[tuple[str, str], str] = field(default_factory=dict)
+    open: set[Key] = field(default_factory=set)
+
+    @classmethod
+    def load(cls, path: Path = PATH) -> Record:
+        made = cls()
+        for module, functions in json.loads(path.read_text(encoding="utf-8") if path.exists() else "{}").items():
+            for function, told in functions.items():
+                made.digests[module, function] = told["digest"]
+                made.killers |= {(module, function, name): test for name, test in told["noticed by"].items()}
+                made.open |= {(module, function, name) for name in told.get("not noticed", ())}
+        return made
+
+    def save(self, path: Path = PATH) -> None:
+        """Write what is known of the mutants that there are, in their order; what is known of others is forgotten."""
+        told: dict[str, dict[str, Any]] = {}
+        same = equivalents()
+        for mutant in sites.every():
+            digest = sites.digests(mutant.module)[mutant.function]
+            into = told.setdefault(mutant.module, {})
+            one = into.setdefault(mutant.function, {"digest": digest, "noticed by": {}})
+            if mutant.key in self.killers:
+                one["noticed by"][mutant.name] = self.killers[mutant.key]
+            elif mutant.key in self.open and mutant.key not in same:
+                one.setdefault("not noticed", []).append(mutant.name)
+        path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def is_known(self, mutant: Mutant) -> bool:
+        """Whether the record has a mutant, as its function is now."""
+        digest = sites.digests(mutant.module)[mutant.function]
+        has = mutant.key in self.killers or mutant.key in self.open
+        return has and self.digests.get((mutant.module, mutant.function)) == digest
+
+    def candidates(self, mutant: Mutant) -> list[str]:
+        """Tests that may notice a mutant: the one that did, then those that noticed others of its function."""
+        own = [self.killers[mutant.key]] if mutant.key in self.killers else []
+        return list(dict.fromkeys([*own, *(t for key, t in self.killers.items() if key[:2] == mutant.key[:2])]))
+
+
+def equivalents() -> dict[Key, str]:
+    """The mutants that no test can notice, each with the reason."""
+    found: dict[Key, str] = {}
+    for entry in tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("equivalent", []):
+        for how in entry["how"]:
+            found[entry["module"], entry["function"], f"{entry['condition']} :: {how}"] = entry["why"]
+    return found
+
+
+def gaps(record: Record, mutants: Iterable[Mutant]) -> list[str]:
+    """What is missing in the record, or in it for nothing, a line each."""
+    there = {mutant.key for mutant in mutants}
+    same = equivalents()
+    told = [f"{key} was never mutated" for key in there - record.killers.keys() - same.keys() - record.open]
+    told += [f"{key} is in the record, and not in the code" for key in record.killers.keys() - there]
+    told += [f"{key} is listed as equivalent, and not in the code" for key in same.keys() - there]
+    return sorted(
+        [*told, *(f"{key} is noticed, and listed as equivalent" for key in same.keys() & record.killers.keys())]
+    )

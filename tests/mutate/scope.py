@@ -1,0 +1,78 @@
+"""Which functions have named conditions: those of the modules below, and those that carry a promise's label."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = ROOT / "functions"
+LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
+
+WHOLE = (
+    *(f"penstock.domain.{name}" for name in (
+        "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
+    )),
+    *(f"penstock.usecases.{name}" for name in (
+        "race", "acquiring", "units", "settling", "agents", "sweeping", "resizing", "configuring", "outputs",
+    )),
+    "penstock.store.table",
+)  # fmt: skip
+"""Modules all of whose functions decide or commit."""
+
+UNSAFE = re.compile(r"penstock\.(agent|drivers|local|processes)\b")
+"""What is never mutated, whatever it carries: what finds and ends processes, and all that goes with it. A mutant that
+takes every process for the job's own ends those of the machine, and nothing stands between the two."""
+
+Definition = ast.FunctionDef | ast.ClassDef | ast.Module
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of ours that runs in the cloud or on a worker, by name."""
+    found = {}
+    for path in sorted(FUNCTIONS.rglob("*.py")):
+        parts = path.relative_to(FUNCTIONS).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = path
+    return found
+
+
+@cache
+def source(module: str) -> str:
+    """A module's text."""
+    return modules()[module].read_text(encoding="utf-8")
+
+
+def definitions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, tuple[Definition, ...]]]:
+    """The functions and methods of a module by qualified name, each with what it is defined in, itself the last."""
+
+    def walk(
+        inside: tuple[Definition, ...], prefix: str
+    ) -> Iterator[tuple[str, ast.FunctionDef, tuple[Definition, ...]]]:
+        for node in inside[-1].body:
+            if isinstance(node, ast.FunctionDef):
+                yield prefix + node.name, node, (*inside, node)
+            elif isinstance(node, ast.ClassDef):
+                yield from walk((*inside, node), f"{prefix}{node.name}.")
+
+    yield from walk((tree,), "")
+
+
+def labels(inside: tuple[Definition, ...]) -> set[str]:
+    """The labels in the docstrings of a definition and of what it is defined in."""
+    return {label for node in inside for label in LABEL.findall(ast.get_docstring(node) or "")}
+
+
+def functions(module: str) -> Iterator[tuple[str, ast.FunctionDef, set[str], ast.Module]]:
+    """The functions of a module whose conditions are named: qualified name, definition, labels, and the module."""
+    if UNSAFE.match(module):
+        return
+    tree = ast.parse(source(module))
+    for name, node, inside in definitions(tree):
+        found = labels(inside)
+        if module in WHOLE or found:
+            yield name, node, found, tree

@@ -1,0 +1,124 @@
+"""Messages are hints: about what is not there, or is over, they change nothing. [JOB-1] [SLOT-3] [UNIT-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.domain.jobs import Outcome, job_key
+from penstock.domain.outputs import output_key
+from penstock.domain.pools import pool_key
+from penstock.domain.rows import Key
+from penstock.domain.units import unit_key
+from penstock.domain.users import User
+from penstock.usecases import acquiring, jobs, outputs, resizing, settling, sweeping, units
+from tests.twin.world import Twin
+from tests.usecases.steps import live, run_to_end
+from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
+
+NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
+
+ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
+    "acquire": lambda twin: acquiring.acquire(twin.on, NOBODY, 1, 0, "token"),
+    "run": lambda twin: acquiring.run(twin.on, NOBODY, 1, "token"),
+    "start": lambda twin: acquiring.start(twin.on, NOBODY),
+    "serve": lambda twin: acquiring.serve(twin.on, "resource/none"),
+    "resize": lambda twin: resizing.resize(twin.on, "resource/none"),
+    "settle": lambda twin: settling.settle(twin.on, NOBODY, 1, None, None),
+    "put back": lambda twin: settling.put_back(twin.on, NOBODY, 1),
+    "advance": lambda twin: units.advance(twin.on, "w-none"),
+    "expire": lambda twin: outputs.expire(twin.on, NOBODY, NOBODY),
+    "nudge a unit": lambda twin: sweeping.nudge(twin.on, "unit", unit_key("w-none")),
+    "nudge a job": lambda twin: sweeping.nudge(twin.on, "job", job_key(NOBODY)),
+    "nudge an output": lambda twin: sweeping.nudge(twin.on, "output", output_key(NOBODY, NOBODY)),
+    "nudge what is not known": lambda twin: sweeping.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
+}
+
+
+@pytest.mark.parametrize("hint", ABOUT_NOTHING)
+def test_a_hint_about_nothing_does_nothing(twin: Twin, hint: str) -> None:
+    rows = dict(twin.store.rows)
+    ABOUT_NOTHING[hint](twin)
+    twin.run()
+    assert twin.store.rows == rows
+    assert not twin.queues.messages
+    assert not twin.flows.executions
+
+
+def test_a_resize_of_nothing_serves_nobody(twin: Twin) -> None:
+    """A pool that is not there, nudged: the scheduler is told, finds nothing, and is done."""
+    sweeping.nudge(twin.on, "pool", pool_key("resource/none"))
+    assert [message for _, _, message in twin.queues.messages] == [{"do": "resize", "pool": "resource/none"}]
+    rows = dict(twin.store.rows)
+    twin.run()
+    assert twin.store.rows == rows
+
+
+OVER: dict[str, Callable[[Twin, str, str], object]] = {
+    "acquire": lambda twin, job, unit: acquiring.acquire(twin.on, job, 1, 0, "token"),
+    "acquire a step that it has not": lambda twin, job, unit: acquiring.acquire(twin.on, job, 1, 7, "token"),
+    "acquire an attempt that was not": lambda twin, job, unit: acquiring.acquire(twin.on, job, 2, 0, "token"),
+    "run": lambda twin, job, unit: acquiring.run(twin.on, job, 1, "token"),
+    "start": lambda twin, job, unit: acquiring.start(twin.on, job),
+    "settle": lambda twin, job, unit: settling.settle(twin.on, job, 1, "Lost", "again"),
+    "put back": lambda twin, job, unit: settling.put_back(twin.on, job, 1),
+    "advance": lambda twin, job, unit: units.advance(twin.on, unit),
+    "nudge the job": lambda twin, job, unit: sweeping.nudge(twin.on, "job", job_key(job)),
+    "nudge the unit": lambda twin, job, unit: sweeping.nudge(twin.on, "unit", unit_key(unit)),
+}
+
+
+@pytest.mark.parametrize("hint", OVER)
+def test_a_hint_about_what_is_over_does_nothing(twin: Twin, ada: User, hint: str) -> None:
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    (unit,) = (unit.id for unit in live(twin, job) if unit.order == 0)
+    run_to_end(twin, job)
+    rows, flows = dict(twin.store.rows), len(twin.flows.executions)
+    OVER[hint](twin, job, unit)
+    assert twin.store.rows == rows
+    assert not twin.queues.messages
+    assert len(twin.flows.executions) == flows
+    assert_all_is_put_back(twin)
+
+
+def test_a_step_of_an_attempt_that_is_over_is_told_so(twin: Twin, ada: User) -> None:
+    """JOB-1: whoever waits for what never comes must hear of it, or the flow would be parked for ever."""
+    job = submit(twin, ada)
+    twin.run()
+    told: list[tuple[str, str]] = []
+    twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
+    acquiring.acquire(twin.on, job, 1, 7, "no such step")
+    acquiring.acquire(twin.on, job, 2, 0, "no such attempt")
+    acquiring.acquire(twin.on, NOBODY, 1, 0, "no such job")
+    assert told == [("no such step", "Stale"), ("no such attempt", "Stale"), ("no such job", "Stale")]
+    hello(twin, job)
+    finish(twin, job)
+    acquiring.acquire(twin.on, job, 1, 0, "no more")
+    assert told[3:] == [("no more", "Stale")]
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_a_step_of_a_cancelled_job_is_told_that_it_is(twin: Twin, ada: User) -> None:
+    """JOB-1: also before any claim of it is written."""
+    job = submit(twin, ada)
+    jobs.cancel(twin.on, ada, job)
+    told: list[tuple[str, str]] = []
+    twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
+    acquiring.acquire(twin.on, job, 1, 0, "token")
+    assert told == [("token", "Cancelled")]
+
+
+def test_a_run_that_has_ended_is_answered_at_once(twin: Twin, ada: User) -> None:
+    """JOB-1: of an attempt that is over, of one that was not, of a job that is not."""
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    told: list[str] = []
+    twin.flows.succeed = told.append  # type: ignore[method-assign]
+    acquiring.run(twin.on, job, 1, "parked")
+    assert told == []
+    acquiring.run(twin.on, job, 2, "another attempt")
+    acquiring.run(twin.on, NOBODY, 1, "no job")
+    assert told == ["another attempt", "no job"]

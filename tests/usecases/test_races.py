@@ -1,0 +1,332 @@
+"""Somebody else moves between any reading and its write, and no row moves as it must not.
+
+[SLOT-1] [SLOT-2] [SLOT-3] [QUEUE-1] [JOB-1] [JOB-2] [UNIT-1] [UNIT-2] [ART-1]
+
+A story is told once for each of its commits and each intruder, who runs whole just before that commit. After every
+commit WatchedStore looks at the rows; in the end everything is settled and put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import pytest
+
+from penstock.domain.errors import Misconfigured, Refused
+from penstock.domain.jobs import Job, Outcome, Result, job_key
+from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
+from penstock.domain.rows import Change
+from penstock.domain.units import Unit, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet
+from penstock.usecases import agents, configuring, jobs, resizing, settling, submitting, sweeping, units
+from penstock.usecases.agents import Hello
+from penstock.wire import SubmitJob
+from tests.twin.world import START, Twin
+from tests.usecases.watched import WatchedStore
+
+TOKEN = "t" * 43
+ADA = User(name="ada", created=START, version=1)
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 2
+uses = { cores = 2 }
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+limit = 1
+[resources.licence]
+well = "locks"
+limit = 2
+uses = { memory = 1 }
+[quotas.memory]
+amount = 3
+[quotas.cores]
+amount = 6
+"""
+LIMITS = {"target/default": 2, "resource/bench": 1, "resource/licence": 2, "quota/memory": 3, "quota/cores": 6}
+
+
+class Tale:
+    """A site, two jobs, and one moment at which somebody else moves."""
+
+    def __init__(self, at: int, intruder: Intruder) -> None:
+        self.twin, self.store = Twin(), WatchedStore()
+        self.twin.store = self.store
+        object.__setattr__(self.twin.on, "store", self.store)
+        self.on, self.at, self.intruder, self.commits, self.came = self.twin.on, at, intruder, 0, False
+        self.expected = dict(LIMITS)
+        self.paused: set[str] = set()
+        self.act: Callable[[], object] = lambda: None
+        with self.operating():
+            configuring.apply(self.on, "root", SITE, "site.toml")
+            self.twin.run()
+        self.first, self.second = (self._submit(names) for names in (["bench", "licence"], ["bench"]))
+        self.commit = self.store.commit
+        self.store.commit = self._racing  # type: ignore[method-assign]
+
+    def _racing(self, changes: Sequence[Change]) -> bool:
+        self.commits += 1
+        if self.commits - 1 == self.at:
+            self.store.commit = self.commit  # type: ignore[method-assign]
+            self.came = True
+            self.intruder(self)
+        return self.commit(changes)
+
+    def operating(self) -> _Operating:
+        return _Operating(self.store)
+
+    def _submit(self, names: list[str]) -> str:
+        ask = SubmitJob("#!/bin/sh\n", resources=names, retries=1)
+        return submitting.submit(self.on, ADA, ask, None)
+
+    def do(self, act: Callable[[], object]) -> None:
+        """One act of the story; an agent may be refused by what the intruder did."""
+        self.act = act
+        with suppress(Refused):
+            act()
+
+    def deliver(self) -> None:
+        """Everything that is due, one after the other."""
+        for _ in range(1000):
+            flows, messages = self.twin.flows, self.twin.queues.messages
+            due = next((each for each in messages if each[0] <= self.twin.world.now()), None)
+            if flows.settling:
+                given = flows.settling.popleft()
+                self.do(lambda given=given: settling.settle(self.on, *given))  # type: ignore[misc]
+            elif due:
+                messages.remove(due)
+                self.do(lambda due=due: self.twin.take(due[1], due[2]))  # type: ignore[misc]
+            else:
+                return
+        raise AssertionError("the messages never end")
+
+    def sweep(self, seconds: float) -> None:
+        self.twin.pass_time(seconds)
+        self.do(lambda: sweeping.sweep(self.on))
+        self.deliver()
+
+    def job(self, job: str) -> Job:
+        found = self.store.get(job_key(job), Job)
+        assert found
+        return found
+
+    def worker(self, job: str) -> Unit | None:
+        rows = [row for row in self.store.rows.values() if isinstance(row, Unit) and row.job == job and not row.order]
+        return max(rows, key=lambda unit: unit.attempt, default=None)
+
+    def hello(self, job: str) -> None:
+        worker = self.worker(job)
+        if worker:
+            key = units.bootstrap_key(self.on.signing_key(), worker.id)
+            self.do(lambda: agents.hello(self.on, Hello(worker.id, key, TOKEN)))
+
+    def heartbeat(self, job: str) -> None:
+        self.do(lambda: agents.heartbeat(self.on, agents.authenticate(self.on, job, TOKEN)))
+
+    def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
+        self.do(lambda: agents.finish(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0))
+
+    def calm(self) -> None:
+        """The intruder is gone, agents do their work, time passes: all is to come to its end."""
+        self.store.commit = self.commit  # type: ignore[method-assign]
+        with self.operating():
+            for pool in self.paused:
+                configuring.pause(self.on, pool, paused=False)
+        for _ in range(30):
+            self.deliver()
+            if self.is_over():
+                return
+            for job in (self.first, self.second):
+                self.hello(job)
+                self.deliver()
+                self.finish(job)
+                self.deliver()
+            self.sweep(61)
+        raise AssertionError([self.store.rows[job_key(job)] for job in (self.first, self.second)])
+
+    def is_over(self) -> bool:
+        rows = list(self.store.rows.values())
+        return (
+            all(row.is_settled for row in rows if isinstance(row, Job))
+            and not [row for row in rows if isinstance(row, Unit) and row.state is not UnitState.GONE]
+            and not [row for row in rows if isinstance(row, Claim)]
+            and not [row for row in rows if isinstance(row, Pool) and row.due]
+            and not self.twin.drivers.hand.made
+        )
+
+    def check(self) -> None:
+        """In the end everything is there again, and as much of it as the operator said."""
+        for name, limit in self.expected.items():
+            pool = self.store.get(pool_key(name), Pool)
+            assert pool
+            assert pool.limit == limit, f"{name} has limit {pool.limit}, not {limit}"
+            assert not pool.paused
+            free = self.store.find(collection(name), "free#", Slot)
+            assert len(free) == (0 if pool.is_amount else limit), f"{name} has {len(free)} free, not {limit}"
+            assert pool.used == 0
+            assert not self.store.find(collection(name), "held#", Slot)
+        for job in (self.first, self.second):
+            end = self.job(job)
+            assert end.reason
+            assert not end.cancelled_by or end.outcome is not Outcome.ERRORED
+
+
+class _Operating:
+    def __init__(self, store: WatchedStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._was, self._store.operator = self._store.operator, True
+
+    def __exit__(self, *_: object) -> None:
+        self._store.operator = self._was
+
+
+Intruder = Callable[[Tale], None]
+
+
+def again(tale: Tale) -> None:
+    """The same message, delivered twice: the second function is the faster one."""
+    with suppress(Refused):
+        tale.act()
+
+
+def others(tale: Tale) -> None:
+    """Everything else that is under way."""
+    tale.twin.run()
+
+
+def everything(tale: Tale) -> None:
+    """The same message, and then all that follows."""
+    again(tale)
+    tale.twin.run()
+
+
+def agents_act(tale: Tale) -> None:
+    for job in (tale.first, tale.second):
+        tale.hello(job)
+        tale.finish(job)
+    tale.twin.run()
+
+
+def cancel_first(tale: Tale) -> None:
+    with suppress(Refused):
+        jobs.cancel(tale.on, ADA, tale.first)
+    tale.twin.run()
+
+
+def cancel_both(tale: Tale) -> None:
+    for job in (tale.first, tale.second):
+        with suppress(Refused):
+            jobs.cancel(tale.on, ADA, job)
+
+
+def lose_first(tale: Tale) -> None:
+    settling.settle(tale.on, tale.first, tale.job(tale.first).attempt, "Lost", "its flow ended")
+    tale.twin.run()
+
+
+def lose_second(tale: Tale) -> None:
+    settling.settle(tale.on, tale.second, tale.job(tale.second).attempt, "Lost", "its flow ended")
+    tale.twin.run()
+
+
+def lower(tale: Tale) -> None:
+    with tale.operating():
+        for pool, limit in (("target/default", 1), ("quota/cores", 4)):
+            configuring.resize(tale.on, pool, limit)
+            tale.expected[pool] = limit
+            resizing.resize(tale.on, pool)
+
+
+def raise_(tale: Tale) -> None:
+    with tale.operating():
+        for pool, limit in (("target/default", 3), ("quota/cores", 9), ("resource/bench", 2)):
+            configuring.resize(tale.on, pool, limit)
+            tale.expected[pool] = limit
+    tale.twin.run()
+
+
+def pause(tale: Tale) -> None:
+    with tale.operating():
+        for pool in LIMITS:
+            configuring.pause(tale.on, pool, paused=True)
+            tale.paused.add(pool)
+
+
+def silence(tale: Tale) -> None:
+    """Nobody hears of an agent, and a minute later the sweep comes."""
+    tale.twin.pass_time(121)
+    sweeping.sweep(tale.on)
+    tale.twin.run()
+
+
+INTRUDERS = (
+    again, others, everything, agents_act, cancel_first, cancel_both, lose_first, lose_second, lower, raise_, pause,
+    silence,
+)  # fmt: skip
+
+
+def succeed(tale: Tale) -> None:
+    """Both jobs, one after the other, as it should be."""
+    for job in (tale.first, tale.second):
+        tale.deliver()
+        tale.hello(job)
+        tale.deliver()
+        tale.heartbeat(job)
+        tale.finish(job)
+        tale.deliver()
+
+
+def fall_silent(tale: Tale) -> None:
+    """A worker is heard of no more; another never says hello; a driver is not ready at once, and another fails."""
+    hand = tale.twin.drivers.hand
+    hand.says = [NotYet(5, "it boots"), Misconfigured("no image")]
+    tale.deliver()
+    tale.sweep(30)
+    tale.sweep(61)
+    tale.hello(tale.first)
+    tale.deliver()
+    tale.sweep(121)
+    tale.sweep(61)
+    tale.sweep(1300)
+
+
+def change_minds(tale: Tale) -> None:
+    """Operators resize while jobs come and go; a job is cancelled, and its agent obeys."""
+    tale.deliver()
+    for pool, limit in (("target/default", 1), ("target/default", 3), ("quota/cores", 7)):
+        with tale.operating():
+            if not tale.came:
+                tale.do(lambda pool=pool, limit=limit: configuring.resize(tale.on, pool, limit))  # type: ignore[misc]
+                tale.expected[pool] = limit
+            tale.deliver()
+    tale.hello(tale.first)
+    tale.deliver()
+    tale.do(lambda: jobs.cancel(tale.on, ADA, tale.first))
+    tale.deliver()
+    tale.finish(tale.first, Result.CANCELLED)
+    tale.deliver()
+
+
+STORIES = (succeed, fall_silent, change_minds)
+
+
+@pytest.mark.parametrize("intruder", INTRUDERS, ids=lambda intruder: intruder.__name__.strip("_"))
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_whoever_moves_between_a_reading_and_its_write(story: Callable[[Tale], None], intruder: Intruder) -> None:
+    for at in range(500):
+        tale = Tale(at, intruder)
+        story(tale)
+        tale.calm()
+        tale.check()
+        if not tale.came:
+            assert at > 20
+            return
+    raise AssertionError("the story never ends")

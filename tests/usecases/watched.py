@@ -1,0 +1,147 @@
+"""A store that looks, after every commit, whether rows moved only as they may."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from penstock.domain.jobs import Job, State
+from penstock.domain.leases import Lease, LeaseState
+from penstock.domain.outputs import Output
+from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
+from penstock.domain.rows import Change, Key, Row
+from penstock.domain.units import Unit, UnitState, unit_key
+from tests.twin.store import MemoryStore
+
+HOLDING = (LeaseState.GRANTED, LeaseState.READY, LeaseState.RELEASING)
+
+
+class WatchedStore(MemoryStore):
+    """Rows in memory. `operator` says that an operator is at work: only then may what a pool shall be change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operator = False
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        before, slots = dict(self.rows), _slots(self.rows)
+        if not super().commit(changes):
+            return False
+        for place, slot in _slots(self.rows).items():
+            _slot(slots.get(place), slot)
+        for key in before.keys() | self.rows.keys():
+            was, now = before.get(key), self.rows.get(key)
+            if was is not now:
+                self._moved(was, now)
+        self._look()
+        return True
+
+    def _moved(self, was: Row | None, now: Row | None) -> None:
+        if was is None or now is None:
+            gone = was if now is None else None
+            assert gone is None or isinstance(gone, Slot | Claim | Output), f"{gone} was deleted"
+            return
+        checks: dict[type[Row], Callable[..., None]] = {
+            Job: _job, Unit: _unit, Lease: _lease, Output: _output, Claim: _claim, Pool: self._pool,
+        }  # fmt: skip
+        if type(now) in checks:
+            checks[type(now)](was, now)
+
+    def _pool(self, was: Pool, now: Pool) -> None:
+        """SLOT-1: what an operator said of a pool stands."""
+        said = [(row.limit, row.names, row.is_amount, row.paused) for row in (was, now)]
+        assert said[0] == said[1] or self.operator, f"{now.name} went from {said[0]} to {said[1]}"
+        assert now.holds >= was.holds, f"{now.name} forgot what it learned"
+
+    def _look(self) -> None:
+        """SLOT-1, SLOT-3, JOB-2: what must be so at every moment."""
+        rows = self.rows.values()
+        slots = [row for row in rows if isinstance(row, Slot)]
+        places = {(slot.pool, slot.name): slot for slot in slots}
+        assert len(places) == len(slots), "a slot is there twice"
+        pools = {row.name: row for row in rows if isinstance(row, Pool)}
+        named = {(row.pool, row.name) for row in rows if isinstance(row, SlotName)}
+        assert named == {place for place in places if not pools[place[0]].is_amount}, "a slot lost its name"
+        for pool in pools.values():
+            held = sum(slot.count for slot in slots if slot.pool == pool.name)
+            assert not pool.is_amount or pool.used == held, f"{pool.name} says {pool.used}, and {held} are used"
+        _look_at_holders(self.rows, places)
+
+
+def _slots(rows: dict[Key, Row]) -> dict[tuple[str, str], Slot]:
+    return {(row.pool, row.name): row for row in rows.values() if isinstance(row, Slot)}
+
+
+def _slot(was: Slot | None, now: Slot) -> None:
+    """SLOT-3: whoever takes a slot has the next fence, and nothing else changes it."""
+    taken = now.state is SlotState.HELD and (was is None or was.state is not SlotState.HELD)
+    before = was.fence if was else 0
+    assert now.fence == before + taken, f"the fence of {now.pool}/{now.name} went from {before} to {now.fence}"
+    same = was is not None and was.state is now.state is SlotState.HELD
+    assert not same or (was and was.unit == now.unit), f"{now.name} went from {was} to {now}"
+
+
+def _look_at_holders(rows: dict[Key, Row], places: dict[tuple[str, str], Slot]) -> None:
+    """Who holds a lease holds its slot with this fence; its unit knows; and nobody else has one."""
+    held = [row for row in rows.values() if isinstance(row, Lease) and row.state in HOLDING]
+    for lease in held:
+        slot, unit = places[lease.pool, str(lease.slot)], rows[unit_key(str(lease.unit))]
+        assert isinstance(unit, Unit)
+        assert (slot.state, slot.fence, slot.unit) == (SlotState.HELD, lease.fence, lease.unit), f"{lease} lost {slot}"
+        dirty, ready = unit.state is UnitState.DIRTY, unit.state is UnitState.READY
+        assert (lease.state is LeaseState.RELEASING) == dirty, f"{lease.state} and {unit.state}"
+        assert (lease.state is LeaseState.READY) == ready, f"{lease.state} and {unit.state}"
+    units = {lease.unit for lease in held}
+    for unit in (row for row in rows.values() if isinstance(row, Unit) and row.state is not UnitState.GONE):
+        assert unit.id in units, f"{unit.id} has no lease"
+    for slot in places.values():
+        assert slot.state is not SlotState.HELD or slot.unit in units, f"{slot} is held by nobody"
+    leases = [row for row in rows.values() if isinstance(row, Lease)]
+    waiting = {(row.job, row.attempt, row.step) for row in leases if row.state is LeaseState.WAITING}
+    for claim in (row for row in rows.values() if isinstance(row, Claim)):
+        assert (claim.job, claim.attempt, claim.step) in waiting, f"nobody waits with {claim}"
+    jobs = {row.id: row for row in rows.values() if isinstance(row, Job)}
+    assert all(jobs[job].attempt == attempt and not jobs[job].is_settled for job, attempt, _ in waiting), "it is over"
+    workers = Counter(row.job for row in rows.values() if isinstance(row, Unit) and row.id in units and not row.order)
+    assert set(workers.values()) <= {1}, f"JOB-2: {workers}"
+
+
+def _job(was: Job, now: Job) -> None:
+    """JOB-1: an end, a report and a cancellation stay."""
+    if was.is_settled:
+        assert replace(now, version=0, due=None, stop_from=None) == replace(was, version=0, due=None, stop_from=None)
+    assert now.cancelled_by == was.cancelled_by or not was.cancelled_by, f"the cancellation of {now.id} was forgotten"
+    assert now.attempt in (was.attempt, was.attempt + 1), f"{now.id}: from attempt {was.attempt} to {now.attempt}"
+    if now.attempt == was.attempt:
+        assert now.report == was.report or not was.report, f"{now.id} ended otherwise than its agent said first"
+        order = list(State)
+        assert order.index(now.state) >= order.index(was.state), f"{now.id} went from {was.state} to {now.state}"
+        assert now.worker == was.worker or not was.worker, f"{now.id} has another worker"
+        assert now.run_token or not was.run_token or now.is_settled, f"nobody answers the flow of {now.id} any more"
+    assert now.stop_from in (was.stop_from, None) or was.stop_from is None, "a flow that is to be stopped was forgotten"
+
+
+def _unit(was: Unit, now: Unit) -> None:
+    """UNIT-2, SEC-1: what is dirty stays so until it is gone, and a token that is dead stays dead."""
+    order = list(UnitState)
+    assert order.index(now.state) >= order.index(was.state), f"{now.id} went from {was.state} to {now.state}"
+    assert was.state is not UnitState.GONE, f"{now.id} was gone, and changed"
+    assert now.token_hash == was.token_hash or was.state is UnitState.CREATING or now.token_hash is None
+    assert now.made or not was.made, f"that {now.id} was made was forgotten"
+    assert (now.state is UnitState.GONE) == (now.proof is not None), f"{now.id} is {now.state} with {now.proof}"
+
+
+def _lease(was: Lease, now: Lease) -> None:
+    order = list(LeaseState)
+    assert order.index(now.state) >= order.index(was.state), f"a lease went from {was.state} to {now.state}"
+    assert (now.slot, now.fence, now.unit) == (was.slot, was.fence, was.unit) or was.state is LeaseState.WAITING
+
+
+def _output(was: Output, now: Output) -> None:
+    assert now.is_committed or not was.is_committed, "bytes that are there were forgotten"
+
+
+def _claim(was: Claim, now: Claim) -> None:
+    """QUEUE-2: how often it was overtaken is never forgotten."""
+    assert now.overtaken >= was.overtaken, f"{now} was overtaken {was.overtaken} times"

@@ -125,7 +125,7 @@ class SimulatedStore(MemoryStore):
             del self.rows[key], self._by_pk[key.pk][key.sk]
             self._late.append((key, None))
             return
-        stored = replace(change.row, version=1 if isinstance(change, Create) else change.was.version + 1)
+        stored = replace(change.row, version=(change.row if isinstance(change, Create) else change.was).version + 1)
         self.rows[key] = self._by_pk[key.pk][key.sk] = stored
         self._late.append((key, stored))
 

@@ -55,6 +55,18 @@ def test_every_condition_alone(store: Store) -> None:
     assert not store.commit([Delete(replace(ONE, version=2))])
 
 
+def test_a_row_that_comes_back_to_a_key_is_not_the_one_that_was_read_there(store: Store) -> None:
+    """SLOT-3: a slot is free, held and free again; who read it when it was free before, has read another row."""
+    free, held = (Slot(pool="p", name="1", state=state) for state in (SlotState.FREE, SlotState.HELD))
+    assert store.commit([Create(free)])
+    read = replace(free, version=1)
+    assert store.commit([Delete(read), Create(replace(held, version=1))])
+    assert store.commit([Delete(replace(held, version=2)), Create(replace(free, version=2))])
+    assert store.get(free.key, Slot) == replace(free, version=3)
+    assert not store.commit([Delete(read), Create(replace(held, version=1))])
+    assert not store.commit([Delete(read)])
+
+
 def test_a_commit_is_whole_or_not_at_all(store: Store) -> None:
     """SLOT-2: all changes or none."""
     bob = replace(USER, name="bob")

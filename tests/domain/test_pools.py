@@ -39,7 +39,7 @@ def test_a_slot_that_is_given_back_keeps_its_fence_and_nothing_of_its_holder(wit
 def test_moving_a_slot_is_a_delete_and_a_create_unless_its_key_stays() -> None:
     was = slot(version=3)
     taken = pools.take(was, claim(), 1, "r-1", NOW)
-    assert pools.move(was, taken) == (Delete(was), Create(replace(taken, version=0)))
+    assert pools.move(was, taken) == (Delete(was), Create(replace(taken, version=3)))
     noted = replace(was, fence=9)
     assert pools.move(was, noted) == (Replace(was, noted),)
 
@@ -48,7 +48,7 @@ def test_a_slot_that_comes_back_goes_in_the_place_of_a_withdrawn_one() -> None:
     back = replace(pools.take(slot("1", fence=4), claim(), 1, "r-1", NOW), version=2)
     other = replace(pools.take(slot("2"), claim("J2"), 1, "r-2", NOW), version=3, withdrawn=True)
     kept = replace(other, withdrawn=False)
-    assert pools.swap(back, other) == (Delete(back), Create(slot("1", OFF, fence=5)), Replace(other, kept))
+    assert pools.swap(back, other) == (Delete(back), Create(slot("1", OFF, fence=5, version=2)), Replace(other, kept))
 
 
 @given(st.lists(st.tuples(priorities, st.integers(0, 10**6)), unique_by=lambda pair: pair[1]))

@@ -56,7 +56,7 @@ class MemoryStore:
         if isinstance(change, Delete):
             del self.rows[change.was.key]
         elif not isinstance(change, Check):
-            version = 1 if isinstance(change, Create) else change.was.version + 1
+            version = (change.row if isinstance(change, Create) else change.was).version + 1
             row = replace(change.row, version=version)
             self.rows[row.key] = codec.load(row.kind, codec.dump(row), version)
 

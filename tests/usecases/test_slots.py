@@ -13,7 +13,7 @@ from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.site import Shape
 from penstock.domain.users import User
-from penstock.usecases import agents, configuring, resizing, units
+from penstock.usecases import acquiring, agents, configuring, resizing, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine
 from tests.twin.world import Twin
@@ -112,6 +112,26 @@ def test_resizes_that_race_never_make_a_slot_twice_or_exceed_a_limit(
             assert number > 1
             return
         assert all(job_of(twin, job).state is State.ACQUIRING for job in waiting)
+
+
+def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(twin: Twin, ada: User) -> None:
+    """SLOT-3: between a server's read and its commit the slot is held by another job and given back."""
+    limit(twin, 1)()
+    late = submit(twin, ada)
+
+    def hold_and_give_back() -> None:
+        early = submit(twin, ada, priority=5)
+        twin.run()
+        hello(twin, early)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(acquiring, "serve", lambda on, pool: None)
+            finish(twin, early)
+
+    came_to_it = between(twin, 1, hold_and_give_back)
+    twin.run()
+    assert came_to_it()
+    slot = next(slot for slot in slots_of(twin) if slot.job)
+    assert (slot.job, slot.fence) == (late, 2)
 
 
 def slots_of(twin: Twin) -> list[Slot]:

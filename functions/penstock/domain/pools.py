@@ -149,10 +149,13 @@ def pool_key(pool: str) -> Key:
 
 
 def move(was: Slot, after: Slot) -> tuple[Change, ...]:
-    """The changes that carry a slot to another state."""
+    """The changes that carry a slot to another state.
+
+    Its version goes along: a free slot that was held in between is not the one that somebody read before. [SLOT-3]
+    """
     if was.key == after.key:
         return (Replace(was, after),)
-    return (Delete(was), Create(replace(after, version=0)))
+    return (Delete(was), Create(replace(after, version=was.version)))
 
 
 def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot:

@@ -9,6 +9,8 @@ or none. These four conditions are the only ones there are:
     Check(was)           the row at this key is still `was`; nothing is written
 
 "Still" means: carries the version that was read. A store numbers versions, starting at 1; 0 is a row never stored.
+What is written carries one more than the row it was made from, also when it is created: a row that leaves a key, and
+may come back to it, takes its version along, so that no two rows that ever stood at a key have the same.
 """
 
 from __future__ import annotations

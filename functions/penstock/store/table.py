@@ -104,7 +104,9 @@ class Table:
 
     def _write(self, change: Change) -> None:
         if isinstance(change, Create):
-            item_of(change.row, 1, self._item).save(condition=absent(), add_version_condition=False)
+            item_of(change.row, change.row.version + 1, self._item).save(
+                condition=absent(), add_version_condition=False
+            )
         elif isinstance(change, Replace):
             item = item_of(change.row, change.was.version + 1, self._item)
             item.save(condition=still(change.was), add_version_condition=False)
@@ -117,7 +119,7 @@ class Table:
         with TransactWrite(connection=self._connection) as transaction:
             for change in changes:
                 if isinstance(change, Create):
-                    transaction.save(item_of(change.row, 1, self._item), condition=absent())
+                    transaction.save(item_of(change.row, change.row.version + 1, self._item), condition=absent())
                 elif isinstance(change, Replace):
                     item = item_of(change.row, change.was.version + 1, self._item)
                     transaction.save(item, condition=still(change.was))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.domain.errors import Refused
+from penstock.domain.granting import OVERTAKEN
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, Pool, pool_key
 from penstock.domain.users import User
@@ -123,6 +126,23 @@ def test_what_is_kept_for_a_cancelled_claim_goes_to_the_next_at_once(twin: Twin,
     twin.run()
     assert is_granted(twin, waiting, "target/small"), "without any sweep"
     run_to_end(twin, holder)
+
+
+def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_next(twin: Twin, ada: User) -> None:
+    """QUEUE-1: a server was kept for the database, which waited for tokens; there is a second one, and no sweep."""
+    configuring.resize(twin.on, "quota/tokens", 4)
+    twin.run()
+    database = submit(twin, ada, target="plain", resources=["database"])
+    twin.run()
+    kept = next(row for row in twin.store.rows.values() if isinstance(row, Claim) and row.pool == "resource/server")
+    twin.store.rows[kept.key] = replace(kept, overtaken=OVERTAKEN)
+    server = submit(twin, ada, target="plain", resources=["server"])
+    twin.run()
+    assert not is_granted(twin, server, "resource/server")
+    configuring.resize(twin.on, "quota/tokens", 12)
+    twin.run()
+    assert is_granted(twin, database, "resource/database")
+    assert is_granted(twin, server, "resource/server")
 
 
 def test_a_resource_that_uses_another_is_granted_with_it_or_not_at_all(twin: Twin, ada: User) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -102,14 +102,29 @@ def serve(on: System, pool_name: str) -> None:
 
     Both a claim and a release write first and serve after, with consistent reads: of two that race, one sees both.
     """
+    left: dict[str, None] = {}
     for tries in range(GRANTS):
         stocks = _stocks(on, pool_name)
         found = granting.pick(pool_name, stocks) if stocks else None
         if found is None:
-            return
-        if not _grant(on, found, stocks):
+            break
+        if _grant(on, found, stocks):
+            left |= dict.fromkeys(name for name in found.rows if name != pool_name)
+        else:
             on.world.pause(min(tries, 4))
-    on.queues.schedule({"do": "serve", "pool": pool_name})
+    else:
+        left[pool_name] = None
+    _serve_those_behind(on, left)
+
+
+def _serve_those_behind(on: System, left: Iterable[str]) -> None:
+    """A claim that was granted left all of its queues: what was kept for it there may be somebody else's. [QUEUE-1]
+
+    Who is there is read after the grant: a claim that came just before it, and saw it ahead, is not served again.
+    """
+    for name in left:
+        if on.store.find(pools.collection(name), "wait#", Claim, limit=1):
+            on.queues.schedule({"do": "serve", "pool": name})
 
 
 def _stocks(on: System, pool_name: str) -> dict[str, Stock]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.rows import Replace
 from penstock.domain.site import Shape
 from penstock.domain.users import User
 from penstock.usecases import acquiring, agents, configuring, resizing, units
@@ -105,13 +107,65 @@ def test_resizes_that_race_never_make_a_slot_twice_or_exceed_a_limit(
             sweep(twin, 46)
         pool = twin.store.get(pool_key("target/linux"), Pool)
         assert pool
-        on = [slot for slot in slots_of(twin) if slot.state is not SlotState.OFF and not slot.withdrawn]
-        assert len(on) == pool.limit, (number, name)
+        assert len(slots_that_are_on(twin)) == pool.limit, (number, name)
         assert pool.due is None
         if not raced:
             assert number > 1
             return
         assert all(job_of(twin, job).state is State.ACQUIRING for job in waiting)
+
+
+def test_a_resize_is_not_done_while_another_one_still_moves_slots(twin: Twin, ada: User) -> None:
+    """SLOT-1: a pool that is not due has as many slots as its limit, so no more is granted than that."""
+    limit(twin, 2)()
+    submit(twin, ada)
+    twin.run()
+    held = next(slot for slot in slots_of(twin) if slot.state is SlotState.HELD)
+    configuring.resize(twin.on, "target/linux", 1)
+    twin.queues.messages.clear()
+    was_closed = Replace(held, replace(held, withdrawn=True))
+    assert twin.store.commit([was_closed]), "a resize to 0 came as far as this before the limit was raised to 1"
+
+    def takes_the_other_slot() -> None:
+        submit(twin, ada)
+        twin.run()
+
+    commit, count = twin.store.commit, itertools.count()
+
+    def racing(changes: Sequence[Any]) -> bool:
+        number, done = next(count), False
+        if number == 0:
+            with_commit(twin, commit, takes_the_other_slot)
+        if number != 1:
+            return commit(changes)
+
+        def first_the_other(theirs: Sequence[Any]) -> bool:
+            nonlocal done
+            done = commit(changes)
+            twin.store.commit = commit  # type: ignore[method-assign]
+            made = commit(theirs)
+            pool = twin.store.get(pool_key("target/linux"), Pool)
+            assert pool
+            assert pool.due or len(slots_that_are_on(twin)) == pool.limit
+            return made
+
+        with_commit(twin, first_the_other, lambda: resizing.resize(twin.on, "target/linux"))
+        return done
+
+    with_commit(twin, racing, lambda: resizing.resize(twin.on, "target/linux"))
+    assert len(slots_that_are_on(twin)) == 1
+    assert next(count) >= 2
+
+
+def with_commit(twin: Twin, commit: Any, call: Callable[[], None]) -> None:
+    before: Any = twin.store.commit
+    twin.store.commit = commit  # type: ignore[method-assign]
+    call()
+    twin.store.commit = before  # type: ignore[method-assign]
+
+
+def slots_that_are_on(twin: Twin) -> list[Slot]:
+    return [slot for slot in slots_of(twin) if slot.state is not SlotState.OFF and not slot.withdrawn]
 
 
 def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(twin: Twin, ada: User) -> None:

@@ -12,7 +12,7 @@ from penstock.domain.rows import Change, Create
 def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
     """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
 
-    Every step is to be committed together with a check of the pool's row, so that two resizes cannot mix.
+    Every step is to be committed together with a write of the pool's row, so that two resizes cannot mix.
     """
     everything = list(slots)
     named = {slot.name: slot for slot in everything}

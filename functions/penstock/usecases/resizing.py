@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.domain import pools, resizing
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
-from penstock.domain.rows import Check, Replace
+from penstock.domain.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import acquiring, race
 
 
 def resize(on: System, pool_name: str) -> None:
-    """Bring a pool's slots to what its row says, then serve it. Each step checks that the row is still the same."""
+    """Bring a pool's slots to what its row says, then serve it."""
     for tries in range(race.TRIES):
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
@@ -24,10 +25,20 @@ def resize(on: System, pool_name: str) -> None:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):
                     break
-            for step in todo:
-                on.store.commit([Check(pool), *step])
+            _take(on, pool, todo)
         on.world.pause(tries)
     acquiring.serve(on, pool_name)
+
+
+def _take(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:
+    """Take the steps of a plan, as long as the pool's row is the one that it was made for.
+
+    Each writes the row as it is, and does not only check it: so another resize that read the slots before this step
+    has read an older row, and cannot call the pool done with what it saw. [SLOT-1]
+    """
+    for step in steps:
+        if on.store.commit([Replace(pool, pool), *step]):
+            pool = replace(pool, version=pool.version + 1)
 
 
 def _slots(on: System, pool_name: str) -> list[Slot] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,9 @@ from penstock.domain.errors import Refused
 from penstock.domain.granting import OVERTAKEN
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, Pool, pool_key
+from penstock.domain.rows import Change
 from penstock.domain.users import User
-from penstock.usecases import configuring, jobs, sweeping
+from penstock.usecases import configuring, jobs, settling, sweeping
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
@@ -126,6 +128,30 @@ def test_what_is_kept_for_a_cancelled_claim_goes_to_the_next_at_once(twin: Twin,
     twin.run()
     assert is_granted(twin, waiting, "target/small"), "without any sweep"
     run_to_end(twin, holder)
+
+
+def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_next(twin: Twin, ada: User) -> None:
+    """QUEUE-1: between the reads of the end and its commit the flow's claim comes, and somebody waits behind it."""
+    configuring.resize(twin.on, "quota/tokens", 4)
+    twin.run()
+    database = submit(twin, ada, target="plain", resources=["database"])
+    commit, servers = twin.store.commit, []
+
+    def racing(changes: Sequence[Change]) -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        twin.run()
+        kept = next(row for row in twin.store.rows.values() if isinstance(row, Claim) and row.pool == "resource/server")
+        twin.store.rows[kept.key] = replace(kept, overtaken=OVERTAKEN)
+        servers.append(submit(twin, ada, target="plain", resources=["server"]))
+        twin.run()
+        assert not is_granted(twin, servers[0], "resource/server")
+        return commit(changes)
+
+    twin.store.commit = racing  # type: ignore[method-assign]
+    settling.settle(twin.on, database, 1, "QueueDeadline", "it waited too long")
+    assert job_of(twin, database).is_settled
+    twin.run()
+    assert is_granted(twin, servers[0], "resource/server")
 
 
 def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_next(twin: Twin, ada: User) -> None:

@@ -29,19 +29,16 @@ def settle(
     With `overdue` it is the sweep that ends it: only if the job is due by then, still, when its end is written; and
     its flow, which nothing moves on, is then to be stopped.
     """
-    before = on.store.get(job_key(job_id), Job)
-    if before is None:
-        return
-    waiting = _waiting_in(on, before, attempt)
-    after = race.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
-    if after is not None:
+    ended = race.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
+    if ended is not None:
+        after, waited_for = ended
+        for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
+            on.queues.schedule({"do": "serve", "pool": pool})
         told = f"settled: {after.outcome}: {after.reason}"
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
         logs.say(on, job_id, attempt, told)
-    for pool in waiting:  # what was kept for a claim that is gone may be granted to another
-        on.queues.schedule({"do": "serve", "pool": pool})
     put_back(on, job_id, attempt)
 
 
@@ -52,8 +49,8 @@ def _end(
     error: str | None,
     cause: str | None,
     overdue: datetime | None,
-) -> tuple[Sequence[Change], Job | None]:
-    """The job's end, and with it the end of every lease of the attempt, in one commit."""
+) -> tuple[Sequence[Change], tuple[Job, list[str]] | None]:
+    """The job's end, and with it the end of every lease of the attempt, in one commit; and whose queues it leaves."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or job.is_settled:
         return [], None
@@ -66,17 +63,11 @@ def _end(
     for lease in held:
         changes += _end_lease(on, lease)
     waiting = {lease.step for lease in held if lease.state is LeaseState.WAITING}
-    for step, pool in claims_of(job, waiting):
+    claims = claims_of(job, waiting)
+    for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    return changes, after
-
-
-def _waiting_in(on: System, job: Job, attempt: int) -> list[str]:
-    """The pools that an attempt waits for."""
-    held = on.store.find(f"job#{job.id}", leases.prefix(attempt), Lease)
-    steps = {lease.step for lease in held if lease.state is LeaseState.WAITING}
-    return list(dict.fromkeys(pool for _, pool in claims_of(job, steps)))
+    return changes, (after, list(dict.fromkeys(pool for _, pool in claims)))
 
 
 def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:

@@ -81,25 +81,33 @@ inline next_slot(x, p) {
     fi
 }
 
-inline take(s0, l0) {
+inline take(s0, l0, seen) {
     holder[s0] = l0 + 1;
-    fence[s0]++;
+    assert(seen + 1 > fence[s0]); /* [SLOT-3] */
+    fence[s0] = seen + 1;
     lease[l0] = GRANTED;
     slot_of[l0] = s0;
     fence_of[l0] = fence[s0];
     unit[l0] = CREATING;
 }
 
+/* A slot that was held in between has another version: here its fence tells the two apart. */
+#ifdef VERSION_ANEW
+#define STILL_FREE(s0, seen) true
+#else
+#define STILL_FREE(s0, seen) (fence[s0] == (seen))
+#endif
+
 inline grant(x, goes_on) {
     l = seen_claim[x] - 1;
     s = seen_slot[x];
     if
     :: claimed[l] && lease[l] != WAITING -> claimed[l] = 0; moved()
-    :: claimed[l] && lease[l] == WAITING && holder[s] == 0 && fence[s] == seen_fence[x] &&
+    :: claimed[l] && lease[l] == WAITING && holder[s] == 0 && STILL_FREE(s, seen_fence[x]) &&
         (COUNT(l) == 1 || holder[s + 1] == 0) ->
         claimed[l] = 0;
-        take(s, l);
-        if :: COUNT(l) == 2 -> k = s + 1; i = l + 1; take(k, i) :: else fi;
+        take(s, l, seen_fence[x]);
+        if :: COUNT(l) == 2 -> k = s + 1; i = l + 1; take(k, i, fence[k]) :: else fi;
         moved();
         check_slots();
         if

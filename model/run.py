@@ -1,4 +1,4 @@
-"""Check the model with spin: `python model/run.py quick|full [--only NAME] [--trail]`.
+"""Check the models with spin: `python model/run.py quick|full [--only NAME] [--trail]`.
 
 Needs `spin` and a C compiler (Debian: apt-get install -y spin gcc). Exits with 0 when every configuration ended as
 it is expected to, with 1 when one did not, with 2 when a tool is missing.
@@ -30,9 +30,10 @@ BITS = 33
 CC = {
     "all": ["-DSAFETY", "-DNOFAIR", "-DCOLLAPSE"],
     "ltl": ["-DNOFAIR", "-DCOLLAPSE"],
+    "fair": ["-DCOLLAPSE", "-DNFAIR=4"],
     "bits": ["-DSAFETY", "-DNOFAIR", "-DBITSTATE"],
 }
-PAN = {"all": [], "ltl": ["-a"], "bits": [f"-w{BITS}"]}
+PAN = {"all": [], "ltl": ["-a"], "fair": ["-a", "-f"], "bits": [f"-w{BITS}"]}
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Configuration:
     expect: str = "holds"
     level: str = "quick"
     how: str = "all"
+    model: Path = HERE
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,16 @@ class Checked:
 
 
 def configurations() -> list[Configuration]:
-    """All of configs.toml, in its order."""
-    given = tomllib.loads((HERE / "configs.toml").read_text(encoding="utf-8"))
-    return [_configuration(name, dict(values)) for name, values in given.items()]
+    """All of every configs.toml, in its order."""
+    return [
+        _configuration(model, name, dict(values))
+        for model in (HERE, HERE / "pools")
+        for name, values in tomllib.loads((model / "configs.toml").read_text(encoding="utf-8")).items()
+    ]
 
 
-def _configuration(name: str, values: dict[str, Any]) -> Configuration:
-    return Configuration(name, values.pop("says"), values.pop("keeps"), values.pop("with"), **values)
+def _configuration(model: Path, name: str, values: dict[str, Any]) -> Configuration:
+    return Configuration(name, values.pop("says"), values.pop("keeps"), values.pop("with"), model=model, **values)
 
 
 def missing() -> bool:
@@ -84,13 +89,13 @@ def check(configuration: Configuration, with_trail: bool = False) -> Checked:
     """Generate, compile and run the checker of one configuration."""
     begun = time.monotonic()
     defines = [f"-D{switch}" for switch in configuration.switches]
-    optimise = "-O2" if configuration.level == "full" else "-O1"
+    optimise = "-O2" if configuration.level == "full" else "-O0" if configuration.expect == "found" else "-O1"
     how = configuration.how
     with tempfile.TemporaryDirectory(prefix="penstock-model-") as place:
-        _do(place, "spin", "-a", *defines, str(HERE / "site.pml"))
+        _do(place, "spin", "-a", *defines, str(configuration.model / "site.pml"))
         _do(place, "gcc", "-w", optimise, "-DVECTORSZ=1024", *CC[how], "-o", "pan", "pan.c")
         said = _do(place, "./pan", f"-m{DEPTH}", *PAN[how])
-        trail = _trail(place, defines) if with_trail and list(Path(place).glob("*.trail")) else ""
+        trail = _trail(place, configuration.model, defines) if with_trail and list(Path(place).glob("*.trail")) else ""
     return Checked(
         configuration,
         _outcome(said),
@@ -124,10 +129,10 @@ def _number(pattern: str, said: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _trail(place: str, defines: Sequence[str]) -> str:
+def _trail(place: str, model: Path, defines: Sequence[str]) -> str:
     """The first statement of every step of the error trail: who did what, when."""
     trail = next(Path(place).glob("*.trail"))
-    told = _do(place, "spin", "-t", "-k", str(trail), "-p", *defines, str(HERE / "site.pml"))
+    told = _do(place, "spin", "-t", "-k", str(trail), "-p", *defines, str(model / "site.pml"))
     lines, last = [], ""
     for line in told.splitlines():
         step = re.match(r"\s*(\d+):\s+proc\s+\d+ \((\w+):\d+\).*?(\w+\.pml:\d+).*?\t(\[.*)", line)
@@ -165,7 +170,7 @@ def main() -> int:
     todo = [one for one in configurations() if asked.only in (None, one.name)]
     todo = [one for one in todo if asked.only or asked.level == "full" or one.level == "quick"]
     if not todo:
-        print(f"there is no configuration {asked.only!r}; they are in {HERE / 'configs.toml'}", file=sys.stderr)
+        print(f"there is no configuration {asked.only!r}; they are in {HERE}/**/configs.toml", file=sys.stderr)
         return 2
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         done = list(_table(pool.map(lambda one: check(one, asked.trail), todo)))

@@ -9,9 +9,10 @@ from typing import Any
 
 from penstock.domain.jobs import Job, Result
 from penstock.domain.leases import Lease, prefix
-from penstock.domain.pools import Claim, Slot
+from penstock.domain.pools import Claim, Pool, Slot
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Row
 from penstock.domain.units import Unit, unit_key
+from tests.model import pools
 from tests.twin.store import MemoryStore
 
 ACTIONS = tomllib.loads((Path(__file__).parents[2] / "model" / "actions.toml").read_text(encoding="utf-8"))
@@ -43,6 +44,10 @@ def _identity(row: Row) -> Any:
 
 
 def _moves(was: Row | None, now: Row | None) -> Moves:
+    if isinstance(was, Pool) and isinstance(now, Pool):
+        return pools.facts(was, now)
+    if isinstance(was, Claim) and isinstance(now, Claim):
+        return {"overtaken: more"}
     row = now or was
     if not isinstance(row, PROTOCOL):
         return set()
@@ -67,6 +72,8 @@ def _facts(was: Job, now: Job) -> Moves:
 def _state(row: Row | None) -> str:
     if row is None:
         return "none"
+    if isinstance(row, Slot):
+        return pools.slot_state(row)
     return "waiting" if isinstance(row, Claim) else str(row.state)  # type: ignore[attr-defined]
 
 
@@ -96,6 +103,7 @@ class ObservedStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.trace: list[str] = []
+        self.seen: Moves = set()
         self.fences: dict[tuple[str, str], int] = {}
         self.settled: set[Key] = set()
 
@@ -111,8 +119,11 @@ class ObservedStore(MemoryStore):
         if len(named) != 1:
             raise Stray(f"{sorted(found)} is {named or 'no action of the model'}")
         self.trace.append(named[0])
+        self.seen |= found
         self._check_guard(named[0], changes, before)
+        pools.check_guard(named[0], changes, before, self.rows)
         self._check_promises()
+        pools.check_promises(self.rows.values())
         return True
 
     def _is_setting_up(self, found: Moves) -> bool:

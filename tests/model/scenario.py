@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result, job_key
+from penstock.domain.pools import Pool
 from penstock.domain.rows import Change
 from penstock.domain.units import Unit
 from penstock.domain.users import User
@@ -30,8 +31,19 @@ limit = 1
 [resources.licence]
 well = "locks"
 limit = 2
+[resources.database]
+well = "locks"
+limit = 2
+uses = { licence = 1, tokens = 2 }
+[resources.sandbox]
+well = "locks"
+limit = 2
+uses = { tokens = 1 }
+[quotas.tokens]
+amount = 3
 """
-ASKS: Sequence[Sequence[str]] = (["bench"], ["licence", "bench"], [], ["licence"])
+ASKS: Sequence[Sequence[str]] = (["licence", "bench"], [], ["licence"], ["database"], ["database"], ["sandbox"])
+LIMITS = {"target/default": 1, "resource/licence": 2, "quota/tokens": 3}
 TOKEN = "t" * 43
 ADA = User(name="ada", created=START, version=1)
 
@@ -57,11 +69,12 @@ class DyingStore(ObservedStore):
 
 
 class Scenario:
-    """Three jobs and a budget of faults, walked by the dice of a seed."""
+    """Four jobs, a budget of faults and an operator who sets limits and pauses pools, walked by the dice of a seed."""
 
     def __init__(self, seed: int, faults: int) -> None:
         self.dice = random.Random(seed)
         self.faults = faults
+        self.orders = 8
         self.welcome: set[str] = set()
         self.over: set[str] = set()
         self.pause = 61
@@ -71,7 +84,7 @@ class Scenario:
         object.__setattr__(self.twin.on, "store", self.store)
         configuring.apply(self.twin.on, "admin", SITE, "site.toml")
         self.twin.run()
-        self.jobs = [self._submit() for _ in range(3)]
+        self.jobs = [self._submit() for _ in range(4)]
 
     def _submit(self) -> str:
         names = self.dice.choice(ASKS)
@@ -100,10 +113,15 @@ class Scenario:
         """One event; False when only time was left to pass."""
         messages, flows = self.twin.queues.messages, self.twin.flows
         due = [place for place, message in enumerate(messages) if message[0] <= self.twin.world.now()]
+        if self.orders and self.dice.random() < 0.1:
+            self._operate()
+            return True
         events = ["message"] * (3 * len(due)) + ["settle"] * (3 * len(flows.settling)) + ["agent"] * len(self._agents())
         if self.faults and self.dice.random() < 0.05:
             self.faults -= 1
             self._cancel()
+            return True
+        if not events and self._reopen():
             return True
         if not events:
             self.twin.pass_time(self.pause)
@@ -121,6 +139,26 @@ class Scenario:
         else:
             self._call(self.dice.choice(self._agents()))
         return True
+
+    def _operate(self) -> None:
+        """Somebody sets a limit, pauses a pool or resumes it; the handler may die."""
+        self.orders -= 1
+        pool, most = self.dice.choice(sorted(LIMITS.items()))
+        if self.dice.random() < 0.3:
+            self._alive(lambda: configuring.pause(self.twin.on, pool, paused=self.dice.random() < 0.5))
+        else:
+            self._alive(lambda: configuring.resize(self.twin.on, pool, self.dice.randint(0, most + 1)))
+
+    def _reopen(self) -> bool:
+        """Before time passes all is as the site says again; False when it was."""
+        shut = [pool for pool in self.store.rows.values() if isinstance(pool, Pool) and self._is_shut(pool)]
+        for pool in shut:
+            configuring.pause(self.twin.on, pool.name, paused=False)
+            configuring.resize(self.twin.on, pool.name, LIMITS[pool.name])
+        return bool(shut)
+
+    def _is_shut(self, pool: Pool) -> bool:
+        return pool.name in LIMITS and (pool.paused or pool.limit < LIMITS[pool.name])
 
     def _deliver(self, place: int) -> None:
         message = self.twin.queues.messages[place]
@@ -154,7 +192,7 @@ class Scenario:
 
     def _call(self, worker: str) -> None:
         """An agent makes its next call, until it is answered; or falls silent for ever."""
-        if self.faults and self.dice.random() < 0.1:
+        if self.faults and self.dice.random() < 0.2:
             self.faults -= 1
             self.over.add(worker)
             return

@@ -20,8 +20,8 @@ OVERTAKEN = 8
 """How often a claim may be overtaken in one queue."""
 
 WINDOW = 16
-"""How far into a queue one looks, and the most that one grant may overtake. It is more than OVERTAKEN, so that the end
-of the window is never what keeps a claim waiting: before it gets there nobody may be overtaken any more."""
+"""How far into a queue one looks, and the most that one grant may overtake. It bounds what is read and committed:
+who stands behind so many that wait for something else waits with them, as after OVERTAKEN grants all behind them do."""
 
 
 def claims(job: Job, step: int, now: datetime) -> list[Claim]:

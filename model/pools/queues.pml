@@ -1,0 +1,240 @@
+/* ---- claims and grants: usecases/acquiring.py, domain/granting.py ---- */
+
+inline claim(c) {
+    lease[c] = WAITING;
+    for (i : 0 .. POOLS - 1) {
+        if :: COUNT(c, i) -> queue[i] = queue[i] | BIT(c); wrote_claim(c, i) :: else fi
+    }
+    moved();
+}
+
+inline acquire(c, goes_on) {
+    if
+    :: !ended[JOB_OF(c)] && lease[c] == 0 -> claim(c)
+    :: else
+    fi;
+    if :: goes_on && lease[c] == WAITING -> to_serve[OWN(c)] = 1 :: else fi;
+#ifdef TWO_COMMITS
+    for (i : 0 .. POOLS - 1) { if :: goes_on && COUNT(c, i) -> to_serve[i] = 1 :: else fi }
+#endif
+    skip
+}
+
+/* What a server looks at next: its own pool's queue, then of every pool that those in it want the row, the queue if it
+ * is another one, and the free slots. Each is one read. */
+#define AT(x, p) ((x) * POOLS + (p))
+#define OF_POOL(x) ((x) / 2)
+
+/* The first WINDOW claims in the queue of p, and which of them are not to be passed. */
+inline next_claim(x, p) {
+    seen_queue[AT(x, p)] = queue[p];
+    n = 0;
+    kept[AT(x, p)] = 0;
+    for (i : 0 .. PLACES - 1) {
+        if
+        :: seen_queue[AT(x, p)] & BIT(i) ->
+            n++;
+            if :: n > WINDOW -> seen_queue[AT(x, p)] = seen_queue[AT(x, p)] & ~BIT(i)
+               :: n <= WINDOW && overtaken[i * POOLS + p] >= BOUND -> kept[AT(x, p)] = kept[AT(x, p)] | BIT(i)
+               :: else
+            fi
+        :: else
+        fi
+    }
+    fresh_queue[AT(x, p)] = seen_queue[AT(x, p)];
+}
+
+/* Of an amount: how much is left. Of a pool with slots: that it is open, so that its free slots are looked for. */
+#define OPEN 4
+inline next_pool(x, p) {
+    seen_free[AT(x, p)] = 0;
+    if
+    :: IS_AMOUNT(p) ->
+        fresh_pool[AT(x, p)] = 1;
+        if :: !paused[p] && used < limit[p] -> seen_free[AT(x, p)] = limit[p] - used :: else fi
+    :: !IS_AMOUNT(p) && !paused[p] -> seen_free[AT(x, p)] = OPEN
+    :: else
+    fi
+}
+
+inline next_slot(x, p) {
+    if
+    :: seen_free[AT(x, p)] == OPEN ->
+        seen_free[AT(x, p)] = 0;
+        for (i : 0 .. 1) {
+            if :: slot[FIRST_SLOT(p) + i] == FREE -> seen_free[AT(x, p)] = seen_free[AT(x, p)] | BIT(i) :: else fi
+        }
+    :: else
+    fi;
+    fresh_free[AT(x, p)] = seen_free[AT(x, p)];
+}
+
+#define HAS(x, p, count) (IS_AMOUNT(p) -> seen_free[AT(x, p)] >= (count) : seen_free[AT(x, p)] != 0)
+#ifdef NO_BOUND
+#define IS_KEPT(x, p, o) false
+#else
+#define IS_KEPT(x, p, o) (kept[AT(x, p)] & BIT(o))
+#endif
+
+#ifdef TWO_COMMITS
+#define ASKS(x, p) ((p) == OF_POOL(x))
+#else
+#define ASKS(x, p) true
+#endif
+
+/* w: whether c may be granted by what x has seen; n: how many it overtakes. */
+inline may_be_granted(x, c) {
+    w = 1;
+    n = 0;
+    for (i : 0 .. POOLS - 1) {
+        if
+        :: COUNT(c, i) && ASKS(x, i) ->
+            if :: !(seen_queue[AT(x, i)] & BIT(c)) || !HAS(x, i, COUNT(c, i)) -> w = 0 :: else fi;
+            for (k : 0 .. PLACES - 1) {
+                if
+                :: BEFORE(k, c, i) && (seen_queue[AT(x, i)] & BIT(k)) -> n++; if :: IS_KEPT(x, i, k) -> w = 0 :: else fi
+                :: else
+                fi
+            }
+        :: else
+        fi
+    }
+    if :: n > WINDOW -> w = 0 :: else fi
+}
+
+/* The first in the queue that all of its pools can grant. Of what was seen only what the commit names is kept. */
+inline pick(x, p) {
+    chosen[x] = 0;
+    for (v : 0 .. PLACES - 1) {
+        if
+        :: !chosen[x] && (seen_queue[AT(x, p)] & BIT(v)) ->
+            may_be_granted(x, v);
+            if :: w -> chosen[x] = v + 1 :: else fi
+        :: else
+        fi
+    }
+    for (i : 0 .. POOLS - 1) {
+        m = 0;
+        if :: !chosen[x] || !COUNT((chosen[x] - 1), i) || !ASKS(x, i) -> seen_free[AT(x, i)] = 0; fresh_pool[AT(x, i)] = 0
+           :: else ->
+            for (k : 0 .. PLACES - 1) {
+                if :: k == chosen[x] - 1 || BEFORE(k, (chosen[x] - 1), i) -> m = m | BIT(k) :: else fi
+            }
+            if :: IS_AMOUNT(i) -> seen_free[AT(x, i)] = 0
+               :: else -> seen_free[AT(x, i)] = (seen_free[AT(x, i)] & 1 -> 1 : 2)
+            fi
+        fi;
+        seen_queue[AT(x, i)] = seen_queue[AT(x, i)] & m;
+        fresh_queue[AT(x, i)] = fresh_queue[AT(x, i)] & seen_queue[AT(x, i)];
+        fresh_free[AT(x, i)] = fresh_free[AT(x, i)] & seen_free[AT(x, i)];
+        kept[AT(x, i)] = 0
+    }
+}
+
+inline forget(x) {
+    for (i : 0 .. POOLS - 1) {
+        seen_queue[AT(x, i)] = 0; fresh_queue[AT(x, i)] = 0; kept[AT(x, i)] = 0;
+        seen_free[AT(x, i)] = 0; fresh_free[AT(x, i)] = 0; fresh_pool[AT(x, i)] = 0
+    }
+    chosen[x] = 0;
+    at_pool[x] = 0;
+}
+
+inline take(s0, c) {
+    slot[s0] = HELD_BY(c);
+    wrote_slot(s0);
+    assert(due[POOL_OF(s0)] || HELD_IN(POOL_OF(s0)) <= limit[POOL_OF(s0)]); /* [SLOT-1] */
+}
+
+inline take_amount(count) {
+    used = used + count;
+    assert(used <= limit[Q]); /* [SLOT-1] */
+    wrote_pool(Q);
+}
+
+/* [QUEUE-2] Beside those that are counted only a grant passes that was decided before the claim came. */
+inline pass(c, p) {
+#ifdef COME_AGAIN
+    for (k : 0 .. PLACES - 1) {
+        if
+        :: (queue[p] & BIT(k)) && BEFORE(k, c, p) -> passed[k * POOLS + p]++; assert(passed[k * POOLS + p] <= BOUND + BUSY)
+        :: else
+        fi
+    }
+    passed[(c) * POOLS + p] = 0
+#else
+    skip
+#endif
+}
+
+inline overtake(o, p) {
+#if !defined(NO_BOUND) || !defined(LTL)
+    overtaken[(o) * POOLS + p]++;
+    assert(overtaken[(o) * POOLS + p] <= BOUND); /* [QUEUE-2] */
+#endif
+    wrote_claim(o, p);
+}
+
+/* Everything that the commit names is still as it was read. */
+inline still(x) {
+    w = (lease[chosen[x] - 1] == WAITING);
+    for (i : 0 .. POOLS - 1) {
+        if
+        :: fresh_queue[AT(x, i)] != seen_queue[AT(x, i)] || fresh_free[AT(x, i)] != seen_free[AT(x, i)] -> w = 0
+        :: IS_AMOUNT(i) && COUNT((chosen[x] - 1), i) && !fresh_pool[AT(x, i)] -> w = 0
+        :: else
+        fi
+    }
+}
+
+/* One pool's part of a grant. */
+inline grant_from(x, c, p) {
+    queue[p] = queue[p] & ~BIT(c);
+    wrote_claim(c, p);
+    for (k : 0 .. PLACES - 1) {
+        if :: k != c && (seen_queue[AT(x, p)] & BIT(k)) -> overtake(k, p) :: else fi
+    }
+    overtaken[(c) * POOLS + p] = 0;
+    pass(c, p);
+    if
+    :: IS_AMOUNT(p) -> m = COUNT(c, p); take_amount(m)
+    :: else -> m = FIRST_SLOT(p) + (seen_free[AT(x, p)] & 1 -> 0 : 1); take(m, c)
+    fi
+}
+
+#ifdef TWO_COMMITS
+/* What this pool has is taken at once, the rest when the other pools are served. */
+inline grant(x, goes_on) {
+    s = chosen[x] - 1;
+    still(x);
+    if
+    :: w -> n = OF_POOL(x); grant_from(x, s, n); moved();
+        if
+        :: !(queue[A] & BIT(s)) && !(queue[B] & BIT(s)) && !(queue[Q] & BIT(s)) -> lease[s] = GRANTED; go_on(s)
+        :: else
+        fi
+    :: else
+    fi
+}
+#else
+inline grant(x, goes_on) {
+    s = chosen[x] - 1;
+    still(x);
+    if
+    :: w ->
+        for (n : 0 .. POOLS - 1) {
+            if :: COUNT(s, n) -> grant_from(x, s, n) :: else fi
+        }
+        lease[s] = GRANTED;
+        moved();
+        check_pools();
+        go_on(s);
+#ifndef ONE_QUEUE
+        for (n : 0 .. POOLS - 1) {
+            if :: goes_on && COUNT(s, n) && n != OF_POOL(x) && queue[n] -> to_serve[n] = 1 :: else fi
+        }
+#endif
+    :: else
+    fi
+}
+#endif

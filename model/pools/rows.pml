@@ -1,0 +1,171 @@
+/* The second model: pools that change while jobs wait and hold. Here a unit is only held and put back; what its driver
+ * does, and its agent and its flow, are in the first one. What a configuration may set with -D, and its default:
+ *   JOBS         jobs, all submitted at the start                                             2
+ *   FIRST0..3    what the first step of job 0..3 takes, 0 for a job without: a sum of A1, B1
+ *                (a slot of A, of B) and Q1, Q2 or Q3 (that much of the amount Q)             0
+ *   TAKES0..3    what its last step takes, which is released first                            A1
+ *   LIMIT_A LIMIT_B LIMIT_Q     what there is at the start; slots 0-2, an amount 0-3          1
+ *   CHANGES                     how often an operator sets a limit: SET(n) is what the n-th
+ *                               time, of the pool SET_POOL, which must be the first
+ *                               of those that a job takes from                                0
+ *   PAUSES                      how often SET_POOL is paused, and resumed                     0
+ *   BOUND        how often a claim may be overtaken in one queue: granting.OVERTAKEN          1
+ *   WINDOW       how far one looks into a queue: granting.WINDOW                              4
+ *   CRASHES LOSSES CANCELS      how many handlers crash after their commit, messages are
+ *                               lost, jobs are cancelled                                      0
+ *   BUSY         handlers in the middle of their work, of any kind                            2
+ *   PER_POOL     of these, how many may serve the same pool                                   2
+ *   NO_SWEEP     nothing is ever swept
+ *   COME_AGAIN   every job but the first comes again as soon as it is over, for ever
+ */
+#ifndef JOBS
+#define JOBS 2
+#endif
+#ifndef FIRST0
+#define FIRST0 0
+#endif
+#ifndef FIRST1
+#define FIRST1 0
+#endif
+#ifndef FIRST2
+#define FIRST2 0
+#endif
+#ifndef FIRST3
+#define FIRST3 0
+#endif
+#ifndef TAKES0
+#define TAKES0 A1
+#endif
+#ifndef TAKES1
+#define TAKES1 A1
+#endif
+#ifndef TAKES2
+#define TAKES2 A1
+#endif
+#ifndef TAKES3
+#define TAKES3 A1
+#endif
+#ifndef LIMIT_A
+#define LIMIT_A 1
+#endif
+#ifndef LIMIT_B
+#define LIMIT_B 1
+#endif
+#ifndef LIMIT_Q
+#define LIMIT_Q 1
+#endif
+#ifndef CHANGES
+#define CHANGES 0
+#endif
+#ifndef SET_POOL
+#define SET_POOL A
+#endif
+#ifndef SET1
+#define SET1 1
+#endif
+#ifndef SET2
+#define SET2 1
+#endif
+#ifndef PAUSES
+#define PAUSES 0
+#endif
+#ifndef BOUND
+#define BOUND 1
+#endif
+#ifndef WINDOW
+#define WINDOW 4
+#endif
+#ifndef CRASHES
+#define CRASHES 0
+#endif
+#ifndef LOSSES
+#define LOSSES 0
+#endif
+#ifndef CANCELS
+#define CANCELS 0
+#endif
+#ifndef BUSY
+#define BUSY 2
+#endif
+
+#define A 0
+#define B 1
+#define Q 2
+#define POOLS 3
+#define A1 1
+#define B1 4
+#define Q1 16
+#define Q2 32
+#define Q3 48
+#define IS_AMOUNT(p) ((p) == Q)
+
+/* A step of a job is a place c = job * 2 + (0 for its first, 1 for its last). Claims stand in the order of c. */
+#define PLACES (JOBS * 2)
+#define JOB_OF(c) ((c) / 2)
+#define LAST_OF(j) ((j) * 2 + 1)
+#define ALL_OF(c) ((c) % 2 == 0 -> \
+    ((c) == 0 -> (FIRST0) : ((c) == 2 -> (FIRST1) : ((c) == 4 -> (FIRST2) : (FIRST3)))) : \
+    ((c) == 1 -> (TAKES0) : ((c) == 3 -> (TAKES1) : ((c) == 5 -> (TAKES2) : (TAKES3)))))
+#define COUNT(c, p) ((ALL_OF(c) >> (2 * (p))) & 3)
+#define OWN(c) (COUNT(c, A) -> A : (COUNT(c, B) -> B : Q))
+#define BIT(n) (1 << (n))
+#ifdef EACH_ITS_ORDER
+#define BEFORE(o, c, p) ((p) == Q -> (o) > (c) : (o) < (c))
+#else
+#define BEFORE(o, c, p) ((o) < (c))
+#endif
+
+/* leases: those of a step are one here */
+#define WAITING 1
+#define GRANTED 2
+#define RELEASING 3
+#define RELEASED 4
+#define IS_OVER(c) (lease[c] == RELEASED || lease[c] == 0)
+/* slots: two names in every pool that has slots, all of them made at the start */
+#define SLOTS 4
+#define FIRST_SLOT(p) ((p) * 2)
+#define POOL_OF(s) ((s) / 2)
+#define FREE 0
+#define OFF 255
+#define HELD_BY(c) ((c) + 1)
+#define IS_HELD(s) (slot[s] != FREE && slot[s] != OFF)
+
+byte lease[PLACES], overtaken[PLACES * POOLS];
+byte queue[POOLS]; /* who stands in it: a bit per place */
+byte slot[SLOTS];
+bit withdrawn[SLOTS];
+byte limit[POOLS], used;
+bit paused[POOLS], over[POOLS], due[POOLS];
+bit ended[JOBS];
+#ifdef SETTLE_READS_FIRST
+byte saw_waiting, saw_job;
+#endif
+#ifdef COME_AGAIN
+byte passed[PLACES * POOLS]; /* how often one behind it was granted, counted or not */
+#endif
+
+bit to_acquire[PLACES], to_serve[POOLS], to_resize[POOLS];
+
+/* Handlers in the middle of their work: the step that each is at, and what it has read. What somebody has written
+ * since is not fresh any more: a commit that names it fails, as it does by the version of the row. */
+#define SERVERS (POOLS * 2)
+#ifndef PER_POOL
+#define PER_POOL 2
+#endif
+byte serving[SERVERS], at_pool[SERVERS], chosen[SERVERS];
+byte seen_queue[SERVERS * POOLS], fresh_queue[SERVERS * POOLS], kept[SERVERS * POOLS];
+byte seen_free[SERVERS * POOLS], fresh_free[SERVERS * POOLS];
+bit fresh_pool[SERVERS * POOLS];
+#define RESIZERS 2
+byte resizing[RESIZERS], seen_slot[RESIZERS * 2], todo[RESIZERS * 2];
+bit fresh_slot[RESIZERS * 2], fresh_limit[RESIZERS], seen_due[RESIZERS], seen_over[RESIZERS];
+byte seen_limit[RESIZERS];
+byte releasing[PLACES], spare[PLACES];
+bit fresh_release[PLACES];
+byte busy;
+
+byte changes, pauses = PAUSES;
+byte crashes = CRASHES, losses = LOSSES, cancels = CANCELS;
+byte rounds; /* sweeps since a row last changed */
+
+hidden byte i, k, n, m, s, v, w;

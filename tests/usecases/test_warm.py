@@ -273,6 +273,19 @@ def test_the_token_of_the_last_job_is_worth_nothing_for_the_next(twin: Twin, ada
         agents.authenticate(twin.on, job, agent.token(1))
 
 
+def test_the_token_of_the_present_job_is_worth_nothing_for_the_last(twin: Twin, ada: User) -> None:
+    """SEC-2: the last job still names the worker, and both attempts are the first; its outputs are its own."""
+    agent = worker_at_rest(twin, ada)
+    (last,) = (row.id for row in twin.store.rows.values() if isinstance(row, Job))
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent.hello()
+    assert (job_of(twin, job).attempt, job_of(twin, last).attempt) == (1, 1)
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.authenticate(twin.on, last, agent.token(2))
+    assert agents.authenticate(twin.on, job, agent.token(2)).job.id == job
+
+
 def test_a_worker_that_does_not_come_for_its_next_job_costs_the_job_an_attempt(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")

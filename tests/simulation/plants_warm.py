@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from penstock.domain import pools, users
-from penstock.domain.errors import DriverError
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.pools import Slot
 from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
-from penstock.usecases import acquiring, agents, keeping, sites
+from penstock.usecases import acquiring, agents, keeping
 from penstock.usecases.units import bootstrap_key
 
 
@@ -27,18 +26,9 @@ def keep_without_cleaning(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(keeping, "_call", call)
 
 
-def clean_by_two(patch: pytest.MonkeyPatch) -> None:
-    """Two handlers clean a unit at the same time: the later of them may meet its next lease."""
-
-    def call(on: Any, unit: Unit) -> None:
-        try:
-            proof = sites.driver(on, sites.current(on), unit.is_a, unit.maker).clean(unit.id, on.world.now())
-        except DriverError:
-            return
-        if isinstance(proof, CleanProof):
-            keeping.keep(on, unit.id, proof, timedelta(0))
-
-    patch.setattr(keeping, "_call", call)
+def called_by_two(patch: pytest.MonkeyPatch) -> None:
+    """Two handlers make or clean a unit at the same time: the later of them may meet its next lease."""
+    patch.setattr(keeping, "alone", lambda on, unit: unit)
 
 
 def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:

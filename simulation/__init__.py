@@ -6,6 +6,7 @@ baton       handlers as threads of which one moves at a time, so that any two in
 ports       the ports in memory: every call may pass the baton, fail, be lost, or be the last that its handler makes
 outside     what factories and wells have made
 agents      what runs on the machines: late, silent, twice, never, and after its time
+rogues      agents that show what is worth nothing any more
 people      users and operators
 handlers    calls the handlers, and gives the ports what they ask for
 engine      picks what happens next, step by step, and lets it end well

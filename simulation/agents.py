@@ -1,4 +1,8 @@
-"""What runs on the machines: agents that are late, silent, there twice, never there, or act after their time."""
+"""What runs on the machines: agents that are late, silent, there twice, never there, or act after their time.
+
+Where its worker is kept an agent goes on after its job: it cleans up, shows the token of that job, and asks until it is
+given the next one. What it may show no more is in `simulation/rogues.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from penstock.domain.jobs import Result
 from penstock.domain.logs import Line
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello
+from simulation import rogues
 from simulation.baton import Task
 from simulation.outside import Thing
 
@@ -22,16 +27,21 @@ NEVER = timedelta(days=1000)
 
 
 class Machine:
-    """A machine and its agent. The script runs from hello's answer until it ends, or the lease, or the machine."""
+    """A machine and its agent. The script runs from hello's answer until it ends, or the lease, or the machine.
+
+    booting ─▶ running ─▶ ended; where it is kept: running ─▶ cleaning ─▶ resting ─▶ running. `past` are the jobs that
+    it had, and the tokens with which it acted for them.
+    """
 
     def __init__(self, engine: Handlers, thing: Thing) -> None:
         dice, now = engine.dice, engine.world.now()
         self._engine = engine
         self.id = thing.order.id
         self.key = thing.order.key
-        self.token = f"{self.id.replace('-', '')}{'x' * 43}"
         self.state = "booting"
         self.busy = False
+        self.past: list[tuple[str, str]] = []
+        self.reuse = False
         self.job = ""
         self.attempt = 0
         self.lease = timedelta()
@@ -39,11 +49,25 @@ class Machine:
         self.next_at = now + timedelta(seconds=dice.randint(1, 60))
         if engine.chance("mute"):
             self.next_at = now + dice.choice((NEVER, timedelta(seconds=dice.randint(250, 900))))
-        self.works = timedelta(seconds=dice.choice((1, 1, 10, 60, 300, 1500)))
+        self._set_out()
+
+    def _set_out(self) -> None:
+        """What the next job will be like."""
+        now = self._engine.world.now()
+        self.works = timedelta(seconds=self._engine.dice.choice((1, 1, 10, 60, 300, 1500)))
         self.ends_at = now + NEVER
         self.is_cancelled = False
         self.silent_from = now + NEVER
         self.silent_until = now
+
+    @property
+    def token(self) -> str:
+        """The token that it chose for its present job, or for its next one."""
+        return self.token_of(len(self.past))
+
+    def token_of(self, turn: int) -> str:
+        """The token of one of its jobs, counted from 0."""
+        return f"{self.id.replace('-', '')}{'x' * 43}{turn:02d}"
 
     def is_running(self) -> bool:
         """Whether the script may be running: it was begun, the machine exists, and its lease has not run out."""
@@ -59,8 +83,10 @@ class Machine:
     def act(self) -> None:
         """The agent's next call."""
         now = self._engine.world.now()
-        if self.state == "booting":
-            self._call("hello", self._hello, self._welcomed)
+        if self.past and self.state != "ended" and self._engine.chance("rogue"):
+            rogues.try_old_tokens(self._engine, self)
+        if self.state in ("booting", "cleaning", "resting"):
+            self._ask()
         elif self.state == "ended":
             self.next_at = now + NEVER
             self._rogue_call()
@@ -82,8 +108,24 @@ class Machine:
 
         self._engine.begin(f"agent {self.id}: {what}", call, answered, unit=self.id)
 
+    def _ask(self) -> None:
+        """Ask for a job: for the first one at boot, for the next when it has cleaned up; now and then twice."""
+        self.state = "resting" if self.past else self.state
+        ask = self.hello()
+        self._call("hello", lambda: agents.hello(self._engine.on, ask), self._welcomed)
+        if self._engine.chance("double"):
+            again = f"agent {self.id}: hello, once more"
+            self._engine.begin(again, lambda: agents.hello(self._engine.on, ask), lambda _: None, unit=self.id)
+
+    def hello(self) -> Hello:
+        """What it says first."""
+        if not self.past:
+            return Hello(self.id, self.key, self.token)
+        previous = self.past[-1][1]
+        return Hello(self.id, self.key, self.token, previous=previous, cleaned=f"nothing of {self.job} is left")
+
     def _hello(self) -> Any:
-        return agents.hello(self._engine.on, Hello(self.id, self.key, self.token))
+        return agents.hello(self._engine.on, self.hello())
 
     def _welcomed(self, task: Task) -> None:
         engine, dice, now = self._engine, self._engine.dice, self._engine.world.now()
@@ -91,8 +133,12 @@ class Machine:
             self._end(f"is refused: {task.error.code}")
         elif task.error:
             self.next_at = now + timedelta(seconds=dice.randint(1, 15))
+        elif task.result.get("idle"):
+            self._wait()
         elif self.id in engine.outside.things:
             told = task.result
+            self._set_out()
+            self.reuse = told["reuse"]
             self.job, self.attempt = told["job"], told["attempt"]
             self.lease, self.renewed = timedelta(seconds=told["lease_seconds"]), task.begun
             self.ends_at = now + min(self.works, timedelta(seconds=told["timeout_seconds"]))
@@ -104,6 +150,22 @@ class Machine:
             engine.tell(f"{self.id} runs the script of {self.job}/{self.attempt}")
             self.next_at = now + timedelta(seconds=dice.randint(0, 15))
 
+    def _wait(self) -> None:
+        """There is no job yet. A silent agent does not ask again in time."""
+        engine, now = self._engine, self._engine.world.now()
+        seconds = engine.dice.choice((60, 130, 400)) if engine.chance("silent") else engine.dice.choice((5, 15, 40))
+        self.next_at = now + timedelta(seconds=seconds)
+
+    def _rest(self) -> None:
+        """The script is over: clean up, which takes a while. A mute agent dies over it, or takes too long."""
+        engine, now = self._engine, self._engine.world.now()
+        engine.tell(f"{self.id} has finished, and cleans up")
+        self.past.append((self.job, self.token))
+        self.state = "cleaning"
+        self.next_at = now + timedelta(seconds=engine.dice.randint(0, 30))
+        if engine.chance("mute"):
+            self.next_at = now + engine.dice.choice((NEVER, timedelta(seconds=engine.dice.randint(60, 400))))
+
     def _finish(self) -> Any:
         engine = self._engine
         is_timeout = self.works > self.ends_at - self.renewed and self.works.total_seconds() > 900
@@ -114,7 +176,9 @@ class Machine:
         return agents.finish(engine.on, caller, result, f"the script ended: {result}", 0)
 
     def _finished(self, task: Task) -> None:
-        if task.error is None or isinstance(task.error, Refused):
+        if task.error is None and self.reuse:
+            self._rest()
+        elif task.error is None or isinstance(task.error, Refused):
             self._end("has finished" if task.error is None else "may not finish")
         else:
             self.next_at = self._engine.world.now() + timedelta(seconds=self._engine.dice.randint(1, 15))

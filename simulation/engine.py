@@ -21,6 +21,9 @@ STEPS_PER_JOB = 120
 SWEEPS = 120
 """How many minutes of calm it may take until every job is settled and everything is put back."""
 
+COOLING = 5
+"""How many more it may take until nothing is left, after the site keeps nothing warm any more."""
+
 STEPS_PER_SWEEP = 30_000
 
 
@@ -114,14 +117,20 @@ class Engine(Handlers):
         self.people.restore()
         for machine in self.machines.values():
             machine.behave()
-        for _ in range(SWEEPS):
+        self._sweep_until(SWEEPS, is_warm=True)
+        self.people.keep_nothing()
+        self._sweep_until(COOLING, is_warm=False)
+
+    def _sweep_until(self, sweeps: int, *, is_warm: bool) -> None:
+        """Let time pass until everything is over, which must be within so many sweeps."""
+        for _ in range(sweeps):
             self._drain(self._next_sweep)
-            if self.people.left or self.tasks or not self.promises.is_over():
+            if self.people.left or self.tasks or not self.promises.is_over(is_warm=is_warm):
                 self.world.time = max(self.world.time, self._next_sweep)
                 self._sweep()
             else:
                 return
-        self.promises.over()
+        self.promises.over(is_warm=is_warm)
 
     def _drain(self, until: datetime) -> None:
         for _ in range(STEPS_PER_SWEEP):

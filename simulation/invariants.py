@@ -17,6 +17,9 @@ from simulation.ports import slots_of
 
 GONE = (UnitState.DIRTY, UnitState.GONE)
 
+TAKEN = (SlotState.HELD, SlotState.IDLE)
+"""What nobody else can have."""
+
 Broke = tuple[str, str]
 
 
@@ -39,14 +42,34 @@ def one_slot_one_unit(moment: Moment) -> Iterator[Broke]:
         there = moment.facts.at[now.pool, now.slot]
         if len(there) > 1:
             yield "SLOT-1", f"slot {now.slot} of {now.pool} has {len(there)} units: {sorted(there)}"
-        for pool, name in ((now.pool, now.slot), *now.also):
-            held = moment.store.rows.get(Slot(pool=pool, name=name, state=SlotState.HELD).key)
-            if not isinstance(held, Slot) or held.unit != now.id or (pool == now.pool and held.fence != now.fence):
-                yield "SLOT-1", f"unit {now.id} thinks that it has {name} of {pool}, which has {held}"
+        for pool, name in slots_of_unit(now):
+            slot = next((slot for slot in slots_of(moment.store, pool) if slot.name == name), None)
+            if slot is None or not _is_with(slot, now):
+                yield "SLOT-1", f"unit {now.id}, {now.state}, thinks that it has {name} of {pool}, which is {slot}"
+    for _, slot in moment.of(Slot):
+        unit = moment.unit_of(slot) if slot and slot.unit else None
+        if slot and slot.unit and (unit is None or (slot.pool, slot.name) not in slots_of_unit(unit)):
+            yield "SLOT-1", f"slot {slot.name} of {slot.pool} is with {slot.unit}, which does not have it"
+
+
+def slots_of_unit(unit: Unit) -> tuple[tuple[str, str], ...]:
+    """The slots that a unit has: its own, and what it takes besides, for as long as it is not gone."""
+    return () if unit.state is UnitState.GONE else ((unit.pool, unit.slot), *unit.also)
+
+
+def _is_with(slot: Slot, unit: Unit) -> bool:
+    """A leased unit's slots are held; an idle one's own is free and warm, the others idle; then they may be leaving."""
+    is_own = (slot.pool, slot.name) == (unit.pool, unit.slot)
+    if slot.unit != unit.id or (is_own and slot.fence != unit.fence):
+        return False
+    if unit.state is UnitState.IDLE:
+        return slot.state is (SlotState.FREE if is_own else SlotState.IDLE) and not slot.leaving
+    is_leaving = slot.state is SlotState.IDLE and slot.leaving
+    return slot.state is SlotState.HELD or (unit.state is UnitState.DIRTY and is_leaving)
 
 
 def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
-    """SLOT-1, never beyond the limit: what is held is at most the limit, or what that was before it fell.
+    """SLOT-1, never beyond the limit: what is held or idle is at most the limit, or what that was before it fell.
 
     A named pool's limit is its names, of which none is ever two slots; what is free there, is one of them. An amount's
     holders add up to what is used.
@@ -55,7 +78,8 @@ def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
         pool = moment.store.rows.get(pool_key(name))
         if not isinstance(pool, Pool):
             continue
-        count = sum(slot.count for slot in moment.store.scan(collection(name), "held#", Slot))
+        taken = [slot for slot in slots_of(moment.store, name) if slot.state in TAKEN]
+        count = sum(slot.count for slot in taken)
         most = pool.limit if pool.is_amount else moment.facts.highest.get(name, 0)
         is_more = any(_is_taken(was, now) for was, now in moment.of(Slot) if now and now.pool == name)
         if is_more and count > most and pool.names is None:
@@ -68,7 +92,7 @@ def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
 
 
 def _is_taken(was: Slot | None, now: Slot | None) -> bool:
-    return now is not None and now.state is SlotState.HELD and (was is None or was.state is not SlotState.HELD)
+    return now is not None and now.state in TAKEN and (was is None or was.state not in TAKEN)
 
 
 def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:
@@ -113,9 +137,12 @@ def fences_grow(moment: Moment) -> Iterator[Broke]:
 
 
 def old_leases_change_nothing(moment: Moment) -> Iterator[Broke]:
-    """SLOT-3: an agent whose unit was dirty before the commit writes nothing but lines of a log."""
+    """SLOT-3: an agent whose unit was dirty before the commit writes nothing but lines of a log.
+
+    But for what whoever makes a slot free has to do after it: its hello may have been what made its unit idle.
+    """
     task = moment.task
-    if task is None or task.unit is None:
+    if task is None or task.unit is None or task.kept:
         return
     key = unit_key(task.unit)
     unit = moment.before.get(key) or moment.store.rows.get(key)
@@ -132,13 +159,17 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
     later may go first from a queue that the earlier does not stand in; that counts as passing.
     """
     granted = [was for was, now in moment.of(Claim) if was and now is None and _is_grant(moment, was)]
-    free = {was.pool: was.count for was in granted}
+    warm, cold = moment.taken()
     for was in granted:
         looked = moment.task.looked.get(collection(was.pool), -1) if moment.task else -1
         for other in moment.store.scan(collection(was.pool), "wait#", Claim):
             if other.key < was.key and moment.facts.born.get(other.key, 0) <= looked:
                 moment.facts.overtaken[other.key] += 1
-                if moment.could_see(other) and set(was.pools) <= set(other.pools) and moment.has_room(other, free):
+                if (
+                    moment.could_see(other)
+                    and set(was.pools) <= set(other.pools)
+                    and moment.has_room(other, warm, cold)
+                ):
                     yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
                 if moment.facts.overtaken[other.key] > OVERTAKEN:
                     yield "QUEUE-2", f"{other.job} was passed {moment.facts.overtaken[other.key]} times in {was.pool}"
@@ -209,19 +240,50 @@ def nothing_begins_too_early(moment: Moment) -> Iterator[Broke]:
 def freed_clean(moment: Moment) -> Iterator[Broke]:
     """UNIT-2: a slot comes back only with its unit, which has its driver's proof; and nobody uses it any more."""
     for was, now in moment.of(Slot):
-        if was is None or was.state is not SlotState.HELD or (now and now.state is SlotState.HELD):
+        if was is None or was.unit is None or (now and now.unit):
             continue
-        unit = moment.store.rows.get(unit_key(was.unit or ""))
-        if not isinstance(unit, Unit) or unit.state is not UnitState.GONE or unit.proof is None:
+        unit = moment.unit_of(was)
+        if unit is None or unit.state is not UnitState.GONE or unit.proof is None:
             yield "UNIT-2", f"slot {was.name} of {was.pool} came back without a proof in {was.unit}"
         elif unit.proof.checked != unit.id or unit.id not in moment.proofs:
             yield "UNIT-2", f"the proof in {unit.id} is not its driver's"
-        users = [unit for job, attempt, unit in moment.running() if (job, attempt) == (was.job, was.attempt)]
-        if users:
-            yield (
-                "UNIT-2",
-                f"slot {was.name} of {was.pool} came back while the script of {was.job} on {users[0]} may use it",
-            )
+        yield from _used_by(moment, was, was, "came back")
+
+
+def _used_by(moment: Moment, slot: Slot, lease: Slot, what: str) -> Iterator[Broke]:
+    """Scripts that may use a slot: of the lease that it had, or on the machine that it is with."""
+    for job, attempt, machine in moment.running():
+        if machine == slot.unit or (job, attempt) == (lease.job, lease.attempt):
+            yield "UNIT-2", f"slot {slot.name} of {slot.pool} {what} while the script of {job} on {machine} may use it"
+
+
+def kept_clean(moment: Moment) -> Iterator[Broke]:
+    """UNIT-2: a unit becomes idle only with a proof that is newer than its last lease, of its well or of an agent that
+    has cleaned up; and nobody uses it any more.
+    """
+    for was, now in moment.of(Slot):
+        if was is None or now is None or was.state is not SlotState.HELD or now.state is SlotState.HELD or not now.unit:
+            continue
+        unit = moment.unit_of(now)
+        if unit is None or unit.state is not UnitState.IDLE or not _is_clean(moment, unit):
+            yield "UNIT-2", f"{now.unit} is kept on {now.name} of {now.pool}, and is not clean"
+        yield from _used_by(moment, now, was, "was kept")
+
+
+def _is_clean(moment: Moment, unit: Unit) -> bool:
+    if unit.proof is None or unit.proof.time < moment.facts.ended[unit.id]:
+        return False
+    return moment.rests(unit.id) if unit.order == WORKER else moment.cleanings.get(unit.id) == unit.proof
+
+
+def lent_clean(moment: Moment) -> Iterator[Broke]:
+    """UNIT-2: a unit goes to its next lease from being idle, and from nothing else; and no script runs on it."""
+    for was, now in moment.of(Unit):
+        if was and now and was.leases != now.leases:
+            if was.state is not UnitState.IDLE or was.proof is None or not _is_clean(moment, was):
+                yield "UNIT-2", f"{now.id} goes to {now.job}/{now.attempt}, and was {was.state}, cleaned {was.proof}"
+            if any(machine == now.id for _, _, machine in moment.running()):
+                yield "UNIT-2", f"{now.id} goes to {now.job}/{now.attempt} while a script may still run on it"
 
 
 def intruders_change_nothing(moment: Moment) -> Iterator[Broke]:
@@ -243,5 +305,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     one_worker,
     nothing_begins_too_early,
     freed_clean,
+    kept_clean,
+    lent_clean,
     intruders_change_nothing,
 )

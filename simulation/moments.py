@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar, cast
 
 from penstock.domain.granting import WINDOW
 from penstock.domain.leases import WORKER, Lease, prefix
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, key_of
-from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
 from simulation.baton import Task
 from simulation.ports import SimulatedStore
 
 OVERTAKEN = 8
 """How many may pass a waiting claim. Source: QUEUE-2."""
+
+ENDED = (UnitState.CLEANING, UnitState.DIRTY)
+"""Where a unit is when its lease has ended."""
 
 R = TypeVar("R", bound=Row)
 
@@ -34,6 +38,7 @@ class Facts:
     opened: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     at: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     workers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    ended: dict[str, datetime] = field(default_factory=dict)
 
 
 @dataclass
@@ -46,6 +51,8 @@ class Moment:
     before: Mapping[Key, Row | None]
     task: Task | None
     proofs: Mapping[str, CleanProof]
+    cleanings: Mapping[str, CleanProof]
+    rests: Callable[[str], bool]
     running: Callable[[], Iterator[tuple[str, int, str]]]
 
     def of(self, kind: type[R]) -> Iterator[tuple[R | None, R | None]]:
@@ -63,14 +70,29 @@ class Moment:
         born = self.facts.born.get(claim.key, 0)
         return all(looked.get(collection(pool), -1) >= born for pool in claim.pools)
 
-    def has_room(self, claim: Claim, free: Mapping[str, int]) -> bool:
-        """Whether all pools of a claim had room for it since the handler looked. `free` is what was granted instead.
+    def unit_of(self, slot: Slot) -> Unit | None:
+        """The unit that a slot is with."""
+        row = self.store.rows.get(unit_key(slot.unit or ""))
+        return row if isinstance(row, Unit) else None
 
-        What is kept for a claim that was overtaken too often is no room; nor does anyone look beyond the WINDOW,
-        or grant what passes more claims than that, for a transaction has its bounds.
+    def taken(self) -> tuple[Counter[str], Counter[str]]:
+        """How much of each pool the commit gave away: slots that were warm, and everything else."""
+        warm, cold = Counter[str](), Counter[str]()
+        for was, now in self.of(Slot):
+            if now and now.state is SlotState.HELD and (was is None or was.state is SlotState.FREE):
+                (warm if was and was.unit else cold)[now.pool] += now.count
+        return warm, cold
+
+    def has_room(self, claim: Claim, warm: Mapping[str, int], cold: Mapping[str, int]) -> bool:
+        """Whether all pools of a claim had room for it since the handler looked.
+
+        `warm` and `cold` are what was granted instead; what a warm unit takes, it brings along. What is kept for a
+        claim that was overtaken too often is no room; nor does anyone look beyond the WINDOW, or grant what passes more
+        claims than that, for a transaction has its bounds.
         """
         looked = self.task.looked if self.task else {}
         passed = 0
+        wants = self._wants(claim, warm)
         for name in claim.pools:
             pool = self.store.rows.get(pool_key(name))
             row = self.store.rows.get(claim_key(name, claim.priority, claim.job, claim.attempt, claim.step))
@@ -81,11 +103,20 @@ class Moment:
             passed += len(ahead)
             if passed > WINDOW or len(ahead) >= WINDOW or any(other.overtaken >= OVERTAKEN for other in ahead):
                 return False
-            there = len(self.store.scan(collection(name), "free#", Slot)) + free.get(name, 0)
-            there = pool.limit - pool.used + free.get(name, 0) if pool.is_amount else there
-            if row.count > there or self.facts.opened[name] > looked.get(collection(name), -1):
+            there = len(self.store.scan(collection(name), "free#cold#", Slot)) + cold.get(name, 0)
+            there = pool.limit - pool.used + cold.get(name, 0) if pool.is_amount else there
+            if wants[name] > max(0, there) or self.facts.opened[name] > looked.get(collection(name), -1):
                 return False
         return True
+
+    def _wants(self, claim: Claim, taken: Mapping[str, int]) -> dict[str, int]:
+        """What a claim takes from its pools beyond what warm units bring, those too that were granted instead."""
+        first = next(iter(claim.takes[0]))
+        warm = len(self.store.scan(collection(first), "free#warm#", Slot)) + taken.get(first, 0)
+        total: Counter[str] = Counter()
+        for takes in claim.takes[warm:]:
+            total.update(takes)
+        return {name: total[name] for name in claim.pools}
 
     def pools(self) -> list[str]:
         """The pools whose rows the commit touched."""
@@ -124,10 +155,7 @@ def remember(moment: Moment) -> None:
     facts = moment.facts
     for was, now in moment.moves:
         if isinstance(now, Unit):
-            change = set.discard if now.state is UnitState.GONE else set.add
-            change(facts.at[now.pool, now.slot], now.id)
-            if now.order == WORKER:
-                change(facts.workers[now.job], now.id)
+            _remember_unit(facts, cast("Unit | None", was), now, moment.task)
         if isinstance(now, Claim) and was is None:
             facts.born[now.key] = moment.store.commits
         if isinstance(was, Claim) and now is None:
@@ -138,6 +166,19 @@ def remember(moment: Moment) -> None:
             facts.opened[now.name] = moment.store.commits if _has_more(was, now) else facts.opened[now.name]
             before = facts.highest.get(now.name, 0) if now.due or now.over else 0
             facts.highest[now.name] = max(before, now.limit)
+
+
+def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None) -> None:
+    change = set.discard if now.state is UnitState.GONE else set.add
+    change(facts.at[now.pool, now.slot], now.id)
+    if now.order == WORKER and (was is None or now.state is UnitState.CREATING):
+        facts.workers[now.job].add(now.id)
+    if now.state in (UnitState.IDLE, UnitState.GONE):
+        facts.workers[now.job].discard(now.id)
+    if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:
+        facts.ended[now.id] = now.since
+    if task and was and (was.state, now.state) == (UnitState.CLEANING, UnitState.IDLE):
+        task.kept = True
 
 
 def _has_more(was: Row | None, now: Pool) -> bool:

@@ -36,9 +36,11 @@ class Outside:
         self.host = host
         self.things: dict[str, Thing] = {}
         self.proofs: dict[str, CleanProof] = {}
+        self.cleanings: dict[str, CleanProof] = {}
         self.untagged = {"somebody-elses-machine"}
         self.before_create: Callable[[Order], None] = lambda _: None
         self.before_clean: Callable[[str], None] = lambda _: None
+        self.before_destroy: Callable[[str], None] = lambda _: None
         self.made: Callable[[Thing], None] = lambda _: None
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
@@ -52,6 +54,10 @@ class Outside:
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings: nothing."""
         return []
+
+    def keeps(self, kind: str, driver: str) -> bool:
+        """Whether a driver's units can be kept for the next lease: all can."""
+        return True
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
@@ -85,21 +91,42 @@ class MadeUp:
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Remove a thing, or say why not."""
+        return self._outside.host.at("destroy", lambda: self._destroy(unit, now), effect=True)
+
+    def _destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        outside, host = self._outside, self._outside.host
+        outside.before_destroy(unit)
+        later = self._not_yet("destroy", unit)
+        if later:
+            return later
+        outside.things.pop(unit, None)
+        outside.proofs[unit] = CleanProof(by=self._maker, time=now, checked=unit)
+        host.tell(f"{self._maker} destroyed {unit}")
+        return outside.proofs[unit]
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Make a thing as new, or say why not."""
         return self._outside.host.at("clean", lambda: self._clean(unit, now), effect=True)
 
     def _clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         outside, host = self._outside, self._outside.host
         outside.before_clean(unit)
+        later = self._not_yet("clean", unit)
+        if later:
+            return later
+        outside.cleanings[unit] = CleanProof(by=self._maker, time=now, checked=unit)
+        host.tell(f"{self._maker} cleaned {unit}")
+        return outside.cleanings[unit]
+
+    def _not_yet(self, what: str, unit: str) -> NotYet | None:
+        host = self._outside.host
         if host.chance("fail"):
-            host.tell(f"{self._maker} fails to clean {unit}")
+            host.tell(f"{self._maker} fails to {what} {unit}")
             raise host.dice.choice(ERRORS)()
         if host.chance("slow"):
-            host.tell(f"{self._maker} has not cleaned {unit} yet")
+            host.tell(f"{self._maker} could not {what} {unit} yet")
             return NotYet(host.dice.choice((1, 5, 60)), "it is going")
-        outside.things.pop(unit, None)
-        outside.proofs[unit] = CleanProof(by=self._maker, time=now, checked=unit)
-        host.tell(f"{self._maker} cleaned {unit}")
-        return outside.proofs[unit]
+        return None
 
     def list(self) -> Iterable[str]:
         """The ids of what carries our tag. The newest may not be seen yet."""

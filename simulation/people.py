@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.domain.jobs import Job
@@ -103,6 +104,11 @@ class People:
             configuring.pause(on, pool.name, paused=False)
         configuring.apply(on, "root", shape.toml(), PATH)
 
+    def keep_nothing(self) -> None:
+        """The operators turn warm units off."""
+        plain = replace(self._engine.plan.shape, warm={})
+        configuring.apply(self._engine.on, "root", plain.toml(), PATH)
+
     def _intrude(self) -> None:
         """What must be refused, whoever asks. [SEC-2]"""
         engine, job = self._engine, self._some_job()
@@ -113,10 +119,10 @@ class People:
         machines = list(engine.machines.values())
         if job:
             tries.append((f"eve cancels {job.id}", lambda: jobs.cancel(engine.on, EVE, job.id)))
-            other = next((machine for machine in machines if machine.job and machine.job != job.id), None)
+            other = next((one for one in machines if one.state == "running" and one.job != job.id), None)
             if other:
-                with_token = f"{other.id} acts for {job.id}"
-                tries.append((with_token, lambda: agents.authenticate(engine.on, job.id, other.token)))
+                token = other.token
+                tries.append((f"{other.id} acts for {job.id}", lambda: agents.authenticate(engine.on, job.id, token)))
         if machines:
             one = engine.dice.choice(machines)
             tries.append((f"hello as {one.id}", lambda: agents.hello(engine.on, Hello(one.id, "0" * 64, "t" * 43))))

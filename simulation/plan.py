@@ -24,6 +24,7 @@ class Shape:
     quotas: Mapping[str, int] = field(default_factory=dict)
     uses: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     leases: int = 1
+    warm: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege."""
@@ -43,8 +44,9 @@ class Shape:
         return "\n".join(lines) + "\n"
 
     def _used(self, name: str) -> str:
-        uses = ", ".join(f"{other} = {count}" for other, count in self.uses.get(name, {}).items())
-        return f"\nuses = {{ {uses} }}" if uses else ""
+        """What a target or a type uses, and what is kept of it."""
+        tables = {"uses": self.uses.get(name, {}), "warm": self.warm.get(name, {})}
+        return "".join(f"\n{key} = {_inline(table)}" for key, table in tables.items() if table)
 
     def varied(self, dice: random.Random) -> Shape:
         """A site that an operator may make of this one: other names, other limits, another factory for a target."""
@@ -57,7 +59,14 @@ class Shape:
             gone = dice.choice([*names, *counts])
             names.pop(gone, None)
             counts.pop(gone, None)
-        return replace(self, targets=targets, counts=counts, names=names)
+        warm = {
+            name: {**kept, "max": dice.choice((0, 1, 2))} for name, kept in self.warm.items() if dice.random() < 0.7
+        }
+        return replace(self, targets=targets, counts=counts, names=names, warm=warm)
+
+
+def _inline(table: Mapping[str, int]) -> str:
+    return f"{{ {', '.join(f'{key} = {value}' for key, value in table.items())} }}"
 
 
 def _other_names(dice: random.Random, name: str, held: list[str]) -> list[str]:
@@ -88,7 +97,9 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
         shape.targets[target] = (dice.choice(shape.factories), dice.randint(1, 3))
     _add_uses(dice, shape, types)
     many = dice.choice((10, 10, 15, 20, 40))
-    return Plan(shape, [_job(dice, shape) for _ in range(many)][:jobs])
+    made = [_job(dice, shape) for _ in range(many)]
+    _add_warm(dice, shape, types)
+    return Plan(shape, made[:jobs])
 
 
 def _add_uses(dice: random.Random, shape: Shape, types: list[str]) -> None:
@@ -105,6 +116,21 @@ def _add_uses(dice: random.Random, shape: Shape, types: list[str]) -> None:
         user, used = sorted(types)[:2] if dice.random() < 0.5 else sorted(types, reverse=True)[:2]
         uses[user] = {**uses.get(user, {}), used: 1}
     shape.quotas, shape.uses, shape.leases = quotas, uses, dice.choice((1, 1, 2))
+
+
+def _add_warm(dice: random.Random, shape: Shape, types: list[str]) -> None:
+    """In half of the sites units are kept for the next lease; of many, few are, for a short time, or for few leases."""
+    if dice.random() < 0.5:
+        shape.warm = {
+            name: {
+                "max": dice.choice((1, 1, 2, 3)),
+                "idle": dice.choice((30, 120, 600, 3600)),
+                "life": dice.choice((300, 3600, 24 * 3600)),
+                "reuse": dice.choice((1, 2, 3, 100, 100)),
+            }
+            for name in (*shape.targets, *types)
+            if dice.random() < 0.7
+        }
 
 
 def _limits(dice: random.Random) -> Mapping[str, int]:

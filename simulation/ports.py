@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from penstock.domain.pools import Slot
+from penstock.domain.pools import Slot, SlotState
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from simulation.baton import Task
 from simulation.weather import Weather
@@ -253,4 +253,4 @@ class SimulatedFlows(MemoryFlows):
 
 def slots_of(store: SimulatedStore, pool: str) -> list[Slot]:
     """All slots of a pool, read without passing the baton."""
-    return [slot for state in ("free#", "held#", "off#") for slot in store.scan(f"pool#{pool}", state, Slot)]
+    return [slot for state in SlotState for slot in store.scan(f"pool#{pool}", f"{state}#", Slot)]

@@ -51,6 +51,7 @@ class Promises:
         self._swallowed = Swallowed()
         engine.outside.before_create = self._creates
         engine.outside.before_clean = self._cleans
+        engine.outside.before_destroy = self._destroys
 
     def _must(self, label: str, holds: bool, says: str) -> None:
         if not holds and label not in self._blind:
@@ -61,7 +62,8 @@ class Promises:
         engine = self._engine
         moves = moves_of(changes, before, engine.store.rows)
         moment = Moment(
-            engine.store, self.facts, moves, before, engine.task, engine.outside.proofs, self._running
+            engine.store, self.facts, moves, before, engine.task, engine.outside.proofs, engine.outside.cleanings,
+            self._rests, self._running,
         )  # fmt: skip
         for was, now in moves:
             said = _said(was, now)
@@ -78,13 +80,26 @@ class Promises:
             if machine.is_running():
                 yield machine.job, machine.attempt, machine.id
 
+    def _rests(self, unit: str) -> bool:
+        """Whether an agent has cleaned up after its last job."""
+        return unit in self._engine.machines and self._engine.machines[unit].state == "resting"
+
     def _creates(self, order: Order) -> None:
         """UNIT-1: before anything is made there is a row that knows it. SEC-1: only workers get a key."""
         unit = self._engine.store.rows.get(unit_key(order.id))
         self._must("UNIT-1", isinstance(unit, Unit), f"{order.id} is made, and no row knows it")
+        is_late = isinstance(unit, Unit) and unit.state is UnitState.IDLE
+        self._must("UNIT-2", not is_late, f"{order.id} is made for its last lease, and is clean and idle by now")
 
     def _cleans(self, unit_id: str) -> None:
-        """UNIT-1: what is cleaned is ours, and nobody's any more."""
+        """UNIT-2: what a well makes as new is nobody's, and is not the next one's yet."""
+        unit = self._engine.store.rows.get(unit_key(unit_id))
+        state = unit.state if isinstance(unit, Unit) else None
+        is_nobodys = state in (UnitState.CLEANING, *GONE)
+        self._must("UNIT-2", is_nobodys, f"{unit_id} is made as new while it is {state}")
+
+    def _destroys(self, unit_id: str) -> None:
+        """UNIT-1: what is destroyed is ours, and nobody's any more."""
         unit = self._engine.store.rows.get(unit_key(unit_id))
         self._must("UNIT-1", unit_id not in self._engine.outside.untagged, f"{unit_id} is not ours, and is destroyed")
         is_wanted = isinstance(unit, Unit) and unit.state not in GONE
@@ -119,29 +134,34 @@ class Promises:
                 self._must("QUEUE-1", not has_room, says)
 
     def _has_room(self, claim: Claim, name: str) -> bool:
-        """Whether the claim is the first in that pool's queue, and what it wants there is to be had."""
+        """Whether the claim is the first in that pool's queue, and what it wants there is to be had.
+
+        What is idle is to be had: it is used, or destroyed to make room. What is leaving will be.
+        """
         store, pool = self._engine.store, self._engine.store.rows.get(pool_key(name))
         first = store.scan(collection(name), "wait#", Claim, limit=1)
         if not isinstance(pool, Pool) or pool.paused or not first or first[0].job != claim.job:
             return False
         free = pool.limit - pool.used if pool.is_amount else len(store.scan(collection(name), "free#", Slot))
-        return first[0].count <= free
+        idle = store.scan(collection(name), "idle#", Slot)
+        return first[0].count <= free + sum(slot.count for slot in idle) and not any(slot.leaving for slot in idle)
 
     def _pools(self) -> list[Pool]:
         return [row for row in self._engine.store.rows.values() if isinstance(row, Pool)]
 
-    def is_over(self) -> bool:
-        """Whether everything has come to its end."""
-        return next(self._left(), None) is None
+    def is_over(self, *, is_warm: bool) -> bool:
+        """Whether everything has come to its end; where `is_warm`, but for what the site keeps warm."""
+        return next(self._left(is_warm=is_warm), None) is None
 
-    def over(self) -> None:
+    def over(self, *, is_warm: bool) -> None:
         """What must hold after the calm: nothing waits for ever, and everything is put back."""
-        for label, says in self._left():
+        for label, says in self._left(is_warm=is_warm):
             self._must(label, False, says)
 
-    def _left(self) -> Iterator[tuple[str, str]]:
+    def _left(self, *, is_warm: bool) -> Iterator[tuple[str, str]]:
         """What is not at its end yet."""
         rows = list(self._engine.store.rows.values())
+        kept = self._kept() if is_warm else set()
         for row in rows:
             if isinstance(row, Job) and not row.is_settled:
                 held = self._engine.store.scan(f"job#{row.id}", prefix(row.attempt), Lease)
@@ -149,24 +169,33 @@ class Promises:
                 has = [lease.pool for lease in held if lease.state is not LeaseState.WAITING]
                 label = "QUEUE-3" if waits else "JOB-1"
                 yield label, f"{row.id}/{row.attempt} never settles: {row.state}, has {has}, waits for {waits}"
-            if isinstance(row, Unit) and row.state is not UnitState.GONE:
+            if isinstance(row, Unit) and row.state is not UnitState.GONE and row.id not in kept:
                 yield "UNIT-1", f"{row.id} of {row.job}/{row.attempt} is never put back: {row.state}, {row.reason}"
             if isinstance(row, Claim):
                 yield "QUEUE-3", f"a claim of {row.job}/{row.attempt} on {row.pool} stands for ever"
             if isinstance(row, Lease) and row.state is not LeaseState.RELEASED:
                 yield "JOB-1", f"a lease of {row.job}/{row.attempt} on {row.pool} is {row.state} for ever"
-        for unit in self._engine.outside.things:
+        for unit in sorted(self._engine.outside.things.keys() - kept):
             yield "UNIT-1", f"{unit} exists, and is never destroyed"
-        yield from self._misfits()
+        yield from self._misfits(kept)
         for flow in self._engine.flows.executions.values():
             if not flow.ended:
                 yield "JOB-1", f"the flow of {flow.job}/{flow.attempt} is parked for ever"
 
-    def _misfits(self) -> Iterator[tuple[str, str]]:
+    def _kept(self) -> set[str]:
+        """The idle units that the site keeps: no more of a pool than it says."""
+        found: set[str] = set()
+        for pool in self._pools():
+            warm = self._engine.store.scan(collection(pool.name), "free#warm#", Slot)
+            found |= {str(slot.unit) for slot in warm[: pool.warm.most if pool.warm else 0]}
+        return found
+
+    def _misfits(self, kept: Collection[str]) -> Iterator[tuple[str, str]]:
         for pool in self._pools():
             if pool.is_amount:
-                if pool.used:
-                    yield "SLOT-1", f"{pool.used} of {pool.name} are used for ever"
+                used = sum(slot.count for slot in slots_of(self._engine.store, pool.name) if slot.unit not in kept)
+                if used:
+                    yield "SLOT-1", f"{used} of {pool.name} are used for ever"
                 continue
             on = {slot.name for slot in slots_of(self._engine.store, pool.name) if slot.state is not SlotState.OFF}
             fits = on == set(pool.names[: pool.limit]) if pool.names is not None else len(on) == pool.limit

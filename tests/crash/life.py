@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from penstock.domain.jobs import Job, State
 from penstock.domain.pools import Claim
 from penstock.domain.rows import Row
+from penstock.domain.units import Unit, UnitState
 from penstock.store import codec
 from tests.crash.faults import Fault
 from tests.crash.promises import Watch
@@ -44,11 +45,26 @@ class Agent:
     cancelled: bool = False
     ended: bool = False
     output: str = ""
+    reuse: bool = False
+    turn: int = 0
+    heard: int = -1  # the version of its worker's row when it was told to ask again
 
     @property
     def token(self) -> str:
-        """The token that it chose."""
-        return f"{self.worker:w<43}"
+        """The token that it chose for its present job, or for its next."""
+        return self._token_of(self.turn)
+
+    def _token_of(self, turn: int) -> str:
+        return f"{self.worker:w<43}{turn:02d}"
+
+    def hello(self) -> dict[str, str]:
+        """Its first words: with its key, or with the token of its last job when it has cleaned up after that."""
+        ask = {"worker": self.worker, "key": self.key, "token": self.token, "host": "here"}
+        return ask | ({"previous": self._token_of(self.turn - 1), "cleaned": "nothing is left"} if self.turn else {})
+
+    def rest(self) -> None:
+        """Its job is over, and it is kept."""
+        self.turn, self.did, self.job, self.cancelled, self.heard = self.turn + 1, 0, "", False, -1
 
 
 class Life:
@@ -134,6 +150,18 @@ class Life:
         hand = self.site.drivers.hands["factory"]
         return lambda: self.is_(job)() or any(self.site.unit(worker).job == job for worker in hand.made)
 
+    def rest(self) -> bool:
+        """Asks whether no unit is in use or on its way: what there is, is idle."""
+        return all(unit.state in (UnitState.IDLE, UnitState.GONE) for unit in self.units())
+
+    def empty(self) -> bool:
+        """Asks whether there is no unit any more."""
+        return all(unit.state is UnitState.GONE for unit in self.units())
+
+    def units(self) -> list[Unit]:
+        """All units, as they were when everything last came to rest."""
+        return [row for row in self.rows.get("unit", []) if isinstance(row, Unit)]
+
     # What happens
 
     def live(self) -> None:
@@ -155,8 +183,10 @@ class Life:
     def _pass_time(self, seconds: int) -> None:
         self.site.world.time += timedelta(seconds=seconds)
         for agent in list(self.agents.values()):
-            if agent.did and not self._is_silent(agent) and agent.worker in self._made():
-                self._agent(agent, "heartbeat", {})
+            if agent.worker in self._made() and not self._is_silent(agent):
+                agent.heard = -1
+                if agent.did:
+                    self._agent(agent, "heartbeat", {})
         self.runtime.sweep()
 
     def _come_to_rest(self) -> None:
@@ -214,10 +244,7 @@ class Life:
         steps: list[tuple[str, Any]] = [("events", {"first": 1, "events": lines[:2]})]
         steps.append(("events", {"first": 2, "events": lines[1:]}))  # as after an answer that was lost
         if agent.did == 0:
-            ask = {"worker": agent.worker, "key": agent.key, "token": agent.token, "host": "here"}
-            reply = self._agent(agent, "", ask)
-            agent.job = reply.body["job"] if reply.status == 200 else ""
-            return True
+            return self._hello(agent)
         if agent.did <= len(steps):
             self._agent(agent, *steps[agent.did - 1])
             return True
@@ -226,7 +253,25 @@ class Life:
         if self.writes_outputs and self._upload(agent, agent.did - len(steps)):
             return True
         result = "cancelled" if agent.cancelled else "succeeded"
-        agent.ended = not self._agent(agent, "finish", {"result": result, "exit_code": 0}).should_be_repeated
+        reply = self._agent(agent, "finish", {"result": result, "exit_code": 0})
+        if reply.status == 200 and agent.reuse:
+            agent.rest()
+        else:
+            agent.ended = not reply.should_be_repeated
+        return True
+
+    def _hello(self, agent: Agent) -> bool:
+        """Ask for a job. An agent that was told to ask again has something to hear when its worker's row has changed.
+
+        In truth it asks every few seconds; here the clock stands still until everything rests.
+        """
+        if self.site.unit(agent.worker).version == agent.heard:
+            return False
+        reply = self._agent(agent, "", agent.hello())
+        if reply.status == 200 and reply.body.get("idle"):
+            agent.did, agent.heard = 0, self.site.unit(agent.worker).version
+        elif reply.status == 200:
+            agent.job, agent.reuse = reply.body["job"], reply.body["reuse"]
         return True
 
     def _upload(self, agent: Agent, step: int) -> bool:

@@ -44,6 +44,13 @@ class Watch:
             before = self.fences.get((slot.pool, slot.name), 0)
             assert slot.fence >= before, f"SLOT-3: the fence of {slot.pool}/{slot.name} went from {before} back"
             self.fences[slot.pool, slot.name] = slot.fence
+        known = {unit.id: unit for unit in rows.get("unit", []) if unit.state is not UnitState.GONE}
+        for slot in slots:
+            assert not slot.unit or slot.unit in known, f"SLOT-1: {slot.pool}/{slot.name} is with {slot.unit}, gone"
+            is_warm = slot.state is SlotState.FREE and slot.unit
+            assert not is_warm or known[slot.unit].state is UnitState.IDLE, (
+                f"UNIT-2: {slot.unit} is free, and not clean"
+            )
 
     def _ends(self, rows: Rows) -> None:
         for job in rows.get("job", []):
@@ -100,7 +107,7 @@ def _workers(rows: Rows) -> None:
 
 
 def _is_live_worker(unit: Unit) -> bool:
-    return unit.order == 0 and unit.state is not UnitState.GONE
+    return unit.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
 
 
 def _logs(rows: Rows) -> None:

@@ -7,30 +7,7 @@ from dataclasses import dataclass
 
 from penstock.domain.jobs import State
 from tests.crash.life import Life, Script
-
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-[targets.default]
-redirect = "linux"
-[targets.big]
-factory = "hand"
-limit = 2
-uses = { vcpus = 2 }
-[quotas.vcpus]
-amount = 3
-[wells.hand]
-driver = "hand"
-[resources.bench]
-well = "hand"
-names = ["bench-1"]
-[resources.licence]
-well = "hand"
-limit = 2
-"""
+from tests.crash.sitefile import COLD, SITE
 
 Steps = Iterator[Callable[[], bool]]
 
@@ -241,3 +218,55 @@ def overrun(life: Life) -> Steps:
     job = life.submit(timeout=60)
     life.held.add(job)
     yield life.is_(job)
+
+
+@scenario()
+def reuse(life: Life) -> Steps:
+    """A worker cleans up, is idle, and is handed to the next job; then nothing is kept any more."""
+    first = life.submit(target="kept")
+    yield life.is_(first)
+    yield life.rest
+    second = life.submit(target="kept")
+    yield life.is_(second)
+    yield life.rest
+    life.configure(COLD)
+    yield life.empty
+
+
+@scenario()
+def evict(life: Life) -> Steps:
+    """An idle worker makes room for a job that waits for the quota that it takes."""
+    first = life.submit(target="kept")
+    yield life.is_(first)
+    yield life.rest
+    second = life.submit(target="big")
+    yield life.is_(second)
+
+
+@scenario(minutes=2)
+def retire(life: Life) -> Steps:
+    """A worker is idle for too long."""
+    first = life.submit(target="kept")
+    yield life.is_(first)
+    yield life.rest
+    yield life.empty
+    second = life.submit(target="kept")
+    yield life.is_(second)
+    life.configure(COLD)
+
+
+@scenario(minutes=1)
+def clean(life: Life) -> Steps:
+    """A resource is cleaned by its well, which takes its time, and handed to a job that waits for it."""
+    first = life.submit(resources=["sandbox"])
+    life.held.add(first)
+    yield life.is_(first, State.RUNNING)
+    second = life.submit(resources=["sandbox"])
+    yield life.waits(second)
+    life.site.drivers.hands["well"].slow = 1
+    life.let_go(first)
+    yield life.is_(first)
+    yield life.is_(second)
+    yield life.rest
+    life.configure(COLD)
+    yield life.empty

@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from penstock import bootstrap
-from penstock.domain.units import CleanProof, Unit, unit_key
+from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
@@ -36,21 +36,41 @@ class Hand:
         self.made: dict[str, Order] = {}
         self.slow = 0
         self.site: Site | None = None
+        self.soiled: dict[str, int] = {}
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Make a unit. Nothing else may be in its slot, and no other worker be there for its job. [SLOT-1] [JOB-2]"""
+        """Make a unit. Nothing else may be in its slot, and no other worker be there for its job. [SLOT-1] [JOB-2]
+
+        One that is there already has its next lease, and must have been cleaned since its last. [UNIT-2]
+        """
+        assert self.site is not None
         if order.id in self.made:
+            fence = self.site.unit(order.id).fence
+            assert self.soiled.setdefault(order.id, fence) == fence, f"UNIT-2: {order.id} is not clean"
             return Ready(self._metadata(order))
         if self.slow:
             self.slow -= 1
             return NotYet(5, "it takes a while")
-        assert self.site is not None
         mine = self.site.unit(order.id)
         for other in map(self.site.unit, self.made):
             assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
             assert (other.job, other.order) != (mine.job, mine.order), f"two units of one need of job {mine.job}"
         self.made[order.id] = order
+        self.soiled[order.id] = mine.fence
         return Ready(self._metadata(order))
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Make a unit as new. Nobody may have it by then. [UNIT-2]"""
+        assert self.site is not None
+        state = self.site.unit(unit).state
+        assert state in (UnitState.CLEANING, UnitState.DIRTY, UnitState.GONE), (
+            f"UNIT-2: {unit} is cleaned while {state}"
+        )
+        if self.slow:
+            self.slow -= 1
+            return NotYet(5, "it takes a while")
+        self.soiled.pop(unit, None)
+        return CleanProof(by="hand", time=now, checked=unit)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         if self.slow:
@@ -79,6 +99,9 @@ class Hands(Registry):
 
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.hands["well"] if driver == "hand" else super().well(driver, settings, name)
+
+    def keeps(self, kind: str, driver: str) -> bool:
+        return driver == "hand" or super().keeps(kind, driver)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)
@@ -140,6 +163,7 @@ class Site:
         bootstrap._signing_key.cache_clear()  # each function reads it once, and here there are no others
         for hand in self.drivers.hands.values():
             hand.made.clear()
+            hand.soiled.clear()
             hand.slow = 0
 
     def _queue(self, name: str) -> str:

@@ -24,8 +24,9 @@ from penstock.usecases import users
 from tests.crash.faults import Call, Fault, Mode, points
 from tests.crash.life import Life
 from tests.crash.runtime import Runtime
-from tests.crash.scenarios import SCENARIOS, SITE
+from tests.crash.scenarios import SCENARIOS
 from tests.crash.site import Site
+from tests.crash.sitefile import SITE
 from tests.twin.world import START
 
 OPERATOR = "root"

@@ -54,6 +54,11 @@ def test_without_a_fault_no_hint_is_missing(sweep: Sweep, scenario: str) -> None
     assert sweep.run(scenario).minutes == SCENARIOS[scenario].minutes
 
 
+@pytest.mark.parametrize("scenario", ["reuse", "clean"])
+def test_what_is_kept_is_handed_to_the_next_job(sweep: Sweep, scenario: str) -> None:
+    assert max(unit.leases for unit in sweep.run(scenario).units()) == 2
+
+
 def test_every_handler_is_in_a_scenario(sweep: Sweep) -> None:
     called = {call.handler for scenario in SCENARIOS for call in sweep.run(scenario).runtime.seam.calls}
     assert called == {path.stem for path in FUNCTIONS.glob("*.py")}

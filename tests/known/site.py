@@ -33,6 +33,11 @@ uses = { vcpus = 4 }
 factory = "hand"
 limit = 9
 uses = { vcpus = 1 }
+[targets.kept]
+factory = "hand"
+limit = 4
+uses = { vcpus = 4 }
+warm = { max = 2, idle = "10m" }
 [targets.default]
 redirect = "wide"
 [quotas.vcpus]

@@ -19,6 +19,7 @@ from penstock.usecases import acquiring, agents, jobs, race, settling, submittin
 from penstock.usecases.fencing import GONE
 from simulation import runs
 from simulation.__main__ import main
+from tests.simulation import plants_warm
 from tests.twin.store import MemoryStore
 
 SEEDS = range(60)
@@ -168,6 +169,12 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (destroy_all_that_is_listed, {"UNIT-1"}, ()),
     (anybody_cancels, {"SEC-2"}, ()),
     (free_before_clean, {"UNIT-2"}, ()),
+    (plants_warm.keep_without_cleaning, {"UNIT-2"}, ()),
+    (plants_warm.called_by_two, {"UNIT-2"}, ()),
+    (plants_warm.idle_counts_for_nothing, {"SLOT-1"}, ()),
+    (plants_warm.idle_makes_no_room, {"QUEUE-1", "QUEUE-3"}, ()),
+    (plants_warm.key_opens_again, {"SEC-2"}, ()),
+    (plants_warm.any_job_of_the_worker, {"SEC-2"}, ()),
 )
 
 

@@ -11,8 +11,8 @@ from penstock.domain.jobs import Job, Outcome, Result, State
 from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
-from penstock.ports import NotYet
-from penstock.usecases import agents, configuring, units
+from penstock.ports import NotYet, Order, Ready
+from penstock.usecases import agents, configuring, jobs, units
 from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
@@ -273,6 +273,19 @@ def test_the_token_of_the_last_job_is_worth_nothing_for_the_next(twin: Twin, ada
         agents.authenticate(twin.on, job, agent.token(1))
 
 
+def test_the_token_of_the_present_job_is_worth_nothing_for_the_last(twin: Twin, ada: User) -> None:
+    """SEC-2: the last job still names the worker, and both attempts are the first; its outputs are its own."""
+    agent = worker_at_rest(twin, ada)
+    (last,) = (row.id for row in twin.store.rows.values() if isinstance(row, Job))
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent.hello()
+    assert (job_of(twin, job).attempt, job_of(twin, last).attempt) == (1, 1)
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.authenticate(twin.on, last, agent.token(2))
+    assert agents.authenticate(twin.on, job, agent.token(2)).job.id == job
+
+
 def test_a_worker_that_does_not_come_for_its_next_job_costs_the_job_an_attempt(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")
@@ -385,6 +398,41 @@ def test_a_late_call_that_cleans_never_meets_the_next_lease(twin: Twin, ada: Use
     finish(twin, job)
     assert len(calls) == 1
     assert databases(twin)[0].state is UnitState.IDLE
+
+
+def test_a_late_call_that_makes_never_meets_the_next_lease(twin: Twin, ada: User) -> None:
+    """UNIT-2: it would come with what the last job asked for, when the unit is clean, idle, or somebody else's."""
+    seen: list[UnitState] = []
+    create = twin.drivers.basin.create
+
+    def slow(order: Order) -> Ready | NotYet:
+        twin.drivers.basin.create = create  # type: ignore[method-assign]
+        units.advance(twin.on, order.id)
+        twin.run()
+        jobs.cancel(twin.on, ada, job)
+        twin.run()
+        seen.append(unit_of(twin, order.id).state)
+        return create(order)
+
+    twin.drivers.basin.create = slow  # type: ignore[method-assign]
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.run()
+    assert seen == [UnitState.GONE], (
+        "what another makes at the same time is destroyed, and swept if it comes after that"
+    )
+    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    sweep(twin)
+    assert not twin.drivers.basin.made
+
+
+def test_a_handler_that_died_while_it_made_is_followed_by_another(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.drivers.basin.says.append(KeyError("died"))
+    with pytest.raises(KeyError):
+        twin.run()
+    sweep(twin, 121)
+    assert databases(twin)[0].state is UnitState.READY
+    hello(twin, job)
 
 
 def test_a_handler_that_died_while_it_cleaned_is_followed_by_another(twin: Twin, ada: User) -> None:

@@ -73,9 +73,9 @@ class Unit(Row):
 
     `also` are the pools and names of the other slots that it takes, for as long as it exists. The job is that of its
     present lease, or of its last; `leases` counts them. `is_kept` says that its pool keeps units for the next lease,
-    `until` how long it may be idle, `busy` how long a call that cleans it may be under way; `past_hash` knows its
-    agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its step
-    again; None when none was sent for later.
+    `until` how long it may be idle, `busy` how long a call that makes or cleans it may be under way; `past_hash` knows
+    its agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its
+    step again; None when none was sent for later.
     """
 
     kind: ClassVar[str] = "unit"
@@ -136,7 +136,9 @@ def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
 
 def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
     """A resource that its well has made. Its job's row has the due time from here."""
-    return replace(unit, state=UnitState.READY, made=now, since=now, due=None, reason=None, tries=0, metadata=metadata)
+    return replace(
+        unit, state=UnitState.READY, made=now, since=now, due=None, reason=None, tries=0, metadata=metadata, busy=None
+    )
 
 
 def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta) -> Unit:

@@ -157,7 +157,11 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
     unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
     if job is None or unit is None:
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")
-    if unit.token_hash is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
+    if (
+        unit.token_hash is None
+        or unit.state is not UnitState.READY
+        or (unit.job, unit.attempt) != (job.id, job.attempt)
+    ):
         raise GONE
     if not hmac.compare_digest(unit.token_hash, users.digest(token)):
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")

@@ -32,33 +32,41 @@ def clean(on: System, unit: Unit) -> None:
         on.store.commit([Replace(unit, units.later(unit, unit.reason, now, STEP_WITHIN))])
     elif unit.tries >= TRIES:
         give_up(on, unit, f"it could not be cleaned: {unit.reason}")
-    elif unit.busy is None or unit.busy <= now:
-        _call(on, unit)
+    else:
+        begun = alone(on, unit)
+        if begun:
+            _call(on, begun)
 
 
-def _call(on: System, unit: Unit) -> None:
-    """Let the well clean a unit. Only one handler does at a time, so that no call is late when it is leased again.
+def alone(on: System, unit: Unit) -> Unit | None:
+    """A unit whose well only the caller calls from here on, until it writes that it is done; None if another does.
 
-    A handler that dies has made its last call before `busy` is over, for no function lives as long.
+    So no call that makes or cleans a unit for one lease is late, and comes when it is idle or leased again. A handler
+    that dies has made its last call before `busy` is over, for no function lives as long.
     """
     now = on.world.now()
+    if unit.busy and unit.busy > now:
+        return None
     busy = replace(unit, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
     if not on.store.commit([Replace(unit, busy)]):
-        return
+        return None
     begun = on.store.get(unit.key, Unit)
-    if begun is None or begun.busy != busy.busy:
-        return
+    return begun if begun and begun.busy == busy.busy else None
+
+
+def _call(on: System, begun: Unit) -> None:
+    """Let the well clean a unit."""
     try:
-        well = sites.driver(on, sites.current(on), unit.is_a, unit.maker)
+        well = sites.driver(on, sites.current(on), begun.is_a, begun.maker)
         if not isinstance(well, Keeper):
             give_up(on, begun, "its well does not clean")
             return
-        proof = well.clean(unit.id, now)
+        proof = well.clean(begun.id, on.world.now())
     except DriverError as error:
         told = units.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
-            keep(on, unit.id, proof, timedelta(0))
+            keep(on, begun.id, proof, timedelta(0))
             return
         told = units.look_again(begun, proof.reason, on.world.now(), timedelta(seconds=proof.after))
     _again(on, begun, told)

@@ -38,7 +38,9 @@ def advance(on: System, unit_id: str) -> None:
     elif unit.is_a is UnitKind.WORKER and unit.made and overdue:
         _lose(on, unit)
     elif unit.state is UnitState.CREATING and not unit.made:
-        _make(on, unit)
+        begun = keeping.alone(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+        if begun:
+            _make(on, begun)
     elif unit.state is UnitState.READY:
         _answer(on, unit)
 
@@ -108,7 +110,7 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
 def _again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
     """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
     pause = timedelta(seconds=after) if after is not None else None
-    next_try = units.look_again(unit, reason, on.world.now(), pause)
+    next_try = replace(units.look_again(unit, reason, on.world.now(), pause), busy=None)
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.reason:

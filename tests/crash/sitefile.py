@@ -1,0 +1,37 @@
+"""What the site of every scenario says."""
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 2
+[targets.default]
+redirect = "linux"
+[targets.big]
+factory = "hand"
+limit = 2
+uses = { vcpus = 2 }
+[quotas.vcpus]
+amount = 3
+[wells.hand]
+driver = "hand"
+[resources.bench]
+well = "hand"
+names = ["bench-1"]
+[resources.licence]
+well = "hand"
+limit = 2
+[targets.kept]
+factory = "hand"
+limit = 2
+uses = { vcpus = 2 }
+warm = { max = 1, idle = "2m" }
+[resources.sandbox]
+well = "hand"
+limit = 1
+warm = { max = 1 }
+"""
+
+COLD = "\n".join(line for line in SITE.splitlines() if not line.startswith("warm"))
+"""The same, where nothing is kept for the next lease."""

@@ -1,0 +1,36 @@
+"""The same for units that are kept for the next lease."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from penstock.domain import granting, units
+from penstock.domain.granting import Pick, Stock
+from penstock.domain.pools import Warm
+from penstock.domain.units import CleanProof, Unit
+
+
+def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
+    """`granting._room`: what is leaving already is not counted, so that one unit after the other has to go."""
+    room = granting._room
+
+    def blind(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
+        seen = {name: [slot for slot in stock.idle if not slot.leaving] for name, stock in stocks.items()}
+        return room(claim, {name: replace(stock, idle=seen[name]) for name, stock in stocks.items()})
+
+    patch.setattr(granting, "_room", blind)
+
+
+def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
+    """`units.keep`: a unit counts as idle from when it was ordered."""
+    keep = units.keep
+
+    def kept(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
+        until = (unit.born or now) + timedelta(seconds=warm.idle)
+        return replace(keep(unit, proof, warm, now, lease), until=until, due=until)
+
+    patch.setattr(units, "keep", kept)

@@ -1,0 +1,72 @@
+"""Bugs in keeping units for the next lease, for the simulation to find."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain import pools, users
+from penstock.domain.jobs import Job, job_key
+from penstock.domain.pools import Slot
+from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
+from penstock.usecases import acquiring, agents, keeping
+from penstock.usecases.units import bootstrap_key
+
+
+def keep_without_cleaning(patch: pytest.MonkeyPatch) -> None:
+    """A resource is kept as it is, and nobody asks its well."""
+
+    def call(on: Any, unit: Unit) -> None:
+        keeping.keep(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"), timedelta(0))
+
+    patch.setattr(keeping, "_call", call)
+
+
+def called_by_two(patch: pytest.MonkeyPatch) -> None:
+    """Two handlers make or clean a unit at the same time: the later of them may meet its next lease."""
+    patch.setattr(keeping, "alone", lambda on, unit: unit)
+
+
+def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    """What an idle unit takes of an amount is not counted."""
+    keep = pools.keep
+
+    def kept(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
+        return replace(keep(slot, is_own=is_own, now=now), count=slot.count if is_own else 0)
+
+    patch.setattr(pools, "keep", kept)
+
+
+def idle_makes_no_room(patch: pytest.MonkeyPatch) -> None:
+    """Who waits for what an idle unit takes, waits until it has been idle for long enough."""
+    patch.setattr(acquiring, "make_room", lambda *_: None)
+
+
+def key_opens_again(patch: pytest.MonkeyPatch) -> None:
+    """The bootstrap key is good for every job of a worker, not only for its first."""
+    is_known = agents._is_known
+
+    def known(on: Any, unit: Unit, ask: agents.Hello) -> bool:
+        key = bootstrap_key(on.signing_key(), unit.id)
+        return is_known(on, unit, ask) or hmac.compare_digest(key, ask.key)
+
+    patch.setattr(agents, "_is_known", known)
+
+
+def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
+    """A worker's token is good for every job that it had, if only the attempts' numbers are the same."""
+
+    def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
+        job = on.store.get(job_key(job_id), Job)
+        unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
+        if unit is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
+            raise agents.GONE
+        if unit.token_hash != users.digest(token):
+            raise agents.GONE
+        return agents.Caller(unit, job)
+
+    patch.setattr(agents, "authenticate", authenticate)

@@ -4,7 +4,7 @@ JOB ?= examples/hello.sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/installed
-MYPY_ON := functions infra app.py
+MYPY_ON := functions infra simulation model app.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format bench prove mutate openapi synth local clean
@@ -36,8 +36,9 @@ bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and cou
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 
-prove: $(STAMP) ## the long proofs: the model in full, ten thousand simulated sites, and as many contended claims
+prove: $(STAMP) ## the long proofs, hours: the models in full, every crash point, ten thousand sites, as many claims
 	@$(PYTHON) model/run.py full
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.crash.sweep --every --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
 

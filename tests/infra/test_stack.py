@@ -11,6 +11,7 @@ import pytest
 from infra.functions import SIZES
 from infra.node import use_bundled
 from infra.queues import NAMES
+from penstock.domain.units import CLEAN_WITHIN
 from penstock.local.synth import SOURCES
 from tests.infra.template import Template
 
@@ -20,6 +21,11 @@ FROM_LAMBDA_OR_HOST = {"AWS_REGION", "AWS_ENDPOINT_URL", "SITE_LOCAL", "PENSTOCK
 def test_every_handler_file_is_a_function_and_no_other(stack: Template) -> None:
     files = {path.stem for path in (SOURCES / "functions").glob("*.py")}
     assert set(stack.functions()) == files == set(SIZES)
+
+
+def test_no_function_lives_as_long_as_a_call_that_cleans_is_alone() -> None:
+    """UNIT-2: who takes over never meets who began."""
+    assert all(size.timeout.to_seconds() < CLEAN_WITHIN.total_seconds() for size in SIZES.values())
 
 
 def test_functions_run_on_arm_with_one_zip_and_one_layer(stack: Template) -> None:

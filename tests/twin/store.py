@@ -23,7 +23,8 @@ class MemoryStore:
     """Rows by key. Rows pass through the codec, so that what cannot be stored cannot pass here either."""
 
     def __init__(self) -> None:
-        self.rows: dict[Key, Row] = SortedDict()
+        self._ordered = SortedDict()
+        self.rows: dict[Key, Row] = self._ordered
         self.commits = 0
 
     def get(self, key: Key, kind: type[R]) -> R | None:
@@ -44,7 +45,7 @@ class MemoryStore:
         first, end = Key(pk, max(prefix, after)), Key(pk, prefix + LAST)
         if upto:
             end = min(end, Key(pk, upto))
-        keys = self.rows.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
+        keys = self._ordered.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
         return [_as(kind, self.rows[key]) for key in islice(keys, limit)]
 
     def commit(self, changes: Sequence[Change]) -> bool:

@@ -220,7 +220,7 @@ def test_an_agent_that_does_not_say_that_it_is_clean_loses_its_worker(twin: Twin
     agent.finish(job)
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING
     assert len(slots(twin, "target/linux", "free#")) == 1
-    sweep(twin, 121)
+    sweep(twin, 181)
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     assert len(slots(twin, "target/linux", "free#cold#")) == 2
 
@@ -430,7 +430,7 @@ def test_a_handler_that_died_while_it_made_is_followed_by_another(twin: Twin, ad
     twin.drivers.basin.says.append(KeyError("died"))
     with pytest.raises(KeyError):
         twin.run()
-    sweep(twin, 121)
+    sweep(twin, 181)
     assert databases(twin)[0].state is UnitState.READY
     hello(twin, job)
 

@@ -26,7 +26,7 @@ from penstock.domain.rows import Key, Place, Row
 STEP_WITHIN = timedelta(seconds=45)
 """How long a message to a factory or well may take before the sweep sends it again."""
 
-CLEAN_WITHIN = timedelta(minutes=2)
+CLEAN_WITHIN = timedelta(minutes=3)
 """How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
 function of ours lives, so that who takes over never meets who began."""
 

@@ -12,6 +12,7 @@ handlers    calls the handlers, and gives the ports what they ask for
 engine      picks what happens next, step by step, and lets it end well
 moments     what a check is given: one commit, and what was true before it
 invariants  what must hold after every commit
+cleanliness the same, for what is clean
 promises    asks them, and what must hold outside, when all is quiet, and at the end
 story       what happened, for the hash and for the reader
 runs        seeds, one after another: twice each, shrunk when they fail

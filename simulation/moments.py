@@ -26,6 +26,9 @@ R = TypeVar("R", bound=Row)
 
 Move = tuple[Row | None, Row | None]
 
+Broke = tuple[str, str]
+"""The label of a promise, and how it was broken."""
+
 
 @dataclass
 class Facts:

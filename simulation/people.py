@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.domain.jobs import Job
+from penstock.domain.leases import demand
 from penstock.domain.pools import Pool
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, jobs, submitting
@@ -103,6 +104,16 @@ class People:
         ):
             configuring.pause(on, pool.name, paused=False)
         configuring.apply(on, "root", shape.toml(), PATH)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Users cancel what was submitted when there was more, and would wait until its queue deadline."""
+        rows = list(self._engine.store.rows.values())
+        limits = {row.name: row.limit for row in rows if isinstance(row, Pool)}
+        for job in (row for row in rows if isinstance(row, Job) and not row.is_settled):
+            steps = [demand(need for need in job.needs if need.step == step) for step in {n.step for n in job.needs}]
+            if any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items()):
+                jobs.cancel(self._engine.on, ADA, job.id)
 
     def keep_nothing(self) -> None:
         """The operators turn warm units off."""

@@ -22,7 +22,7 @@ from simulation.__main__ import main
 from tests.simulation import plants_warm
 from tests.twin.store import MemoryStore
 
-SEEDS = range(60)
+SEEDS = range(100)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -37,6 +37,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "table": ROWS,
         "listing index": INDEX,
         "schedule queue": TELL,
+        "factory queue": TELL,
+        "well queue": TELL,
         "flow": (*ANSWER, *START),
         "outputs": ("s3:GetObject",),
     },

@@ -37,12 +37,16 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "table": ROWS,
         "listing index": INDEX,
         "schedule queue": TELL,
+        "factory queue": TELL,
+        "well queue": TELL,
         "flow": (*ANSWER, *START),
         "outputs": ("s3:GetObject",),
     },
     "agent_api": {
         "table": ROWS,
         "schedule queue": TELL,
+        "factory queue": TELL,  # a worker that says that it is clean may be handed over, or sent home, at once
+        "well queue": TELL,
         "flow": ANSWER,
         "outputs": ("s3:GetObject", "s3:PutObject"),
         "bucket": ("s3:ListBucket",),  # without it S3 answers 403, not 404, for an object that is not there

@@ -88,6 +88,8 @@ class Service:
     content: bytes = BYTES
     break_off: int = 0
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
+    worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
+    looks: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, end: str = "succeeded", **body: Any) -> str:
@@ -118,6 +120,8 @@ class Service:
                 if job not in self.jobs:
                     return 404, _problem(404, "job-not-found", f"there is no job {job} that you may see")
                 return self._job(method, self.jobs[job], rest, query, body)
+            case _, ["workers", "w1", *rest]:
+                return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
             case _, ["targets" | "workers", *_] | ["users", *_] | ["config"] | ["whoami"] | ["openapi.json"]:
@@ -170,6 +174,30 @@ class Service:
         found = job.json()
         return {"items": items, "next": after + len(items), "state": found["state"], "outcome": found["outcome"]}
 
+    def _worker(self, method: str, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
+        match method, rest:
+            case "GET", []:
+                return 200, self.worker
+            case "GET", ["events"]:
+                self.worker["state"] = "gone" if self.looks else "ready"
+                self.looks += 1
+                after = int(query["after"][0])
+                shown = [{"seq": at, **event} for at, event in enumerate(EVENTS[: 1 + self.looks], 1) if at > after]
+                return 200, {
+                    "items": shown,
+                    "next": max(after, len(EVENTS[: 1 + self.looks])),
+                    "state": self.worker["state"],
+                }
+            case "POST", ["hold"]:
+                self.worker["hold"] = {"by": "alice", "reason": body["reason"], "since": STARTED, "until": SETTLED}
+            case "POST", ["release"]:
+                self.worker["hold"] = None
+            case "POST", ["recycle"] if self.worker["hold"]:
+                return 409, _problem(409, "held", "worker w1 is held by alice: release it first")
+            case "POST", ["drain" | "recycle" as verb]:
+                self.worker["drain"] = {"by": "alice", "reason": "", "since": STARTED, "at_once": verb == "recycle"}
+        return 200, self.worker
+
     def _pools(self, method: str, path: list[str], body: Any) -> tuple[int, Any]:
         match method, path:
             case "GET", []:
@@ -189,7 +217,7 @@ class Service:
             case "GET", ["targets", "default"]:
                 return 200, TARGETS[0]
             case "GET", ["workers"]:
-                return 200, {"items": [], "next": None}
+                return 200, {"items": [self.worker] if self.worker["hold"] else [], "next": None}
             case "PUT", ["config"]:
                 return 200, {"changes": [] if "check" in query else ["target a: the limit is 4, was 2"]}
             case "POST", ["users"]:
@@ -238,6 +266,15 @@ PLAN = {
     "expected_seconds": 240.0,
     "sentences": ["the job would acquire first bench, then a worker of ubuntu-24.04", "it could start in about 4 min"],
 }
+WORKER = {
+    "id": "w1", "target": "lab", "factory": "here", "state": "ready", "job": "j9", "attempt": 1, "since": SUBMITTED,
+    "due": None, "reason": None, "leases": 1, "hold": None, "drain": None, "next_step": "its job ends",
+}  # fmt: skip
+EVENTS = [
+    {"time": SUBMITTED, "stream": "control", "payload": "ordered from here for job j9, attempt 1"},
+    {"time": STARTED, "stream": "control", "payload": "its agent said hello"},
+    {"time": SETTLED, "stream": "control", "payload": "destroyed"},
+]
 GRAPH = {
     "nodes": [
         {"id": "resource/bench", "kind": "pool", "label": 'resource/bench: "1\\1" held'},

@@ -51,11 +51,11 @@ def test_not_penstock(penstock: Run, service: Service) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("worker", "hold", "w1", "--reason", "looking", "--for", "2h"),
-        ("worker", "release", "w1"),
-        ("worker", "drain", "w1"),
-        ("worker", "recycle", "w1"),
-        ("worker", "tail", "w1"),
+        ("worker", "hold", "w9", "--reason", "looking", "--for", "2h"),
+        ("worker", "release", "w9"),
+        ("worker", "drain", "w9"),
+        ("worker", "recycle", "w9"),
+        ("worker", "tail", "w9"),
         ("resource", "recycle", "r1"),
         ("job", "store", "list", "j1"),
         ("job", "store", "get", "j1", "a"),

@@ -27,6 +27,8 @@ BODIES: dict[str, Any] = {
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "create_token": {"expires_in": 60},
     "sign_output": {"expires_in": 60},
+    **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
+    **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
     "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
@@ -72,6 +74,10 @@ class Stage:
             "name": {"pools": "linux", "users": "ada", **NAMES}.get(sort, ""), "privilege": "target.lab",
         }  # fmt: skip
         body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
+        if operation.name.startswith("release_"):
+            self.service.ask(
+                "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"
+            )
         token = WORKER_TOKEN if operation in AGENT_OPERATIONS else "token-root"
         token = None if operation.open else token
         return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)

@@ -38,6 +38,7 @@ class Control:
         self.abandoned: Abandon | None = None
         self.watched = True  # whether somebody is looking at the job's output
         self.deadline: float | None = None
+        self.held_until = 0.0  # when the hold ends that an operator has put on the worker
         self._lease, self._grace = 0.0, 0.0
         self._renewed: float | None = None
         self._changed = threading.Condition()

@@ -13,6 +13,7 @@ from typing import Any
 from . import VERSION, orphans, signals
 from .attend import attend
 from .cleaning import clean
+from .clock import now
 from .config import Config
 from .control import Abandon, Control
 from .ending import end
@@ -25,6 +26,7 @@ from .outbox import Outbox
 from .places import Places
 from .progress import Progress, Step
 from .service import Service
+from .staying import stay
 
 
 def live(path: Path) -> int:
@@ -40,9 +42,11 @@ def live(path: Path) -> int:
             job = _next_job(config, introduction)
             progress.note(Step.STARTED, job.order.job)
             code = attend(job, progress)
+            introduction["previous"] = config.token()
+            if not _may_leave(config, introduction, job.control):
+                return code
             if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
                 return code
-            introduction["previous"] = config.token()
             introduction["cleaned"] = clean(job)
             config.new_token()
     except Refused as why:
@@ -72,6 +76,23 @@ def _hello(config: Config, service: Service, control: Control, introduction: dic
         if not reply.get("idle"):
             return Order.read(reply)
         control.sleep(float(reply["seconds"]))
+
+
+def _may_leave(config: Config, introduction: dict[str, Any], control: Control) -> bool:
+    """Wait while an operator holds this worker, whatever its job came to. False when it is not wanted after that.
+
+    Who is told to stop asks whether it is held, with a token that may be none of that job's any more; who has reported
+    was told in the answer.
+    """
+    if control.held_until <= now() and control.abandoned not in (Abandon.GONE, Abandon.REFUSED):
+        return True
+    introduction.pop("cleaned", None)
+    try:
+        stay(config, introduction, control.held_until)
+    except Refused as why:
+        log(f"this worker is not held: {why}")
+        return False
+    return True
 
 
 def _live_again(config: Config, progress: Progress) -> int:

@@ -21,9 +21,9 @@ class Service:
     def __init__(self, url: str, token: str, control: Control) -> None:
         self._url, self._token, self._control = url, token, control
 
-    def hello(self, body: dict[str, Any]) -> dict[str, Any]:
+    def hello(self, body: dict[str, Any], tries: int = HELLO_TRIES) -> dict[str, Any]:
         """Show the bootstrap key, be given the lease and the job. Raises ServiceError."""
-        return persist(self._control, HELLO, lambda: self._renew(HELLO, {**body, "token": self._token}), HELLO_TRIES)
+        return persist(self._control, HELLO, lambda: self._renew(HELLO, {**body, "token": self._token}), tries)
 
     def call(self, job: str, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """POST for a job until answered. Raises ServiceError."""
@@ -53,6 +53,8 @@ class Service:
             self._refuse(status, str((reply or {}).get("detail", "")))
         if reply is None:  # something between us and the service speaks for it
             raise Unreachable(f"HTTP {status} with a body that is not JSON")
+        if "held_seconds" in reply:
+            self._control.held_until = now() + float(reply["held_seconds"])
         return reply
 
     def _refuse(self, status: int, detail: str) -> None:

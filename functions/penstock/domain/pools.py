@@ -223,6 +223,11 @@ def keep(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
     return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
 
 
+def set_aside(slot: Slot, now: datetime) -> Slot:
+    """A slot of a kept unit that an operator holds: held, but by no job. [UNIT-3]"""
+    return replace(slot, state=SlotState.HELD, since=now)
+
+
 def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
     """An idle slot, held with its unit's next lease."""
     return replace(slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, since=now)

@@ -9,7 +9,8 @@
 
 A resource is ready when its well says so; a worker when its agent says hello. What was never made is dirty all the
 same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, one whose lease
-ended well is cleaned and stays on its slot for the next.
+ended well is cleaned and stays on its slot for the next. A unit that an operator holds comes as far as cleaning, idle
+or dirty, and stays there for as long as it is held: `custody` has what operators do. [UNIT-3]
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from penstock.domain.holds import Drain, Hold
+from penstock.domain.journal import Journal
 from penstock.domain.pools import Warm
 from penstock.domain.rows import Key, Place, Row
 
@@ -106,6 +109,10 @@ class Unit(Row):
     until: datetime | None = None
     busy: datetime | None = None
     proof: CleanProof | None = None
+    hold: Hold | None = None
+    drain: Drain | None = None
+    begun: datetime | None = None
+    journal: Journal = field(default_factory=Journal)
 
     @property
     def key(self) -> Key:
@@ -129,15 +136,28 @@ def unit_key(unit: str) -> Key:
     return Key(f"unit#{unit}", "unit")
 
 
+def noted(unit: Unit, now: datetime, what: str) -> Unit:
+    """A unit with one more entry in its journal."""
+    return replace(unit, journal=unit.journal.with_(now, what))
+
+
+def is_held(unit: Unit, now: datetime) -> bool:
+    """Whether an operator's hold stands; nothing that happens by itself may touch the unit then. [UNIT-3]"""
+    return unit.hold is not None and now < unit.hold.until
+
+
 def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
+    unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
     return replace(unit, made=now, tries=0, reason=None, due=now + boot, next_look=None)
 
 
 def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
-    """A resource that its well has made. Its job's row has the due time from here."""
+    """A resource that its well has made. Its job's row has the due time from here, but for the end of a hold."""
+    unit = noted(unit, now, f"ready after {unit.tries} failures" if unit.tries else "ready")
+    due = unit.hold.until if unit.hold else None
     return replace(
-        unit, state=UnitState.READY, made=now, since=now, due=None, reason=None, tries=0, metadata=metadata, busy=None
+        unit, state=UnitState.READY, made=now, since=now, due=due, reason=None, tries=0, metadata=metadata, busy=None
     )
 
 
@@ -147,49 +167,73 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta) -> Unit:
     Its hello says that it was made, also where it comes before its factory's own word.
     """
     made = unit.made or now
+    unit = noted(unit, now, "its agent said hello")
     return replace(
         unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease
     )
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
-    """A worker that was heard of."""
-    return replace(unit, due=now + lease)
+    """A worker that was heard of. One that is recycled stays due: its attempt is to end, heard of or not."""
+    return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease)
 
 
 def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
     """A unit whose lease has ended: its credentials are worth nothing from here on. [SEC-1]
 
-    One that was ready, and did not fail its job, may be cleaned for the next where its pool keeps some.
+    One that was ready, and did not fail its job, may be cleaned for the next where its pool keeps some. A worker's
+    agent cleans, or its factory destroys it, right after this; a resource may have to wait for its turn, which it
+    comes to in a commit of its own. What is held waits for its operator. [UNIT-3]
     """
     if unit.state in (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY, UnitState.GONE):
         return unit
-    if unit.is_kept and ended_well and unit.state is UnitState.READY:
-        due = now + (CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN)
+    begun = now if unit.is_a is UnitKind.WORKER and not is_held(unit, now) else None
+    if unit.is_kept and ended_well and unit.state is UnitState.READY and unit.drain is None:
+        unit = noted(unit, now, f"{reason}; it is to be cleaned for the next")
+        pause = CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN
         return replace(
-            unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=due,
-            next_look=None, token_hash=None, past_hash=unit.token_hash, metadata={},
+            unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
+            next_look=None, token_hash=None, past_hash=unit.token_hash, metadata={}, begun=begun,
         )  # fmt: skip
-    return _dirty(unit, reason, now)
+    return _dirty(unit, reason, now, begun)
+
+
+def _rest(unit: Unit, now: datetime, pause: timedelta) -> datetime:
+    """When a unit that nobody leases goes on: after its hold, or after a pause."""
+    return unit.hold.until if unit.hold and is_held(unit, now) else now + pause
+
+
+def begin(unit: Unit, now: datetime) -> Unit:
+    """A unit that its driver is about to clean or to destroy. Raises ValueError for one that is held. [UNIT-3]"""
+    if is_held(unit, now):
+        raise ValueError(f"unit {unit.id} is {unit.hold}")
+    return replace(unit, begun=unit.begun or now)
 
 
 def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
-    """A unit that nobody leases and that is not kept: from here on it is only destroyed. [UNIT-2]"""
+    """A unit that nobody leases and that is not kept: from here on it is only destroyed. [UNIT-2]
+
+    Raises ValueError for one that is leased, or held. [UNIT-3]
+    """
     if unit.state not in (UnitState.CLEANING, UnitState.IDLE):
         raise ValueError(f"unit {unit.id} is {unit.state}, not cleaning or idle")
-    return _dirty(unit, reason, now)
+    return _dirty(unit, reason, now, begin(replace(unit, begun=None), now).begun)
 
 
-def _dirty(unit: Unit, reason: str, now: datetime) -> Unit:
+def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Unit:
+    """The hash of its agent's token stays, so that the agent can still ask whether its machine is wanted."""
+    unit = noted(unit, now, f"{reason}; it is to be destroyed")
     return replace(
-        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=now + STEP_WITHIN, next_look=None,
-        token_hash=None,
+        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
+        next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
     )  # fmt: skip
 
 
 def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
     """Why a clean unit is not kept beside some others of its pool; None when it is."""
     born = unit.born or unit.since
+    if unit.drain:
+        return str(unit.drain)
     if warm is None or others >= warm.most:
         return f"{others} are kept already"
     if unit.leases >= warm.reuse:
@@ -203,9 +247,10 @@ def keep(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timede
     """A unit that is clean and stays for the next lease. Only with the record that it was cleaned. [UNIT-2]"""
     end = (unit.born or unit.since) + timedelta(seconds=warm.life)
     until = min(now + timedelta(seconds=warm.idle), end)
+    unit = noted(unit, now, f"clean, and kept for the next ({proof.by})")
     kept = replace(
         unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None,
-        next_look=None,
+        next_look=None, begun=None, hold=None,
     )  # fmt: skip
     return heard(kept, now, lease)
 
@@ -219,6 +264,7 @@ def heard(unit: Unit, now: datetime, lease: timedelta) -> Unit:
 def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: datetime) -> Unit:
     """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job."""
     is_worker = unit.is_a is UnitKind.WORKER
+    unit = noted(unit, now, f"handed over to job {job}, attempt {attempt}")
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
@@ -230,7 +276,12 @@ def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None
     """A unit whose driver is not done: the same step again, with a growing pause unless the driver named one."""
     pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
     tries = unit.tries if after is not None else unit.tries + 1
-    return replace(unit, reason=reason, tries=tries, due=now + pause)
+    return replace(_told(unit, reason, now), reason=reason, tries=tries, due=now + pause)
+
+
+def _told(unit: Unit, reason: str | None, now: datetime) -> Unit:
+    """A reason is noted when it is another than before."""
+    return noted(unit, now, reason) if reason and reason != unit.reason else unit
 
 
 def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
@@ -241,10 +292,11 @@ def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta |
     """
     next_try = later(unit, reason, now, after)
     if unit.next_look and next_try.due and now + EARLY < unit.next_look <= next_try.due:
-        return replace(unit, reason=reason)
+        return replace(_told(unit, reason, now), reason=reason)
     return replace(next_try, next_look=next_try.due)
 
 
 def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
     """A unit that is no more. Only with the record that it was cleaned up. [UNIT-2]"""
+    unit = noted(unit, now, f"destroyed ({proof.by}: {proof.checked})")
     return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, metadata={})

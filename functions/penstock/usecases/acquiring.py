@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import granting, jobs, leases, pools
+from penstock.domain import granting, jobs, leases, pools, units
 from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
@@ -200,7 +200,7 @@ def _granted(
 def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
     """A warm unit for a need. One that was made for another factory, or takes other things, is destroyed instead."""
     unit = on.store.get(unit_key(warm.unit or ""), Unit)
-    if unit is None or unit.state is not UnitState.IDLE:
+    if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
         return None
     others = retiring.slots_of(on, unit)[1:]
     took: Counter[str] = Counter()
@@ -217,7 +217,7 @@ def _unit(on: System, lease: Lease, maker: str) -> Unit:
     """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
-    return Unit(
+    ordered = Unit(
         id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
         is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
         maker=maker,
@@ -233,6 +233,7 @@ def _unit(on: System, lease: Lease, maker: str) -> Unit:
         born=now,
         due=now + STEP_WITHIN,
     )
+    return units.noted(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
 def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:

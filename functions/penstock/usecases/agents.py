@@ -56,9 +56,15 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
     site = sites.current(on)
     if ask.previous and warm.wait(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
-        return {"idle": True, "seconds": min(warm.ASK_AGAIN, site.limits.heartbeat), "lease_seconds": site.limits.lease}
+        return _idle(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
-    job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+    try:
+        job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+    except Refused as refused:
+        waiting = _idle(on, ask.worker, site.limits) if refused is GONE else {}
+        if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
+            return waiting
+        raise
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
         on.flows.succeed(lease.token)
@@ -67,6 +73,13 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
     unit = on.store.get(unit_key(ask.worker), Unit)
     return _assignment(on, job, site.limits, ask.worker, is_kept=unit is not None and unit.is_kept)
+
+
+def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
+    """That there is no job, when to ask again, and whether the machine is held."""
+    held = warm.held_seconds(on, on.store.get(unit_key(worker), Unit))
+    seconds = bounds.heartbeat if held else min(warm.ASK_AGAIN, bounds.heartbeat)
+    return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
 def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool]]:
@@ -172,7 +185,7 @@ def events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dic
     """Add lines to the job's log."""
     if caller.job.report is None:
         logs.hear(on, caller.job, first, lines)
-    return _news(on, caller.job)
+    return _news(on, caller)
 
 
 def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
@@ -186,15 +199,20 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
     race.run(on, decide)
-    return _news(on, caller.job) | {"lease_seconds": seconds}
+    return _news(on, caller) | {"lease_seconds": seconds}
 
 
-def _news(on: System, job: Job) -> dict[str, Any]:
-    return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id)}
+def _news(on: System, caller: Caller) -> dict[str, Any]:
+    job = caller.job
+    held = warm.held_seconds(on, caller.unit)
+    return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
 
 
 def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: int | None) -> dict[str, Any]:
-    """Record how the script ended. The first report of an attempt stands. [JOB-1] [SLOT-3]"""
+    """Record how the script ended. The first report of an attempt stands. [JOB-1] [SLOT-3]
+
+    The answer says whether the machine is held. That is read after the report is written, see `custody`. [UNIT-3]
+    """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
 
@@ -208,7 +226,7 @@ def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: i
     job, _ = race.run(on, decide)
     if job.run_token:
         on.flows.succeed(job.run_token)
-    return {}
+    return {**warm.held_seconds(on, on.store.get(caller.unit.key, Unit))}
 
 
 def parse_lines(given: Sequence[AgentLine]) -> list[Line]:

@@ -11,7 +11,7 @@ from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.rows import Change, Replace
-from penstock.domain.units import CLEAN_WITHIN, EARLY, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units import CLEAN_WITHIN, EARLY, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import Keeper
 from penstock.system import System
 from penstock.usecases import logs, race, retiring, sites, turns
@@ -28,17 +28,17 @@ def clean(on: System, unit: Unit) -> None:
             give_up(on, unit, "its agent did not say in time that it is clean")
     elif unit.next_look and now + EARLY < unit.next_look:
         return  # a message is on its way for then
-    elif not turns.is_due(on, unit):
-        on.store.commit([Replace(unit, units.later(unit, unit.reason, now, STEP_WITHIN))])
+    elif pause := turns.pause(on, unit):
+        on.store.commit([Replace(unit, units.later(unit, unit.reason, now, pause))])
     elif unit.tries >= TRIES:
         give_up(on, unit, f"it could not be cleaned: {unit.reason}")
     else:
-        begun = alone(on, unit)
+        begun = alone(on, unit, is_to_clean=True)
         if begun:
             _call(on, begun)
 
 
-def alone(on: System, unit: Unit) -> Unit | None:
+def alone(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     """A unit whose well only the caller calls from here on, until it writes that it is done; None if another does.
 
     So no call that makes or cleans a unit for one lease is late, and comes when it is idle or leased again. A handler
@@ -47,7 +47,8 @@ def alone(on: System, unit: Unit) -> Unit | None:
     now = on.world.now()
     if unit.busy and unit.busy > now:
         return None
-    busy = replace(unit, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
+    told = units.begin(unit, now) if is_to_clean else unit
+    busy = replace(told, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
     if not on.store.commit([Replace(unit, busy)]):
         return None
     begun = on.store.get(unit.key, Unit)
@@ -97,17 +98,14 @@ def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit 
 def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tuple[Sequence[Change], Unit | None]:
     """The one write that makes a slot free and warm: with the proof, and only for its holder. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or unit.state is not UnitState.CLEANING:
-        return [], None
     now = on.world.now()
+    if unit is None or unit.state is not UnitState.CLEANING or units.is_held(unit, now):  # [UNIT-3]
+        return [], None
     pool = on.store.get(pool_key(unit.pool), Pool)
     slots = retiring.slots_of(on, unit)
-    if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
-        return _not_kept(unit, "its slot was withdrawn", on)
-    others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
-    reason = units.why_not_kept(unit, pool.warm, len(others), now)
-    if reason:
-        return _not_kept(unit, reason, on)
+    reason = why_not(on, unit, pool, slots)
+    if reason or pool is None or pool.warm is None:
+        return _not_kept(unit, reason or "", on)
     kept = units.keep(unit, proof, pool.warm, now, lease)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, estimates.learn(pool, slots[:1], now))]
     for at, slot in enumerate(slots):
@@ -116,6 +114,14 @@ def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tu
     if held and held.state is LeaseState.RELEASING:
         changes.append(Replace(held, leases.released(held)))
     return changes, kept
+
+
+def why_not(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:
+    """Why a clean unit is not kept for the next lease; None when it is."""
+    if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
+        return "its slot was withdrawn"
+    others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
+    return units.why_not_kept(unit, pool.warm, len(others), on.world.now())
 
 
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:

@@ -23,16 +23,21 @@ def retire(on: System, unit_id: str, reason: str) -> bool:
 
 def _decide(on: System, unit_id: str, reason: str) -> tuple[Sequence[Change], Unit | None]:
     unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or unit.state is not UnitState.IDLE:
+    now = on.world.now()
+    if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, now):  # [UNIT-3]
         return [], None
-    dirty = units.give_up(unit, reason, on.world.now())
-    kept = slots_of(on, unit)
-    return [Replace(unit, dirty), *(change for slot in kept for change in pools.move(slot, pools.leave(slot)))], dirty
+    dirty = units.give_up(unit, reason, now)
+    return [Replace(unit, dirty), *leave(on, unit)], dirty
+
+
+def leave(on: System, unit: Unit) -> list[Change]:
+    """The slots of an idle unit that is to be destroyed are nobody's until then."""
+    return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.leave(slot))]
 
 
 def slots_of(on: System, unit: Unit) -> list[Slot]:
     """Every slot that a unit has, its own first, unless somebody else has it by now. [SLOT-3]"""
-    is_free = unit.state is UnitState.IDLE
+    is_free = unit.state is UnitState.IDLE and unit.hold is None
     found = []
     for pool, name in ((unit.pool, unit.slot), *unit.also):
         is_own = pool == unit.pool and name == unit.slot

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.domain import leases
+from datetime import timedelta
+
+from penstock.domain import leases, units
 from penstock.domain.leases import WORKER, Lease
-from penstock.domain.units import Unit
+from penstock.domain.units import Unit, unit_key
 from penstock.system import System
 from penstock.usecases import acquiring
 
@@ -20,8 +22,15 @@ def go_on(on: System, unit: Unit) -> None:
         on.queues.schedule({"do": "start", "job": unit.job})
 
 
-def is_due(on: System, unit: Unit) -> bool:
-    """Whether the units of its attempt that go before it are back: the worker first, then resources in reverse."""
-    attempt = on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease)
-    turn = leases.next_release(attempt)
-    return turn is None or turn.order == unit.order
+def pause(on: System, unit: Unit) -> timedelta | None:
+    """How long until a unit looks again whether it is its turn: the worker first, then resources in reverse order.
+
+    None when it is. Who goes before it may be held by an operator: then it keeps all that comes after it, as it is.
+    """
+    turn = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    if turn is None or turn.order == unit.order:
+        return None
+    ahead, now = on.store.get(unit_key(turn.unit or ""), Unit), on.world.now()
+    if ahead and ahead.hold and units.is_held(ahead, now):
+        return max(units.STEP_WITHIN, ahead.hold.until - now)
+    return units.STEP_WITHIN

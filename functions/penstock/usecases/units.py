@@ -17,7 +17,7 @@ from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
-from penstock.usecases import acquiring, evidence, keeping, logs, race, retiring, sites, turns
+from penstock.usecases import acquiring, custody, evidence, keeping, logs, race, retiring, sites, turns
 
 NO_HELLO = "no hello"
 
@@ -27,6 +27,15 @@ def advance(on: System, unit_id: str) -> None:
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is UnitState.GONE:
         return
+    if unit.hold and custody.waits(on, unit):
+        return
+    if custody.is_recycled(unit):
+        custody.end_attempt(on, unit)
+    else:
+        _step(on, unit)
+
+
+def _step(on: System, unit: Unit) -> None:
     overdue = unit.due is not None and unit.due <= on.world.now()
     if unit.state is UnitState.DIRTY:
         _put_back(on, unit)
@@ -171,9 +180,14 @@ def _lose(on: System, unit: Unit) -> None:
 
 def _put_back(on: System, unit: Unit) -> None:
     """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
-    if not turns.is_due(on, unit):
-        _again(on, unit, None, int(units.STEP_WITHIN.total_seconds()))
+    pause = turns.pause(on, unit)
+    if pause:  # who goes before it tells it, and the sweep makes up for that
+        on.store.commit([Replace(unit, units.later(unit, unit.reason, on.world.now(), pause))])
         return
+    begun = _begin(on, unit)
+    if begun is None:
+        return
+    unit = begun
     try:
         site = sites.current(on)
         proof = sites.driver(on, site, unit.is_a, unit.maker).destroy(unit.id, on.world.now())
@@ -192,6 +206,17 @@ def _put_back(on: System, unit: Unit) -> None:
             f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back",
         )
     turns.go_on(on, unit)
+
+
+def _begin(on: System, unit: Unit) -> Unit | None:
+    """A unit that it is too late to hold, before its driver is told to destroy it. None when it was just held. [UNIT-3]
+
+    A worker's is written when its lease ends; so only a resource, or what was held, costs a write here.
+    """
+    if unit.begun:
+        return unit
+    begun = units.begin(unit, on.world.now())
+    return replace(begun, version=unit.version + 1) if on.store.commit([Replace(unit, begun)]) else None
 
 
 def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:

@@ -18,19 +18,35 @@ ASK_AGAIN = 5
 
 
 def wait(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
-    """Whether a worker that shows the token of its last job (hashed) is to ask again, for there is no next job yet."""
+    """Whether a worker that shows the token of its last job (hashed) is to ask again, for there is no next job yet.
+
+    One that is held touches nothing meanwhile; it cleans up when it is told that it is not held any more. [UNIT-3]
+    """
     unit = on.store.get(unit_key(worker), Unit)
-    if unit is None or unit.is_a is not UnitKind.WORKER or not unit.is_kept:
+    if unit is None or unit.is_a is not UnitKind.WORKER:
         return False
     if unit.state is UnitState.READY and unit.token_hash and hmac.compare_digest(unit.token_hash, shown):
         return True  # its report was heard; its attempt is not settled yet
     if unit.past_hash is None or not hmac.compare_digest(unit.past_hash, shown):
         return False
+    if units.is_held(unit, on.world.now()) or (unit.state is UnitState.CLEANING and not cleaned):
+        return True
     lease = timedelta(seconds=bounds.lease)
     if unit.state is UnitState.CLEANING:
         proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
         keeping.keep(on, worker, proof, lease)
     return race.run(on, lambda: _hear(on, worker, lease))
+
+
+def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
+    """What the agent of a unit is told of its hold: for how many seconds it is to leave its machine as it is. [UNIT-3]
+
+    Nothing, when it is not held.
+    """
+    now = on.world.now()
+    if unit is None or unit.hold is None or not units.is_held(unit, now):
+        return {}
+    return {"held_seconds": max(1, int((unit.hold.until - now).total_seconds()))}
 
 
 def _hear(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:

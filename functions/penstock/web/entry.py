@@ -136,12 +136,15 @@ def _text(app: BaseRouter) -> str:
 
 def _build(kind: type[T], given: Mapping[str, Any]) -> T:
     """A value of a class, and of the classes in its lists, from what was validated."""
-    hints = get_type_hints(kind)
-    built = dict(given)
-    for name, value in given.items():
-        inner = next(iter(get_args(hints[name])), None)
-        if isinstance(value, list) and isinstance(inner, type) and is_dataclass(inner):
-            built[name] = [_build(inner, one) for one in value]
+    built = {}
+    for name, hint in get_type_hints(kind).items():
+        sent = name.rstrip("_")
+        inner = next(iter(get_args(hint)), None)
+        if sent not in given:
+            continue
+        built[name] = given[sent]
+        if isinstance(given[sent], list) and isinstance(inner, type) and is_dataclass(inner):
+            built[name] = [_build(inner, one) for one in given[sent]]
     return kind(**built)
 
 
@@ -173,7 +176,7 @@ def _known(kind: type, given: object) -> None:
     """Keys that the class does not have, with what was perhaps meant."""
     if not isinstance(given, dict):
         raise Refused(400, "bad-request", "the body must be a JSON object")
-    keys = list(getattr(kind, "__dataclass_fields__", {}))
+    keys = [name.rstrip("_") for name in getattr(kind, "__dataclass_fields__", {})]
     faults = []
     for key in islice((key for key in given if key not in keys), GUESSES):
         close = get_close_matches(key[:64], keys, 1)

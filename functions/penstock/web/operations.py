@@ -27,6 +27,26 @@ class Operation:
     also: tuple[tuple[int, str, type], ...] = ()
 
 
+UNITS = (("worker", wire.WorkerView), ("resource", wire.ResourceView))
+"""What factories and wells make, and how it is shown."""
+
+
+def _custody(kind: str, view: type) -> tuple[Operation, ...]:
+    """What operators do with a unit."""
+    path = f"/v1/{kind}s/{{{kind}}}"
+    remove = wire.RemoveUnit
+    return (
+        Operation(
+            f"read_{kind}_events", "GET", f"{path}/events", f"Read a {kind}'s log", wire.UnitEventPage,
+            query=("after", "limit"),
+        ),
+        Operation(f"hold_{kind}", "POST", f"{path}/hold", f"Keep a {kind} as it is", view, wire.HoldUnit),
+        Operation(f"release_{kind}", "POST", f"{path}/release", f"Take the hold off a {kind}", view),
+        Operation(f"drain_{kind}", "POST", f"{path}/drain", f"Lend a {kind} to nobody any more", view, remove),
+        Operation(f"recycle_{kind}", "POST", f"{path}/recycle", f"Destroy a {kind} now", view, remove),
+    )  # fmt: skip
+
+
 SORTS = ("targets", "resource-types", "factories", "wells")
 """What a site is made of."""
 
@@ -81,6 +101,7 @@ OPERATIONS = (
     Operation("get_worker", "GET", "/v1/workers/{worker}", "Show a worker", wire.WorkerView),
     Operation("list_resources", "GET", "/v1/resources", "List the resources", wire.ResourcePage, query=("page",)),
     Operation("get_resource", "GET", "/v1/resources/{resource}", "Show a resource", wire.ResourceView),
+    *(operation for kind, view in UNITS for operation in _custody(kind, view)),
     Operation("get_site", "GET", "/v1/config", "Show the site's configuration", wire.SiteView),
     Operation(
         "apply_site",

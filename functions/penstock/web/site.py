@@ -11,7 +11,6 @@ from penstock import bootstrap, wire
 from penstock.domain.errors import not_found
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
-from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
 from penstock.usecases import configuring, graph, sites, users
 from penstock.web import views
@@ -77,42 +76,6 @@ def resume_pool(sort: str, name: str) -> Response[Any]:
 def get_graph() -> Response[Any]:
     operator()
     return reply(views.graph(graph.whole(bootstrap.aws())))
-
-
-def _units(listing: str) -> tuple[list[Unit], str | None]:
-    operator()
-    found = bootstrap.aws().store.listed(listing, Unit, limit=PAGE, after=page_after(router))
-    return found, (found[-1].id if len(found) == PAGE else None)
-
-
-def _unit(unit: str, what: str) -> Unit:
-    operator()
-    found = bootstrap.aws().store.get(unit_key(unit[:64]), Unit)
-    if found is None or found.is_a != what:
-        raise not_found(what, unit[:64])
-    return found
-
-
-@router.get("/v1/workers")
-def list_workers() -> Response[Any]:
-    found, page = _units("workers")
-    return reply(wire.WorkerPage([views.worker(unit) for unit in found], page))
-
-
-@router.get("/v1/workers/<worker>")
-def get_worker(worker: str) -> Response[Any]:
-    return reply(views.worker(_unit(worker, "worker")))
-
-
-@router.get("/v1/resources")
-def list_resources() -> Response[Any]:
-    found, page = _units("resources")
-    return reply(wire.ResourcePage([views.resource(unit) for unit in found], page))
-
-
-@router.get("/v1/resources/<resource>")
-def get_resource(resource: str) -> Response[Any]:
-    return reply(views.resource(_unit(resource, "resource")))
 
 
 @router.get("/v1/config")

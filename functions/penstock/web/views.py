@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
+from penstock.domain import prospects, units
 from penstock.domain.graph import Graph
 from penstock.domain.jobs import Job, Times
 from penstock.domain.leases import WORKER, Lease
@@ -177,28 +178,39 @@ def _slot(row: Slot) -> wire.SlotView:
     return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit)
 
 
-def worker(row: Unit) -> wire.WorkerView:
+def worker(row: Unit, now: datetime) -> wire.WorkerView:
     """A worker."""
-    return wire.WorkerView(
-        row.id,
-        row.type,
-        row.maker,
-        row.state.value,
-        row.job,
-        row.attempt,
-        _stamp(row.since),
-        stamp(row.due),
-        row.reason,
-        row.leases,
-    )
+    return wire.WorkerView(id=row.id, target=row.type, factory=row.maker, **_unit(row, now))
 
 
-def resource(row: Unit) -> wire.ResourceView:
+def resource(row: Unit, now: datetime) -> wire.ResourceView:
     """A resource, without its metadata. [SEC-1]"""
-    return wire.ResourceView(
-        row.id, row.type, row.maker, row.slot, row.state.value, row.job, row.attempt,
-        _stamp(row.since), stamp(row.due), row.reason, row.leases,
-    )  # fmt: skip
+    return wire.ResourceView(id=row.id, type=row.type, well=row.maker, slot=row.slot, **_unit(row, now))
+
+
+def _unit(row: Unit, now: datetime) -> dict[str, Any]:
+    """What is shown of workers and of resources."""
+    hold = row.hold if units.is_held(row, now) else None
+    drain = row.drain
+    return {
+        "state": row.state.value,
+        "job": row.job,
+        "attempt": row.attempt,
+        "since": _stamp(row.since),
+        "due": stamp(row.due),
+        "reason": row.reason,
+        "leases": row.leases,
+        "hold": wire.HoldView(hold.by, hold.reason, _stamp(hold.since), _stamp(hold.until)) if hold else None,
+        "drain": wire.DrainView(drain.by, drain.reason, _stamp(drain.since), drain.at_once) if drain else None,
+        "next_step": prospects.next_step(row, now),
+    }
+
+
+def unit_events(row: Unit, after: int, most: int) -> wire.UnitEventPage:
+    """A unit's log behind a number."""
+    found = row.journal.after(after)[:most]
+    items = [wire.UnitEvent(seq, _stamp(entry.time), "control", entry.what) for seq, entry in found]
+    return wire.UnitEventPage(items, items[-1].seq if items else after, row.state.value)
 
 
 def user(row: User) -> wire.UserView:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from penstock.domain import holds
+from penstock.wire.shapes import Bound
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,64 @@ class PoolLimit:
 
 
 @dataclass(frozen=True)
+class HoldView:
+    """Who keeps a unit as it is, why, and until when."""
+
+    by: str
+    reason: str
+    since: str
+    until: str
+
+
+@dataclass(frozen=True)
+class DrainView:
+    """Who wants that a unit is lent to nobody any more, and why. `at_once`: its present lease is ended for that."""
+
+    by: str
+    reason: str
+    since: str
+    at_once: bool
+
+
+@dataclass(frozen=True)
+class HoldUnit:
+    """Keep a unit as it is `for` some seconds, at most 604800. `reason` is for others to read."""
+
+    reason: Annotated[str, Bound(most=holds.REASON)]
+    for_: Annotated[int, Bound(least=1, most=holds.MOST)] = holds.DEFAULT
+
+
+@dataclass(frozen=True)
+class RemoveUnit:
+    """Why a unit is drained or recycled, for others to read."""
+
+    reason: Annotated[str, Bound(most=holds.REASON)] = ""
+
+
+@dataclass(frozen=True)
+class UnitEvent:
+    """One entry of a unit's own log. The numbers are the unit's; the oldest entries are forgotten."""
+
+    seq: int
+    time: str
+    stream: Literal["control"]
+    payload: str
+
+
+@dataclass(frozen=True)
+class UnitEventPage:
+    """Entries of a unit's log. `next` is the number to ask after; nothing follows when the state is gone."""
+
+    items: list[UnitEvent]
+    next: int
+    state: str
+
+
+@dataclass(frozen=True)
 class WorkerView:
     """A worker. `due` is when it is looked at again if nothing is heard. The job is the present one, or the last.
 
-    `leases` is how many it had.
+    `leases` is how many it had, `next_step` what becomes of it, and by when.
     """
 
     id: str
@@ -78,6 +135,9 @@ class WorkerView:
     due: str | None
     reason: str | None
     leases: int
+    hold: HoldView | None
+    drain: DrainView | None
+    next_step: str
 
 
 @dataclass(frozen=True)
@@ -103,6 +163,9 @@ class ResourceView:
     due: str | None
     reason: str | None
     leases: int
+    hold: HoldView | None
+    drain: DrainView | None
+    next_step: str
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
+from penstock.cli.errors import Interrupted
 from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, Moment, moment
-from penstock.cli.screen import open_screen
+from penstock.cli.screen import Screen, open_screen
 from penstock.cli.session import Session, pass_session
 from penstock.cli.values import duration
+
+
+def _held(unit: Mapping[str, Any]) -> str | None:
+    """By whom, until when and why a unit is held; else that it is drained."""
+    hold, drain = unit.get("hold"), unit.get("drain")
+    if hold:
+        return f"by {hold['by']} until {hold['until']}: {hold['reason']}"
+    return f"{'recycled' if drain['at_once'] else 'drained'} by {drain['by']}" if drain else None
+
 
 COMMON = (
     Column("STATE", "state"),
     Column("JOB", "job"),
     Column("SINCE", moment("since")),
-    Column("DUE", moment("due")),
-    Column("REASON", "reason"),
+    Column("HELD", _held),
+    Column("NEXT", "next_step"),
 )
 WORKERS = (Column("ID", "id"), Column("TARGET", "target"), Column("FACTORY", "factory"), *COMMON)
 RESOURCES = (Column("ID", "id"), Column("TYPE", "type"), Column("WELL", "well"), Column("SLOT", "slot"), *COMMON)
-MOMENTS = ("since", "due", "time")
+MOMENTS = ("since", "due", "until")
+EACH = 2.0
+"""Seconds between two looks at a log that is followed."""
 
 
 def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
@@ -32,59 +48,86 @@ def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
     def list_(session: Session) -> None:
         session.out.table(session.api.items(path), columns, f"no {path} at the moment")
 
-    @group.command("show", cls=Command, help=f"Show a {noun}.")
+    @group.command("show", cls=Command, help=f"Show a {noun}, and what becomes of it next.")
     @arguments("ID")
     @pass_session
     def show(session: Session, id: str) -> None:
         found = session.api.get(path, id)
         if session.json:
             session.out.json(found)
-            return
-        session.out.details(
-            (name, Moment(value) if name in MOMENTS and value else value) for name, value in found.items()
-        )
+        else:
+            session.out.details((name, _shown(name, value)) for name, value in found.items())
 
-    @group.command("hold", cls=Command, help=f"Keep a {noun} as it is, for looking at it.")
-    @arguments("ID")
-    @click.option("--reason", required=True, metavar="R", help="Why, for others to read.")
-    @click.option("--for", "seconds", type=duration, required=True, metavar="D", help="For how long: 2h.")
-    @pass_session
-    def hold(session: Session, id: str, reason: str, seconds: int) -> None:
-        answer = session.api.act(path, id, "hold", body={"reason": reason, "for": seconds})
-        session.out.done(f"{noun} {id} is held", answer)
-
+    _hold(group, noun)
     for verb, said, what in (
-        ("release", "is no longer held", f"End the hold of a {noun}."),
-        ("drain", "takes no more jobs", f"Let a {noun} finish what it does, then take it away."),
-        ("recycle", "is being recycled", f"Take a {noun} away now and make it anew."),
+        ("drain", "is lent to no other job", f"Let a {noun} finish its lease, then have it destroyed."),
+        ("recycle", "is being destroyed", f"Have a {noun} destroyed now; its job tries again, as if it were lost."),
     ):
-        _act(group, noun, verb, said, what)
+        _remove(group, noun, verb, said, what)
     _tail(group, noun)
     return group
 
 
-def _act(group: Group, noun: str, verb: str, said: str, help: str) -> None:
-    @group.command(verb, cls=Command, help=help)
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: Moment(part) if key in MOMENTS else part for key, part in value.items()}
+    return Moment(value) if name in MOMENTS and value else value
+
+
+def _hold(group: Group, noun: str) -> None:
+    @group.command("hold", cls=Command, help=f"Keep a {noun} as it is, whatever becomes of its job.")
+    @arguments("ID")
+    @click.option("--reason", required=True, metavar="R", help="Why, for others to read.")
+    @click.option("--for", "seconds", type=duration, metavar="D", help="For how long: 2h. 8h if not given, at most 7d.")
+    @pass_session
+    def hold(session: Session, id: str, reason: str, seconds: int | None) -> None:
+        body = {"reason": reason} | ({} if seconds is None else {"for": seconds})
+        answer = session.api.act(f"{noun}s", id, "hold", body=body)
+        session.out.done(f"{noun} {id} is held until {(answer.get('hold') or {}).get('until')}", answer)
+
+    @group.command("release", cls=Command, help=f"End the hold of a {noun}.")
     @arguments("ID")
     @pass_session
-    def act(session: Session, id: str) -> None:
-        session.out.done(f"{noun} {id} {said}", session.api.act(f"{noun}s", id, verb))
+    def release(session: Session, id: str) -> None:
+        answer = session.api.act(f"{noun}s", id, "release")
+        session.out.done(f"{noun} {id} is no longer held", answer)
+
+
+def _remove(group: Group, noun: str, verb: str, said: str, help: str) -> None:
+    @group.command(verb, cls=Command, help=help)
+    @arguments("ID")
+    @click.option("--reason", default="", metavar="R", help="Why, for others to read.")
+    @pass_session
+    def act(session: Session, id: str, reason: str) -> None:
+        session.out.done(f"{noun} {id} {said}", session.api.act(f"{noun}s", id, verb, body={"reason": reason}))
 
 
 def _tail(group: Group, noun: str) -> None:
-    @group.command("tail", cls=Command, help=f"Show the log of a {noun}.")
+    @group.command("tail", cls=Command, help=f"Show what was decided about a {noun}, by whom and why.")
     @arguments("ID")
+    @click.option("-f", "--follow", is_flag=True, help=f"Go on until the {noun} is gone.")
     @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
     @pass_session
-    def tail(session: Session, id: str, after: int) -> None:
+    def tail(session: Session, id: str, follow: bool, after: int) -> None:
         with open_screen(session.out) as screen:
-            while True:
-                page = session.api.get(f"{noun}s", id, "events", after=str(after))
-                for event in page["items"]:
-                    screen.event(event)
-                if not page["items"]:
-                    return
-                after = int(page["next"])
+            try:
+                _follow(session, screen, (f"{noun}s", id, "events"), after, once=not follow)
+            except KeyboardInterrupt:
+                raise Interrupted(f"stopped watching {noun} {id}") from None
+
+
+def _follow(session: Session, screen: Screen, path: tuple[str, ...], after: int, *, once: bool) -> None:
+    """Show a unit's log: what there is, or until the unit is gone."""
+    while True:
+        page = session.api.get(*path, after=str(after))
+        for event in page["items"]:
+            screen.event({**event, "payload": f"{event['time']}  {event['payload']}"} if not session.json else event)
+        after = int(page["next"])
+        if not page["items"]:
+            if once or page["state"] == "gone":
+                return
+            screen.where(str(page["state"]), None)
+            time.sleep(EACH)
 
 
 worker = _group("worker", WORKERS, "The machines that run jobs.")

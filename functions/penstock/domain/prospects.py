@@ -1,0 +1,49 @@
+"""What becomes of a unit next, and by when, in a sentence."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from penstock.domain.holds import clock
+from penstock.domain.units import Unit, UnitKind, UnitState, is_held
+
+
+def next_step(unit: Unit, now: datetime) -> str:
+    """Who moves a unit on, and by when at the latest."""
+    by = f" by {clock(unit.due)}" if unit.due else ""
+    held = clock(unit.hold.until) if unit.hold and is_held(unit, now) else ""
+    is_worker = unit.is_a is UnitKind.WORKER
+    match unit.state:
+        case UnitState.CREATING | UnitState.READY:
+            return f"{_leased(unit, by, is_worker)}; then {_after(unit, held)}"
+        case UnitState.CLEANING if held:
+            return f"it is cleaned when its hold ends, by {held}"
+        case UnitState.CLEANING:
+            return f"{'its agent' if is_worker else unit.maker} says that it is clean{by}, or it is destroyed"
+        case UnitState.IDLE if held:
+            return f"nobody is lent it until its hold ends, by {held}"
+        case UnitState.IDLE:
+            return f"the next job is lent it, or it is destroyed{f' by {clock(unit.until)}' if unit.until else ''}"
+        case UnitState.DIRTY if held:
+            return f"it is destroyed when its hold ends, by {held}"
+        case UnitState.DIRTY if unit.begun is None:
+            return "it is destroyed when what its attempt gives back before it is back"
+        case UnitState.DIRTY:
+            return f"{unit.maker} destroys it; asked again{by}"
+        case _:
+            return "nothing: it is gone"
+
+
+def _leased(unit: Unit, by: str, is_worker: bool) -> str:
+    if unit.drain and unit.drain.at_once:
+        return "its attempt ends, for it is recycled"
+    if unit.state is UnitState.READY:
+        return f"its job ends, or is lost if nothing is heard of its agent{by}" if is_worker else "its job ends"
+    if unit.made:
+        return f"its agent says hello{by}, or its attempt is lost"
+    return f"{unit.maker} makes it; asked again{by}"
+
+
+def _after(unit: Unit, held: str) -> str:
+    end = "is destroyed" if unit.drain or not unit.is_kept else "is cleaned for the next, if its job ended well"
+    return f"it stays as it is until its hold ends, by {held}, and {end}" if held else f"it {end}"

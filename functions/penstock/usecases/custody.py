@@ -1,0 +1,185 @@
+"""Units in the hands of operators. What is refused, and why, is the domain's; here it becomes a commit. [UNIT-3]
+
+Every automatic step decides from the unit's row and writes it, so a hold that was committed before it is seen, or makes
+it lose its race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from penstock.domain import custody, jobs, pools, units
+from penstock.domain.errors import Refused, not_found
+from penstock.domain.holds import clock
+from penstock.domain.jobs import Job, Report, Result, State, job_key
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Change, Check, Replace
+from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users import User
+from penstock.system import System
+from penstock.usecases import keeping, logs, race, retiring, sites
+from penstock.usecases.jobs import stop_waiting
+
+LONGEST = 64
+"""No unit's id has more characters."""
+
+is_recycled = custody.is_recycled
+
+
+def find(on: System, is_a: UnitKind, unit_id: str) -> Unit:
+    """A worker or a resource. Raises Refused 404."""
+    unit = on.store.get(unit_key(unit_id), Unit) if len(unit_id) <= LONGEST else None
+    if unit is None or unit.is_a is not is_a:
+        raise not_found(is_a, unit_id[:LONGEST])
+    return unit
+
+
+def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seconds: int) -> Unit:
+    """Keep a unit as it is. Raises Refused 400, 404 or 409."""
+    custody.check(reason, seconds, required=True)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        held = custody.hold(unit, user.name, reason, seconds, on.world.now())
+        return [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)], held
+
+    unit = race.run(on, decide)
+    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
+    return unit
+
+
+def _while_it_runs(on: System, unit: Unit) -> list[Change]:
+    """That the script of a worker's job still runs: an agent that has reported is already on its way, or cleans.
+
+    An agent is told that it is held when it reports, and reads that after its report is written: of that and of this
+    one comes first.
+    """
+    if unit.is_a is UnitKind.RESOURCE or unit.state is not UnitState.READY or units.is_held(unit, on.world.now()):
+        return []
+    job = on.store.get(job_key(unit.job), Job)
+    if job is None or job.attempt != unit.attempt:
+        return []
+    if job.report and job.report.result is not Result.LOST:
+        doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
+        said = f"the job of worker {unit.id} has ended at {clock(job.report.time)}, and {doing}"
+        raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
+    return [Check(job)]
+
+
+def _take(on: System, unit: Unit) -> list[Change]:
+    """The slots of an idle unit are held, by no job, so that nobody is lent it, and it makes room for nobody."""
+    if unit.state is not UnitState.IDLE or unit.hold:
+        return []
+    now = on.world.now()
+    return [change for slot in retiring.slots_of(on, unit) for change in pools.move(slot, pools.set_aside(slot, now))]
+
+
+def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
+    """Take a hold off. Raises Refused 404 or 409."""
+    unit = race.run(on, lambda: _released(on, find(on, is_a, unit_id), user.name))
+    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
+    _go_on(on, unit)
+    return unit
+
+
+def _released(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change], Unit]:
+    now = on.world.now()
+    free = custody.release(unit, by, now, timedelta(seconds=sites.current(on).limits.lease))
+    if unit.state is not UnitState.IDLE:
+        return [Replace(unit, free)], free
+    pool, slots = on.store.get(pool_key(unit.pool), Pool), retiring.slots_of(on, unit)
+    reason = keeping.why_not(on, free, pool, slots)
+    if reason:
+        dirty = units.give_up(free, reason, now)
+        return [Replace(unit, dirty), *retiring.leave(on, unit)], dirty
+    back = [pools.move(slot, pools.keep(slot, is_own=at == 0, now=now)) for at, slot in enumerate(slots)]
+    return [Replace(unit, free), *(change for moves in back for change in moves)], free
+
+
+def _go_on(on: System, unit: Unit) -> None:
+    """What a hold held back goes on: the unit's own next step, and who may be lent it. [QUEUE-1]"""
+    if unit.state is UnitState.IDLE:
+        for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+            on.queues.schedule({"do": "serve", "pool": pool})
+    else:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+
+
+def waits(on: System, unit: Unit) -> bool:
+    """Whether a unit takes no step now because of its hold: while it stands, none that would touch it. [UNIT-3]
+
+    A hold that has run out is taken off first, and the step taken after that.
+    """
+    if units.is_held(unit, on.world.now()):
+        return unit.state in custody.PARKED
+    changes, free = _released(on, unit, None)
+    if on.store.commit(changes):
+        _go_on(on, free)
+    return True
+
+
+def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
+    """Lend a unit to nobody after its present lease. Raises Refused 400, 404 or 409."""
+    custody.check(reason)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        return _removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
+
+    return _told(on, race.run(on, decide))
+
+
+def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
+    """Have a unit destroyed now; the attempt that leases it is lost. Raises Refused 400, 404 or 409."""
+    custody.check(reason)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        return _removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
+
+    unit = race.run(on, decide)
+    if custody.is_recycled(unit):
+        end_attempt(on, unit)
+    return _told(on, unit)
+
+
+def _removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
+    """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
+    now = on.world.now()
+    is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER
+    if after.drain and not units.is_held(after, now) and (after.state is UnitState.IDLE or is_cleaned):
+        after = units.give_up(after, str(after.drain), now)
+        return [Replace(unit, after), *(retiring.leave(on, unit) if unit.state is UnitState.IDLE else ())], after
+    return ([Replace(unit, after)] if after != unit else []), after
+
+
+def _told(on: System, unit: Unit) -> Unit:
+    if unit.state in custody.LEASED:
+        logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}")
+    elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    return unit
+
+
+def end_attempt(on: System, unit: Unit) -> None:
+    """End the attempt that leases a unit which is recycled, as if its worker were lost; again until it has ended."""
+    job, reason = race.run(on, lambda: _lose(on, unit.id))
+    if job and job.run_token and job.report:
+        on.flows.succeed(job.run_token)
+    elif job:
+        stop_waiting(on, job, "Lost", reason)
+
+
+def _lose(on: System, unit_id: str) -> tuple[Sequence[Change], tuple[Job | None, str]]:
+    unit = on.store.get(unit_key(unit_id), Unit)
+    job = on.store.get(job_key(unit.job), Job) if unit else None
+    if unit is None or not custody.is_recycled(unit) or job is None or job.attempt != unit.attempt:
+        return [], (None, "")
+    now = on.world.now()
+    reason = f"{unit.is_a} {unit.id} was {unit.drain}"
+    changes: list[Change] = [Replace(unit, units.later(unit, unit.reason, now, STEP_WITHIN))]
+    if job.state is not State.RUNNING or job.report:
+        return changes, (job, reason)
+    told = jobs.report(job, Report(Result.LOST, reason, now))
+    return [*changes, Replace(job, told)], (told, reason)

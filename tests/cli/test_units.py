@@ -1,0 +1,68 @@
+"""Workers and resources in an operator's hands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock.cli.commands import unit
+from tests.cli.conftest import Run
+from tests.cli.service import SETTLED, STARTED, SUBMITTED, Service
+
+
+def bodies(service: Service) -> list[object]:
+    return [body for method, _, _, body in service.asked if method == "POST"]
+
+
+def test_a_worker_is_held_and_shown_as_held(penstock: Run, service: Service) -> None:
+    held = penstock("worker", "hold", "w1", "--reason", "a look", "--for", "2h")
+    assert held.stdout == f"worker w1 is held until {SETTLED}\n"
+    assert bodies(service) == [{"reason": "a look", "for": 7200}]
+    header, row = penstock("worker", "list").stdout.splitlines()
+    assert header.index("HELD") == row.index(f"by alice until {SETTLED}: a look")
+    assert "its job ends" in row
+    shown = penstock("worker", "show", "w1").stdout
+    assert f"hold       by=alice reason=a look since={STARTED} until={SETTLED}" in shown
+    assert "next_step  its job ends" in shown
+    assert json.loads(penstock("worker", "show", "w1", "--json").stdout)["hold"]["by"] == "alice"
+    assert penstock("worker", "release", "w1").stdout == "worker w1 is no longer held\n"
+
+
+def test_how_long_is_the_services_choice_if_nobody_says(penstock: Run, service: Service) -> None:
+    penstock("worker", "hold", "w1", "--reason", "a look")
+    assert bodies(service) == [{"reason": "a look"}]
+
+
+@pytest.mark.parametrize("words", [("--for", "2h"), ("--reason", "x", "--for", "soon")])
+def test_a_hold_without_a_reason_or_with_no_time(penstock: Run, service: Service, words: tuple[str, ...]) -> None:
+    assert penstock("worker", "hold", "w1", *words).exit_code == 2
+    assert service.asked == []
+
+
+def test_drain_and_recycle_say_why(penstock: Run, service: Service) -> None:
+    assert penstock("worker", "drain", "w1", "--reason", "old").stdout == "worker w1 is lent to no other job\n"
+    assert penstock("worker", "recycle", "w1").stdout == "worker w1 is being destroyed\n"
+    assert bodies(service) == [{"reason": "old"}, {"reason": ""}]
+
+
+def test_recycling_a_held_worker_is_refused(penstock: Run) -> None:
+    penstock("worker", "hold", "w1", "--reason", "a look")
+    result = penstock("worker", "recycle", "w1")
+    assert (result.exit_code, result.stderr) == (2, "error: worker w1 is held by alice: release it first\n")
+
+
+def test_tail_shows_what_there_is(penstock: Run) -> None:
+    lines = penstock("worker", "tail", "w1").stderr.splitlines()
+    assert lines[0] == f"|=| {SUBMITTED}  ordered from here for job j9, attempt 1"
+    assert json.loads(penstock("worker", "tail", "w1", "--json", "--after", "2").stdout)["payload"] == "destroyed"
+
+
+def test_tail_follows_until_the_unit_is_gone(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit, "EACH", 0.01)
+    lines = penstock("worker", "tail", "-f", "w1").stderr.splitlines()
+    assert [line.rpartition("  ")[2] for line in lines] == [
+        "ordered from here for job j9, attempt 1",
+        "its agent said hello",
+        "destroyed",
+    ]

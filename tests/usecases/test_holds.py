@@ -1,0 +1,618 @@
+"""What operators do with workers and resources: a hold beats whatever happens by itself, and expires. [UNIT-3]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import RateLimited, Refused
+from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.pools import Claim, collection
+from penstock.domain.rows import Change, Key, Replace
+from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet
+from penstock.usecases import agents, configuring, custody, jobs, retiring, settling, sweeping, units
+from penstock.usecases.agents import Hello
+from tests.twin.world import START, Twin
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
+from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
+
+HOUR = 3600
+ROOT = User(name="root", privileges=("admin",), created=START)
+Do = Callable[[Twin, User], None]
+
+
+@pytest.fixture
+def twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+def hold(twin: Twin, unit: Unit | str, seconds: int = HOUR, reason: str = "looking") -> Unit:
+    found = unit_of(twin, unit if isinstance(unit, str) else unit.id)
+    held = custody.hold(twin.on, ROOT, found.is_a, found.id, reason, seconds)
+    twin.run()
+    return held
+
+
+def release(twin: Twin, unit: Unit | str) -> Unit:
+    found = unit_of(twin, unit if isinstance(unit, str) else unit.id)
+    custody.release(twin.on, ROOT, found.is_a, found.id)
+    twin.run()
+    return unit_of(twin, found.id)
+
+
+def running(twin: Twin, ada: User, **ask: Any) -> tuple[str, Unit]:
+    """A job whose script runs, on a worker that is not kept."""
+    job = submit(twin, ada, **({"target": "other"} | ask))
+    twin.run()
+    hello(twin, job)
+    return job, worker_of(twin, job)
+
+
+def wait(twin: Twin, seconds: float, each: float = 601) -> None:
+    """Let time pass, and the sweep come."""
+    while seconds > 0:
+        sweep(twin, min(each, seconds))
+        seconds -= each
+
+
+def journal(twin: Twin, unit: str) -> list[str]:
+    return [entry.what for _, entry in unit_of(twin, unit).journal.after(0)]
+
+
+def ends_well(twin: Twin, job: str) -> None:
+    finish(twin, job)
+
+
+def is_cancelled(twin: Twin, job: str) -> None:
+    jobs.cancel(twin.on, User(name="ada", created=START), job)
+    finish(twin, job, Result.CANCELLED)
+
+
+def falls_silent(twin: Twin, job: str) -> None:
+    sweep(twin, 121)
+
+
+@pytest.mark.parametrize("end", [ends_well, is_cancelled, falls_silent])
+def test_a_held_worker_stays_whatever_becomes_of_its_job(twin: Twin, ada: User, end: Callable[..., None]) -> None:
+    """UNIT-3: the attempt ends as usual, its worker stays, with its slots, until the hold ends."""
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    end(twin, job)
+    wait(twin, 3000)
+    kept = unit_of(twin, worker.id)
+    assert (kept.state, kept.due, kept.begun) == (UnitState.DIRTY, kept.hold and kept.hold.until, None)
+    assert worker.id in twin.drivers.hand.made
+    assert [slot.unit for slot in slots(twin, "target/other", "held#")] == [worker.id]
+    wait(twin, 700)
+    assert unit_of(twin, worker.id).state is UnitState.GONE
+    assert worker.id not in twin.drivers.hand.made
+    assert worker.id not in [slot.unit for slot in slots(twin, "target/other", "held#")]
+
+
+def test_the_next_attempt_waits_until_the_held_worker_is_gone(twin: Twin, ada: User) -> None:
+    """JOB-2: a worker that is there may run its script, held or not. UNIT-3: and held, it is there."""
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    falls_silent(twin, job)
+    wait(twin, 1000)
+    assert (job_of(twin, job).state, job_of(twin, job).attempt) == (State.QUEUED, 2)
+    release(twin, worker)
+    assert unit_of(twin, worker.id).state is UnitState.GONE
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_the_resources_of_its_attempt_stay_with_a_held_worker(twin: Twin, ada: User) -> None:
+    """UNIT-3: what is put back after the worker is as it was too, for there is nothing to look at without it."""
+    job, worker = running(twin, ada, resources=["db"])
+    hold(twin, worker)
+    finish(twin, job)
+    wait(twin, 3000)
+    (database,) = databases(twin)
+    assert database.state is UnitState.CLEANING
+    assert twin.drivers.basin.cleaned == []
+    release(twin, worker)
+    sweep(twin)
+    assert unit_of(twin, worker.id).state is UnitState.GONE
+    assert (databases(twin)[0].state, twin.drivers.basin.cleaned) == (UnitState.IDLE, [database.id])
+
+
+def test_a_held_resource_is_not_cleaned_and_its_worker_goes_home(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada, resources=["db"])
+    (database,) = databases(twin)
+    hold(twin, database)
+    finish(twin, job)
+    wait(twin, 3000)
+    assert unit_of(twin, worker.id).state is UnitState.GONE
+    assert (databases(twin)[0].state, twin.drivers.basin.cleaned) == (UnitState.CLEANING, [])
+    wait(twin, 700)
+    assert (databases(twin)[0].state, twin.drivers.basin.cleaned) == (UnitState.IDLE, [database.id])
+
+
+def test_a_held_resource_that_is_not_kept_is_not_destroyed(twin: Twin, ada: User) -> None:
+    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    job, _ = running(twin, ada, resources=["db"])
+    (database,) = databases(twin)
+    hold(twin, database)
+    finish(twin, job)
+    wait(twin, 3000)
+    assert (unit_of(twin, database.id).state, list(twin.drivers.basin.made)) == (UnitState.DIRTY, [database.id])
+    assert release(twin, database).state is UnitState.GONE
+
+
+def another_job(twin: Twin, ada: User) -> None:
+    submit(twin, ada, target="linux")
+
+
+def jobs_that_need_room(twin: Twin, ada: User) -> None:
+    for _ in range(2):
+        submit(twin, ada, target="other")
+
+
+def time(twin: Twin, ada: User) -> None:
+    wait(twin, 3000)
+
+
+def a_smaller_site(twin: Twin, ada: User) -> None:
+    configuring.apply(twin.on, "admin", SITE.replace("max = 1", "max = 0"), "site.toml")
+
+
+def no_limit(twin: Twin, ada: User) -> None:
+    configuring.resize(twin.on, "target/linux", 0)
+
+
+def another_factory(twin: Twin, ada: User) -> None:
+    moved = SITE.replace('[targets.linux]\nfactory = "hand"', '[targets.linux]\nfactory = "next"')
+    configuring.apply(twin.on, "admin", moved + '[factories.next]\ndriver = "hand"\n', "site.toml")
+    twin.run()
+    submit(twin, ada, target="linux")
+
+
+def no_such_target(twin: Twin, ada: User) -> None:
+    configuring.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
+
+
+AUTOMATIC: Sequence[Do] = (
+    another_job, jobs_that_need_room, time, a_smaller_site, no_limit, another_factory, no_such_target,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("do", AUTOMATIC, ids=lambda do: do.__name__)
+def test_nothing_touches_an_idle_worker_that_is_held(twin: Twin, ada: User, do: Do) -> None:
+    """UNIT-3: not lent, not evicted, not retired for being idle, silent, old or not what the site says."""
+    agent = worker_at_rest(twin, ada)
+    before = hold(twin, agent.worker)
+    do(twin, ada)
+    twin.run()
+    sweep(twin)
+    after = unit_of(twin, agent.worker)
+    assert (after.state, after.leases, after.hold, after.begun) == (UnitState.IDLE, 1, before.hold, None)
+    assert agent.worker in twin.drivers.hand.made
+    assert slots(twin, "target/linux", "free#warm#") == []
+    assert agent.worker in [slot.unit for slot in slots(twin, "target/linux", "held#")]
+
+
+@pytest.mark.parametrize("do", AUTOMATIC, ids=lambda do: do.__name__)
+def test_without_the_hold_everything_does(twin: Twin, ada: User, do: Do) -> None:
+    """The other side of it: each of these does something to an idle worker, or the test above would ask nothing."""
+    agent = worker_at_rest(twin, ada)
+    do(twin, ada)
+    twin.run()
+    sweep(twin)
+    after = unit_of(twin, agent.worker)
+    assert (after.state, after.leases) != (UnitState.IDLE, 1) or do is no_such_target
+
+
+def test_an_idle_worker_that_is_released_is_lent_again(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker)
+    first, second = (submit(twin, ada, target="linux") for _ in range(2))
+    twin.run()
+    assert [claim.job for claim in twin.store.find(collection("target/linux"), "wait#", Claim)] == [second]
+    released = release(twin, agent.worker)
+    assert (released.state, released.leases, released.job) == (UnitState.CREATING, 2, second)
+    assert agent.hello()["job"] == second
+    assert worker_of(twin, first).id != agent.worker
+
+
+def test_an_idle_worker_whose_hold_ran_out_is_lent_again(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker, 100)
+    sweep(twin, 101)
+    assert [slot.unit for slot in slots(twin, "target/linux", "free#warm#")] == [agent.worker]
+    assert slots(twin, "quota/vcpus", "held#") == []
+    assert agent.hello()["idle"]
+    assert "the hold of root ran out" in journal(twin, agent.worker)
+
+
+def test_an_idle_worker_that_no_longer_fits_is_destroyed_when_it_is_released(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker)
+    no_limit(twin, ada)
+    twin.run()
+    assert release(twin, agent.worker).state is UnitState.GONE
+    assert len(slots(twin, "target/linux", "off#")) == 2
+
+
+def test_a_worker_that_was_idle_for_too_long_while_it_was_held_is_retired_after_it(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker, 2000)
+    wait(twin, 1900)
+    assert unit_of(twin, agent.worker).state is UnitState.IDLE
+    wait(twin, 200)
+    sweep(twin)
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+
+
+def test_the_agent_of_a_held_worker_leaves_its_machine_as_it_is(twin: Twin, ada: User) -> None:
+    """UNIT-3: it neither cleans nor goes home; it asks, and cleans when it is told that it is not held any more."""
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    hold(twin, agent.worker)
+    caller = agents.authenticate(twin.on, job, agent.token(1))
+    assert agents.heartbeat(twin.on, caller)["held_seconds"] == HOUR
+    said = agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    assert said["held_seconds"] == HOUR
+    ask = Hello(agent.worker, "", agent.token(1), "host", agent.token(1))
+    assert agents.hello(twin.on, ask)["held_seconds"] == HOUR
+    twin.run()
+    assert agents.hello(twin.on, ask)["held_seconds"] == HOUR
+    wait(twin, 1000)
+    assert unit_of(twin, agent.worker).state is UnitState.CLEANING
+    assert release(twin, agent.worker).state is UnitState.CLEANING
+    said = agents.hello(twin.on, ask)
+    assert said["idle"]
+    assert "held_seconds" not in said
+    assert unit_of(twin, agent.worker).state is UnitState.CLEANING, "it has not said that it is clean"
+    agent.turn = 2
+    assert agent.hello()["idle"]
+    assert unit_of(twin, agent.worker).state is UnitState.IDLE
+
+
+def test_an_agent_that_lost_its_job_learns_that_its_machine_is_held(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    falls_silent(twin, job)
+    with pytest.raises(Refused, match="not of the worker of that job"):
+        agents.authenticate(twin.on, job, "t" * 43)
+    ask = Hello(worker.id, "", "t" * 43, "host", "t" * 43)
+    assert agents.hello(twin.on, ask)["held_seconds"] == HOUR - 121
+    release(twin, worker)
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.hello(twin.on, ask)
+
+
+def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="other")
+    twin.run()
+    worker = worker_of(twin, job)
+    hold(twin, worker)
+    for _ in range(3):
+        sweep(twin, 700)
+    key = units.bootstrap_key(twin.on.signing_key(), worker.id)
+    assert job_of(twin, job).attempt == 2
+    assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
+    with pytest.raises(Refused, match="not the key"):
+        agents.hello(twin.on, Hello(worker.id, "0" * 64, "t" * 43))
+
+
+def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin, ada: User) -> None:
+    """UNIT-3: of the agent's report and a hold, one comes first."""
+    job, worker = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, "t" * 43)
+    assert agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
+    with pytest.raises(Refused, match="its machine is on its way out"):
+        hold(twin, worker)
+    settling.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()
+
+
+def test_a_hold_of_a_worker_that_is_being_cleaned_is_refused(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    agent.finish(job)
+    with pytest.raises(Refused, match="is being cleaned since") as refused:
+        hold(twin, agent.worker)
+    assert (refused.value.status, refused.value.code) == (409, "too-late-to-hold")
+    agent.hello()
+    assert hold(twin, agent.worker).state is UnitState.IDLE
+
+
+def test_what_is_being_destroyed_cannot_be_held(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it is going down")  # type: ignore[method-assign]
+    finish(twin, job)
+    with pytest.raises(Refused, match=r"is being destroyed since 2026-01-01 .*Z \(it is going down\)"):
+        hold(twin, worker)
+
+
+def test_a_resource_whose_turn_has_not_come_can_still_be_held(twin: Twin, ada: User) -> None:
+    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    job, _ = running(twin, ada, resources=["db"])
+    destroy = twin.drivers.hand.destroy
+    twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it is going down")  # type: ignore[method-assign]
+    finish(twin, job)
+    (database,) = databases(twin)
+    assert (database.state, database.begun) == (UnitState.DIRTY, None)
+    hold(twin, database)
+    twin.drivers.hand.destroy = destroy  # type: ignore[method-assign]
+    wait(twin, 3000)
+    assert list(twin.drivers.basin.made) == [database.id]
+    assert release(twin, database).state is UnitState.GONE
+
+
+class Between:
+    """Lets something happen right before the n-th commit that writes a unit."""
+
+    def __init__(self, twin: Twin, unit: str, number: int, do: Callable[[], Any]) -> None:
+        self.commit, self.left, self.happened = twin.store.commit, number, False
+        self.unit, self.do, self.twin = unit, do, twin
+        twin.store.commit = self  # type: ignore[assignment,method-assign]
+
+    def __call__(self, changes: Sequence[Change]) -> bool:
+        writes = any(isinstance(one, Replace) and one.was.key == Key(f"unit#{self.unit}", "unit") for one in changes)
+        if writes and not self.left:
+            self.twin.store.commit = self.commit  # type: ignore[method-assign]
+            self.happened = True
+            self.do()
+        self.left -= writes
+        return self.commit(changes)
+
+
+def destroyed(twin: Twin, unit: str) -> bool:
+    return unit not in twin.drivers.hand.made and unit not in twin.drivers.basin.made
+
+
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("kind", UnitKind)
+def test_a_hold_and_the_end_of_a_unit_one_comes_first(twin: Twin, ada: User, kind: UnitKind, number: int) -> None:
+    """UNIT-3: before whichever commit a hold comes, it is refused, or the unit is neither cleaned nor destroyed."""
+    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    job, worker = running(twin, ada, resources=["db"])
+    unit = worker if kind is UnitKind.WORKER else databases(twin)[0]
+    answers: list[str] = []
+
+    def come_between() -> None:
+        try:
+            custody.hold(twin.on, ROOT, kind, unit.id, "looking", HOUR)
+            answers.append("held")
+        except Refused as refused:
+            answers.append(refused.code)
+
+    between = Between(twin, unit.id, number, come_between)
+    finish(twin, job)
+    sweep(twin)
+    assert (answers != []) is between.happened
+    if answers == ["held"]:
+        assert not destroyed(twin, unit.id)
+        assert unit_of(twin, unit.id).state is UnitState.DIRTY
+        wait(twin, HOUR)
+        sweep(twin)
+    assert answers in ([], ["held"], ["too-late-to-hold"])
+    assert destroyed(twin, unit.id)
+
+
+@pytest.mark.parametrize("do", [another_job, jobs_that_need_room, a_smaller_site, time], ids=lambda do: do.__name__)
+def test_a_hold_between_the_look_and_the_commit(twin: Twin, ada: User, do: Do) -> None:
+    """UNIT-3: the check is in the commit that lends, evicts or retires, not in a look before it."""
+    agent = worker_at_rest(twin, ada)
+    between = Between(
+        twin, agent.worker, 0, lambda: custody.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "mine", HOUR)
+    )
+    do(twin, ada)
+    twin.run()
+    after = unit_of(twin, agent.worker)
+    assert between.happened
+    assert (after.state, after.leases) == (UnitState.IDLE, 1)
+    assert not destroyed(twin, agent.worker)
+    assert agent.worker in [slot.unit for slot in slots(twin, "target/linux", "held#")]
+
+
+def test_a_held_unit_cannot_be_retired_by_anybody(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker)
+    assert not retiring.retire(twin.on, agent.worker, "somebody's mistake")
+
+
+def test_a_new_hold_takes_the_place_of_the_last(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    hold(twin, worker, 100)
+    hold(twin, worker, 5000, "still looking")
+    finish(twin, job)
+    wait(twin, 4000)
+    assert not destroyed(twin, worker.id)
+    hold(twin, worker, 10)
+    sweep(twin)
+    assert destroyed(twin, worker.id)
+
+
+def test_the_sweep_does_not_take_a_held_unit_for_a_stray(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    finish(twin, job)
+    assert sweeping.sweep(twin.on).strays == 0
+    assert not destroyed(twin, worker.id)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_drained_worker_ends_its_job_and_is_destroyed(twin: Twin, ada: User, kept: bool) -> None:
+    job = submit(twin, ada, target="linux" if kept else "other")
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    shown = custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "its disk is old")
+    assert str(shown.drain) == "drained by root: its disk is old"
+    assert job_of(twin, job).state is State.RUNNING
+    agent.finish(job)
+    twin.run()
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert destroyed(twin, agent.worker)
+
+
+def test_an_idle_worker_that_is_drained_is_destroyed_now(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+    twin.run()
+    assert destroyed(twin, agent.worker)
+    assert len(slots(twin, "target/linux", "free#cold#")) == 2
+    with pytest.raises(Refused, match="is gone since"):
+        custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+
+
+def test_a_held_worker_that_is_drained_is_destroyed_after_its_hold(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker)
+    custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.IDLE
+    assert release(twin, agent.worker).state is UnitState.GONE
+
+
+def test_a_resource_that_is_drained_while_it_is_cleaned_is_destroyed(twin: Twin, ada: User) -> None:
+    job, _ = running(twin, ada, resources=["db"])
+    twin.drivers.basin.says = [RateLimited("slowly")]
+    finish(twin, job)
+    (database,) = databases(twin)
+    assert database.state is UnitState.CLEANING
+    custody.drain(twin.on, ROOT, UnitKind.RESOURCE, database.id, "")
+    wait(twin, 600, 61)
+    assert unit_of(twin, database.id).state is UnitState.GONE
+
+
+def test_a_worker_that_is_recycled_costs_its_job_an_attempt(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "it swaps")
+    twin.run()
+    assert job_of(twin, job).attempts[0].reason == f"worker {worker.id} was recycled by root: it swaps"
+    assert destroyed(twin, worker.id)
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert any("was recycled by root: it swaps" in line for line in told(twin, job))
+
+
+@pytest.mark.parametrize("is_a", UnitKind)
+def test_a_unit_that_is_recycled_before_the_script_begins_costs_an_attempt(
+    twin: Twin, ada: User, is_a: UnitKind
+) -> None:
+    job = submit(twin, ada, target="other", resources=["db"])
+    twin.run()
+    unit = worker_of(twin, job) if is_a is UnitKind.WORKER else databases(twin)[0]
+    custody.recycle(twin.on, ROOT, is_a, unit.id, "")
+    twin.run()
+    assert job_of(twin, job).attempts[0].reason == f"{is_a} {unit.id} was recycled by root"
+    assert destroyed(twin, unit.id)
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_a_recycling_whose_handler_died_goes_on_by_the_sweep(twin: Twin, ada: User) -> None:
+    """The wish is in the row, which stays due, heartbeats or not."""
+    job, worker = running(twin, ada)
+
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    twin.on.store.commit, commit = Dying(twin, dies), twin.store.commit  # type: ignore[misc]
+    with pytest.raises(KeyboardInterrupt):
+        custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    twin.on.store.commit = commit  # type: ignore[method-assign]
+    caller = agents.authenticate(twin.on, job, "t" * 43)
+    twin.pass_time(30)
+    agents.heartbeat(twin.on, caller)
+    sweep(twin, 30)
+    assert job_of(twin, job).attempt == 2
+    assert destroyed(twin, worker.id)
+
+
+class Dying:
+    """Makes one commit; the next never comes."""
+
+    def __init__(self, twin: Twin, die: Callable[..., None]) -> None:
+        self.commit, self.die, self.made = twin.store.commit, die, 0
+
+    def __call__(self, changes: Sequence[Change]) -> bool:
+        if self.made:
+            self.die()
+        self.made += 1
+        return self.commit(changes)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_is_idle_or_being_cleaned_is_recycled_at_once(twin: Twin, ada: User, is_kept: bool) -> None:
+    agent = worker_at_rest(twin, ada)
+    if not is_kept:
+        job = submit(twin, ada, target="linux")
+        twin.run()
+        agent.hello()
+        agent.finish(job)
+        assert unit_of(twin, agent.worker).state is UnitState.CLEANING
+    custody.recycle(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+    twin.run()
+    assert destroyed(twin, agent.worker)
+
+
+def test_a_held_worker_is_not_recycled(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    with pytest.raises(Refused, match=r"held by root until .*: looking; release it first") as refused:
+        custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    assert refused.value.status == 409
+    assert job_of(twin, job).state is State.RUNNING
+
+
+def test_what_is_recycled_cannot_be_held(twin: Twin, ada: User) -> None:
+    _, worker = running(twin, ada)
+    custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    with pytest.raises(Refused, match="recycled by root: it is too late"):
+        hold(twin, worker)
+
+
+def test_its_journal_tells_a_units_whole_life(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [RateLimited("slowly")]
+    job = submit(twin, ada, target="other")
+    twin.run()
+    sweep(twin)
+    hello(twin, job)
+    worker = worker_of(twin, job)
+    hold(twin, worker)
+    finish(twin, job)
+    release(twin, worker)
+    assert journal(twin, worker.id) == [
+        f"ordered from hand for job {job}, attempt 1",
+        "RateLimited: slowly",
+        "made after 1 failures",
+        "its agent said hello",
+        "held by root until 2026-01-01 01:01:01Z: looking",
+        "its lease ended; it is to be destroyed",
+        "released by root",
+        f"destroyed (hand: {worker.id})",
+    ]
+    assert unit_of(twin, worker.id).expiry == unit_of(twin, worker.id).since + timedelta(days=30)
+
+
+def test_the_log_of_the_job_says_what_operators_did(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    custody.release(twin.on, ROOT, UnitKind.WORKER, worker.id)
+    custody.drain(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    lines = [line for line in told(twin, job) if worker.id in line][-3:]
+    assert [line.partition(" until ")[0] for line in lines] == [
+        f"worker {worker.id} is held by root",
+        f"worker {worker.id} was released by root",
+        f"worker {worker.id} is drained by root",
+    ]

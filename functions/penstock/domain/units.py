@@ -75,7 +75,7 @@ class Unit(Row):
     present lease, or of its last; `leases` counts them. `is_kept` says that its pool keeps units for the next lease,
     `until` how long it may be idle, `busy` how long a call that cleans it may be under way; `past_hash` knows its
     agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its step
-    again; None when none was sent for later.
+    again; None when none was sent for later. `begun` says that its driver has begun to make it, and is not done.
     """
 
     kind: ClassVar[str] = "unit"
@@ -96,6 +96,7 @@ class Unit(Row):
     next_look: datetime | None = None
     made: datetime | None = None
     tries: int = 0
+    begun: bool = False
     reason: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     token_hash: str | None = None
@@ -220,7 +221,7 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
-        next_look=None,
+        next_look=None, begun=False,
     )  # fmt: skip
 
 

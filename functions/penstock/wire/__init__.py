@@ -22,6 +22,7 @@ from penstock.wire.jobs import (
     TimingsView,
     WhyView,
 )
+from penstock.wire.makers import ComparedView, CoolDownView, FailureView, MakerView
 from penstock.wire.plans import (
     AcquireView,
     EdgeView,
@@ -62,12 +63,15 @@ __all__ = [
     "ApplySite",
     "BlockView",
     "Bound",
+    "ComparedView",
+    "CoolDownView",
     "Created",
     "EdgeView",
     "Entry",
     "EntryPage",
     "EventPage",
     "EventView",
+    "FailureView",
     "FaultView",
     "GraphView",
     "HolderView",
@@ -76,6 +80,7 @@ __all__ = [
     "JobResource",
     "JobTimes",
     "JobView",
+    "MakerView",
     "NewToken",
     "NewUser",
     "NodeView",

@@ -85,13 +85,12 @@ def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
         try:
             yield Listed(is_a, maker, start, frozenset(sites.driver(on, site, is_a, maker).list()), row)
         except Exception as error:
-            is_known = isinstance(error, DriverError)
             extra = {"maker": name, "why": str(error)}
-            log.warning("a driver could not be listed", exc_info=not is_known, extra=extra)
+            log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
             done.unlisted += 1
             told = comparing.unlisted(row, name, f"{type(error).__name__}: {error}", start)
             on.store.commit([Replace(row, told) if row else Create(told)])
-            if is_known:
+            if isinstance(error, DriverError):
                 remembering.count(on, name, error)
 
 

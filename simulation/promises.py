@@ -13,7 +13,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.ports import Order
-from penstock.usecases import sweeping
+from penstock.usecases import reconciling, sweeping
 from simulation.baton import Died, Task
 from simulation.broken import Broken
 from simulation.invariants import AFTER_A_COMMIT, GONE
@@ -31,8 +31,9 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        sweeping.log.handlers[:] = [self]
-        logging.getLogger(sweeping.log.name).propagate = False
+        for log in (sweeping.log, reconciling.log):
+            log.handlers[:] = [self]
+            logging.getLogger(log.name).propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Look at one record."""

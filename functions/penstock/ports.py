@@ -118,10 +118,14 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Ready:
-    """The driver is done. `metadata` is what the unit's job may know of it; `shortages` are what it met on the way."""
+    """The driver is done. `metadata` is what the unit's job may know of it; `shortages` are what it met on the way.
+
+    `proves` are the scopes of which there is some, for that was just made of it; None for all that was not avoided.
+    """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
     shortages: Sequence[Shortage] = ()
+    proves: Collection[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,9 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case _, ["targets" | "workers", *_] | ["users", *_] | ["config"] | ["whoami"] | ["openapi.json"]:
+            case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
+                "openapi.json"
+            ]:
                 return self._site(method, path, query, body)
         return 404, _problem(404, "no-such-path", f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json")
 
@@ -216,6 +218,8 @@ class Service:
                 return 200, {"items": TARGETS, "next": None}
             case "GET", ["targets", "default"]:
                 return 200, TARGETS[0]
+            case "GET", ["factories", "aws"]:
+                return 200, FACTORY
             case "GET", ["workers"]:
                 return 200, {"items": [self.worker] if self.worker["hold"] else [], "next": None}
             case "PUT", ["config"]:
@@ -301,6 +305,26 @@ TARGETS = [
     {"name": "default", "settings": {"redirect": "lab", "limit": 0, "factory": ""}},
     {"name": "lab", "settings": {"factory": "here", "limit": 4, "redirect": None}},
 ]
+FACTORY = {
+    "name": "aws",
+    "settings": {"driver": "ec2", "settings": {"region": "eu-west-1"}, "rate": 2},
+    "cooling": [
+        {
+            "scope": "ec2/eu-west-1/spot/m6i.large/eu-west-1a",
+            "cause": "capacity",
+            "why": "InsufficientInstanceCapacity",
+            "since": SUBMITTED,
+            "until": SETTLED,
+            "tried": 4,
+            "probe": "w-7",
+            "summary": "factory aws: no capacity",
+        }
+    ],
+    "failures": [{"code": "Unknown:Odd", "count": 3, "message": "it broke", "first": SUBMITTED, "last": SETTLED}],
+    "compared": {
+        "at": SETTLED, "seconds_ago": 90, "failures": 2, "why": "RateLimited: slow", "strays": ["w-9"], "missing": [],
+    },
+}  # fmt: skip
 OUTPUT = {
     "id": "o1",
     "path": "/work/out/log.txt",

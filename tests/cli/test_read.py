@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.service import OUTPUT, POOL, SUBMITTED, Service
+from tests.cli.service import FACTORY, OUTPUT, POOL, SETTLED, SUBMITTED, Service
 
 
 def ids(text: str) -> list[str]:
@@ -38,6 +38,17 @@ def test_pages(penstock: Run, service: Service) -> None:
 def test_filters_are_sent(penstock: Run, service: Service) -> None:
     penstock("job", "list", "--state", "settled", "--target", "lab", "-T", "a=1", "-T", "b=2")
     assert service.paths("GET") == ["/v1/jobs?state=settled&target=lab&tag=a%3D1&tag=b%3D2&limit=50"]
+
+
+def test_a_factory_is_shown_with_how_it_is(penstock: Run) -> None:
+    shown = penstock("factory", "show", "aws").stdout
+    row = next(line for line in shown.splitlines() if "m6i.large" in line)
+    assert [word in row for word in ("capacity", SETTLED, " 4 ", "w-7", "InsufficientInstanceCapacity")] == [True] * 5
+    assert next(line for line in shown.splitlines() if line.startswith("compared")).endswith(SETTLED)
+    assert "not listed  2" in shown
+    assert "w-9" in shown
+    assert next(line.split() for line in shown.splitlines() if "Unknown:Odd" in line)[1] == "3"
+    assert json.loads(penstock("factory", "show", "aws", "--json").stdout) == FACTORY
 
 
 def test_empty_lists(penstock: Run) -> None:

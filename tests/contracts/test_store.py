@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pynamodb.connection.base import Connection
 
+from penstock.domain.budgets import Budget
+from penstock.domain.comparing import Comparison, LastSweep, Missing
+from penstock.domain.cooling import Cause, CoolDown, Failure
 from penstock.domain.pools import Pool, Slot, SlotState, collection, move
 from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.domain.users import Token, User, user_key
@@ -40,6 +43,34 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
     assert store.commit([Create(USER)])
     assert store.get(USER.key, User) == ONE
     assert store.get(user_key("bob"), User) is None
+
+
+REMEMBERED: tuple[Row, ...] = (
+    CoolDown(
+        maker="factory/aws", scope="ec2/ü/" + "x" * 500, cause=Cause.QUOTA, why="full", since=NOW, until=NOW,
+        met_by="w-1", count=3, probe="w-2", probe_until=NOW,
+    ),
+    Failure(maker="factory/aws", code="Unknown:Odd", message="it broke", count=2, first=NOW, last=NOW),
+    Budget(maker="factory/aws", tokens=0.25, at=NOW),
+    Comparison(
+        maker="factory/aws", tried=NOW, at=NOW, failures=1, why="no leave", strays={"w-9": NOW}, seen=("w-1",),
+        missing={"w-3": Missing(NOW, 2)},
+    ),
+    LastSweep(at=NOW, resumed=NOW),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", REMEMBERED, ids=lambda row: row.kind)
+def test_what_is_remembered_of_a_maker_comes_back_as_it_was(store: Store, row: Row) -> None:
+    assert store.commit([Create(row)])
+    assert store.get(row.key, type(row)) == replace(row, version=1)
+
+
+def test_what_is_remembered_of_a_maker_is_found_by_its_kind(store: Store) -> None:
+    store.commit([Create(row) for row in REMEMBERED])
+    assert [row.kind for row in store.find("maker#factory/aws", "scope#", CoolDown)] == ["cooldown"]
+    assert [row.kind for row in store.find("maker#factory/aws", "failure#", Failure)] == ["failure"]
+    assert store.find("maker#factory/a", "scope#", CoolDown) == []
 
 
 def test_another_kind_of_row_is_a_loud_mistake(store: Store) -> None:

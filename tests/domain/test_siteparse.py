@@ -45,6 +45,11 @@ DOCUMENT = [
     ("[wells.w]\ndrive = 'lock'", 1, 8, "wells.w", "`wells.w` has no `driver`", "like driver"),
     ("[wells.w]\ndriver = ''", 2, 10, "wells.w.driver", "`wells.w.driver` is empty", ""),
     ("[wells.w]\ndriver = 'x'\nat = 2026-01-01", 3, 6, "wells.w.at", "wants a string, number", ""),
+    ("[wells.w]\ndriver = 'x'\nrate = true", 3, 8, "wells.w.rate", "wants a number of calls per second", "rate = 2"),
+    ("[wells.w]\ndriver = 'x'\nrate = '2'", 3, 8, "wells.w.rate", "wants a number of calls per second", "rate = 2"),
+    ("[wells.w]\ndriver = 'x'\nrate = 0", 3, 8, "wells.w.rate", "must be from 0.01 to 1000", ""),
+    ("[wells.w]\ndriver = 'x'\nrate = inf", 3, 8, "wells.w.rate", "must be from 0.01 to 1000", ""),
+    ("[wells.w]\ndriver = 'x'\nrate = nan", 3, 8, "wells.w.rate", "must be from 0.01 to 1000", ""),
 ]
 TARGETS = [
     ("[targets.x]", 7, 10, "targets.x", "has neither `factory` nor `redirect`", 'factory = "here"'),
@@ -301,3 +306,10 @@ def test_no_text_makes_it_raise(text: str) -> None:
     found = parse(text, "site.toml")
     if isinstance(found, tuple):
         assert all(fault.line and fault.column for fault in found)
+
+
+def test_a_rate_is_the_cores_and_no_setting_of_the_driver() -> None:
+    found = parse(GOOD + "[wells.w]\ndriver = 'x'\nrate = 0.5\nzone = 'a'\n", "site.toml")
+    assert isinstance(found, Site)
+    assert found.wells["w"] == Maker("w", "x", {"zone": "a"}, 0.5)
+    assert found.wells["benches"].rate is None

@@ -58,7 +58,8 @@ def test_a_machine_from_first_to_last(client: Any) -> None:
     factory = made(client)
     done = factory.create(order())
     assert isinstance(done, Ready)
-    assert factory.create(order()) == Ready({key: done.metadata[key] for key in ("instance", "type", "zone")})
+    known = {key: done.metadata[key] for key in ("instance", "type", "zone")}
+    assert factory.create(order()) == Ready(known, proves=())
     assert list(factory.list()) == [WORKER]
     assert factory.worker(done.metadata["instance"]) == WORKER
     assert "running" in str(factory.evidence(WORKER))

@@ -11,13 +11,15 @@ import pytest
 from penstock.domain import endings, leases, pools
 from penstock.domain import resizing as domain_resizing
 from penstock.domain import units as domain_units
+from penstock.domain.errors import DriverError
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.pools import Slot, SlotState
 from penstock.domain.rows import Replace
 from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.ports import Order
-from penstock.usecases import acquiring, agents, race, resizing, sweeping, turns, units
+from penstock.usecases import acquiring, agents, cooling, race, reconciling, resizing, sweeping, turns, units
+from penstock.usecases.reconciling import Compared
 
 
 def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
@@ -64,15 +66,13 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
 
 def errors_are_final(patch: pytest.MonkeyPatch) -> None:
     """`units._make`: any error of a driver fails the job."""
-    again = units._again
+    refused = cooling.refused
 
-    def fatal(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
-        if after is None and unit.state is UnitState.CREATING:
-            units._fail(on, unit, "Unsatisfiable", str(reason))
-        else:
-            again(on, unit, reason, after)
+    def fatal(on: Any, unit: Unit, leave: cooling.Leave, error: DriverError) -> Any:
+        units._fail(on, unit, "Unsatisfiable", str(error))
+        return refused(on, unit, leave, error)
 
-    patch.setattr(units, "_again", fatal)
+    patch.setattr(cooling, "refused", fatal)
 
 
 def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
@@ -211,39 +211,39 @@ def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_strays(patch: pytest.MonkeyPatch) -> None:
-    """`sweeping.destroy_strays`: nobody looks what exists outside."""
-    patch.setattr(sweeping, "destroy_strays", lambda on: 0)
+    """`reconciling.reconcile`: nobody looks what exists outside."""
+    patch.setattr(reconciling, "reconcile", lambda on: Compared())
 
 
 def absence_counts(patch: pytest.MonkeyPatch) -> None:
-    """`sweeping.destroy_strays`: what its factory does not list is taken for gone."""
+    """`reconciling.reconcile`: what its factory does not list is taken for gone."""
 
-    def destroy(on: Any) -> int:
+    def destroy(on: Any) -> Compared:
         there = set(on.drivers.factory("hand", {}).list())
         for unit in on.store.listed("workers", Unit):
             if unit.id not in there and unit.state is not UnitState.DIRTY:
                 on.store.commit([Replace(unit, domain_units.soil(unit, "not listed", on.world.now()))])
-        return 0
+        return Compared()
 
-    patch.setattr(sweeping, "destroy_strays", destroy)
+    patch.setattr(reconciling, "reconcile", destroy)
 
 
 def rows_before_the_list(patch: pytest.MonkeyPatch) -> None:
-    """`sweeping.destroy_strays`: it reads what rows there are, and then what exists."""
+    """`reconciling.reconcile`: it reads what rows there are, and then what exists."""
     _destroy(patch, lambda on: {unit.id for unit in on.store.listed("workers", Unit)})
 
 
 def starts_with_nothing(patch: pytest.MonkeyPatch) -> None:
-    """`sweeping.destroy_strays`: a process that starts knows no machine, and destroys them all."""
+    """`reconciling.reconcile`: a process that starts knows no machine, and destroys them all."""
     _destroy(patch, lambda on: set())
 
 
 def _destroy(patch: pytest.MonkeyPatch, known: Any) -> None:
-    def destroy(on: Any) -> int:
+    def destroy(on: Any) -> Compared:
         rows, driver = known(on), on.drivers.factory("hand", {})
         strays = [found for found in driver.list() if found not in rows]
         for found in strays:
             driver.destroy(found, on.world.now())
-        return len(strays)
+        return Compared(strays=len(strays))
 
-    patch.setattr(sweeping, "destroy_strays", destroy)
+    patch.setattr(reconciling, "reconcile", destroy)

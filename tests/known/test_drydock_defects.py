@@ -93,7 +93,7 @@ def test_defect_f_one_plain_error_breaks_the_lease(twin: Known, ada: User) -> No
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     assert not job_of(twin, job).is_settled
-    sweep(twin)
+    sweep(twin, 91)
     run_to_end(twin, job)
     assert job_of(twin, job).outcome is Outcome.SUCCEEDED
     assert_nothing_is_left(twin)

@@ -38,8 +38,8 @@ def test_what_no_row_knows_is_destroyed_and_what_is_held_is_not(twin: Twin, ada:
     hello(twin, job)
     held = worker_of(twin, job).id
     twin.drivers.hand.create(Order("w-stray", "linux", "1"))
-    for _ in range(3):
-        sweep(twin, 31)
+    for _ in range(14):
+        sweep(twin)
         agents.heartbeat(twin.on, agents.authenticate(twin.on, job, TOKEN))
     assert list(twin.drivers.hand.made) == [held]
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
@@ -57,7 +57,8 @@ def test_a_worker_that_is_made_after_it_was_destroyed_is_found(twin: Twin, ada: 
     jobs.cancel(twin.on, ada, job)
     twin.run()
     twin.drivers.hand.create(order)
-    sweep(twin)
+    for _ in range(14):
+        sweep(twin)
     assert_all_is_put_back(twin)
 
 

@@ -78,10 +78,14 @@ class RateLimited(DriverError):
 
 @dataclass(frozen=True)
 class Shortage:
-    """What there is none of now. `scope` names it, by the same name each time: ports.Order.avoid takes it back."""
+    """What there is none of now. `scope` names it, by the same name each time: ports.Order.avoid takes it back.
+
+    With `is_quota` it is our own account that may have no more: a unit that is destroyed may make room.
+    """
 
     scope: str
     why: str
+    is_quota: bool = False
 
 
 class Short(DriverError):

@@ -19,11 +19,12 @@ REDIRECTS = 32
 
 @dataclass(frozen=True)
 class Maker:
-    """A factory or a well: a driver and its settings."""
+    """A factory or a well: a driver and its settings; `rate` bounds its creates and destroys, in calls per second."""
 
     name: str
     driver: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    rate: float | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ AMOUNT = 10**12
 ENTRIES = 500
 """The most entries one table may have."""
 
+RATES = (0.01, 1000)
+"""How many calls a second a site may bound a factory or well to."""
+
 UPLOAD_BYTES = 5 * 1024**3
 """The most that one upload to the object store can carry."""
 
@@ -81,8 +84,19 @@ def _maker(name: str, value: object, place: Place) -> Maker:
     if "driver" not in value:
         place.fault(f"{place.label} has no `driver`", f"like {MAKER}")
     driver = text(value["driver"], place / "driver") if "driver" in value else ""
-    settings = {key: setting for key, setting in value.items() if key != "driver"}
-    return Maker(name, driver, check_options(settings, place))
+    rate = _rate(value["rate"], place / "rate") if "rate" in value else None
+    settings = {key: setting for key, setting in value.items() if key not in ("driver", "rate")}
+    return Maker(name, driver, check_options(settings, place), rate)
+
+
+def _rate(value: object, place: Place) -> float:
+    """Calls per second; as a fraction for fewer than one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        wanted("a number of calls per second", value, place, "like rate = 2")
+        return 1.0
+    if not RATES[0] <= value <= RATES[1]:
+        place.fault(f"{place.label} must be from {RATES[0]} to {RATES[1]} calls per second")
+    return float(value)
 
 
 def _target(name: str, value: object, place: Place) -> Target:

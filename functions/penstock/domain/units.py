@@ -78,7 +78,8 @@ class Unit(Row):
     present lease, or of its last; `leases` counts them. `is_kept` says that its pool keeps units for the next lease,
     `until` how long it may be idle, `busy` how long a call that makes or cleans it may be under way; `past_hash` knows
     its agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its
-    step again; None when none was sent for later.
+    step again; None when none was sent for later. `is_making` says that its driver has begun to make it, and is not
+    done; `begun`, since when it is too late to hold it, for its driver cleans or destroys it.
     """
 
     kind: ClassVar[str] = "unit"
@@ -99,6 +100,7 @@ class Unit(Row):
     next_look: datetime | None = None
     made: datetime | None = None
     tries: int = 0
+    is_making: bool = False
     reason: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     token_hash: str | None = None
@@ -268,7 +270,7 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
-        next_look=None,
+        next_look=None, is_making=False,
     )  # fmt: skip
 
 

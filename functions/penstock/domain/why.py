@@ -73,6 +73,15 @@ class Why:
         return ("; then ".join(shown) + (f"; and {more} more after that" if more > 0 else "")) or None
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """What keeps a unit from being made: a cool-down as a sentence, what was met, and when it ends."""
+
+    said: str
+    why: str
+    until: datetime
+
+
 def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) -> Block | None:
     """What keeps a job's claim in a pool from being granted; None when it has no claim there."""
     place = next((number for number, claim in enumerate(claims) if claim.job == job), None)
@@ -99,10 +108,12 @@ def explain(
     unit_reason: str | None = None,
     forecasts: Sequence[Forecast] = (),
     now: datetime | None = None,
+    stopped: Sequence[Stopped] = (),
 ) -> Why:
     """The explanation of a job, given the leases of its present attempt and the block of the waiting one.
 
-    `forecasts` are of the step that waits, and of those after it.
+    `forecasts` are of the step that waits, and of those after it; `stopped` is what its unit is not made for, the
+    first that ends first.
     """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
@@ -119,7 +130,7 @@ def explain(
         summary = _waiting(current, blocked)
         return Why(job.id, job.state, summary, blocked, current.type, current.since, start, basis, unblocks)
     if current:
-        return _being_made(job, current, unit_reason)
+        return _being_made(job, current, unit_reason, stopped)
     if job.attempts and job.state is State.QUEUED:
         last = job.attempts[-1]
         summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
@@ -128,13 +139,23 @@ def explain(
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
 
 
-def _being_made(job: Job, lease: Lease, unit_reason: str | None) -> Why:
+def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequence[Stopped]) -> Why:
     is_worker = lease.order == WORKER
     made = "its worker to say hello" if is_worker else f"{lease.type} to be made ready"
-    note = f" ({unit_reason})" if unit_reason else ""
+    note = _note(unit_reason, stopped)
     act = Unblock(Way.HELLO if is_worker else Way.MAKE, lease.pool, what=lease.type, job=job.id)
     summary = f"the job waits for {made}{note}"
-    return Why(job.id, job.state, summary, None, lease.type, lease.since, unblocks=(act,))
+    again = stopped[0].until if stopped else None
+    basis = "its maker is asked again then; whether it has some is not known" if stopped else None
+    return Why(job.id, job.state, summary, None, lease.type, lease.since, again, basis, unblocks=(act,))
+
+
+def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:
+    """Why a unit is not there yet: what was told last, unless one of the cool-downs tells it better."""
+    is_told = any(unit_reason and (one.why in unit_reason or unit_reason == one.said) for one in stopped)
+    notes = [unit_reason] if unit_reason and not is_told else []
+    notes += [one.said for one in stopped[:TOLD]]
+    return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _waiting(lease: Lease, blocked: Block) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 
+from penstock.domain.budgets import Budget
+from penstock.domain.comparing import Comparison, LastSweep
+from penstock.domain.cooling import CoolDown, Failure
 from penstock.domain.jobs import Job, Spec
 from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
@@ -26,6 +29,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
+        CoolDown, Failure, Budget, Comparison, LastSweep,
     )
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.domain import cooling as cooling_rules
 from penstock.domain import ids, jobs, leases, plans, users, why
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, job_key
@@ -11,9 +12,9 @@ from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
-from penstock.domain.why import Why
+from penstock.domain.why import Stopped, Why
 from penstock.system import System
-from penstock.usecases import logs, outlook, race
+from penstock.usecases import cooling, logs, outlook, race
 
 SCANNED = 1000
 """How many jobs one page of a filtered list looks at."""
@@ -103,7 +104,14 @@ def explain(on: System, job: Job) -> Why:
     now, later = on.world.now(), plans.steps_of(job)
     found = outlook.of_step(on, job, waiting.step) if waiting else None
     if waiting is None or found is None:
-        return why.explain(job, held, None, unit.reason if unit else None)
+        stopped = _stopped(on, unit) if unit else []
+        return why.explain(job, held, None, unit.reason if unit else None, stopped=stopped)
     rest = [outlook.of_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
     return why.explain(job, held, found[1], None, forecasts, now)
+
+
+def _stopped(on: System, unit: Unit) -> list[Stopped]:
+    """The cool-downs that a unit is not made for."""
+    now = on.world.now()
+    return [Stopped(cooling_rules.say(row, now), row.why, row.until) for row in cooling.told(on, unit)]

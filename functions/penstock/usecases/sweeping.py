@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain.errors import DriverError
 from penstock.domain.jobs import FLOW_WITHIN, Job, State, job_key
 from penstock.domain.jobs import nudge as nudge_flow
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim, Pool, collection
 from penstock.domain.rows import Key, Replace
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units import Unit, UnitKind
 from penstock.system import System
-from penstock.usecases import acquiring, jobs, outputs, settling, sites
+from penstock.usecases import acquiring, jobs, outputs, reconciling, settling
 
 AT_ONCE = 500
 """How many overdue rows one sweep looks at; the rest are the next one's."""
@@ -33,6 +32,8 @@ class Swept:
     failed: int = 0
     flows: int = 0
     strays: int = 0
+    lost: int = 0
+    unlisted: int = 0
 
 
 def sweep(on: System) -> Swept:
@@ -47,7 +48,8 @@ def sweep(on: System) -> Swept:
             done.failed += 1
     serve_all(on)
     done.flows = settle_ended(on)
-    done.strays = destroy_strays(on)
+    compared = reconciling.reconcile(on)
+    done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
     return done
 
 
@@ -140,21 +142,4 @@ def settle_ended(on: System) -> int:
         if job and job.attempt == attempt and not job.is_settled:
             settling.settle(on, job_id, attempt, status, None)
             count += 1
-    return count
-
-
-def destroy_strays(on: System) -> int:
-    """Destroy what factories and wells list as ours and no row knows, or knows as gone. Absence proves nothing."""
-    site, count = sites.current(on), 0
-    makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
-    for is_a, maker in makers:
-        try:
-            driver = sites.driver(on, site, is_a, maker)
-            for found in driver.list():
-                unit = on.store.get(unit_key(found), Unit)
-                if unit is None or unit.state is UnitState.GONE:
-                    driver.destroy(found, on.world.now())
-                    count += 1
-        except DriverError as error:
-            log.warning("a driver could not be listed", extra={"maker": maker, "why": str(error)})
     return count

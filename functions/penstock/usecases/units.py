@@ -9,17 +9,31 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain import estimates, jobs, leases, pools, units
-from penstock.domain.errors import DriverError, Unsatisfiable
+from penstock.domain.errors import DriverError, RateLimited, Unsatisfiable
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
-from penstock.ports import NotYet, Order
+from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
-from penstock.usecases import acquiring, custody, evidence, keeping, logs, race, retiring, sites, turns
+from penstock.usecases import (
+    acquiring,
+    budgeting,
+    cooling,
+    custody,
+    evidence,
+    keeping,
+    logs,
+    race,
+    retiring,
+    sites,
+    turns,
+)  # fmt: skip
 
 NO_HELLO = "no hello"
+LOOK_MOST = 900
+"""Seconds after which a unit is looked at again at the latest: a message cannot come any later."""
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -62,20 +76,31 @@ def _worn(on: System, unit: Unit) -> str:
 
 def _make(on: System, unit: Unit) -> None:
     site = sites.current(on)
-    try:
-        done = sites.driver(on, site, unit.is_a, unit.maker).create(_order(on, unit))
-    except Unsatisfiable as error:
-        _fail(on, unit, "Unsatisfiable", str(error))
+    leave = cooling.leave(on, site, unit)
+    if leave.wait is not None:
+        _again(on, unit, leave.why, leave.wait)
         return
+    try:
+        done = sites.driver(on, site, unit.is_a, unit.maker).create(replace(_order(on, unit), avoid=leave.avoid))
     except DriverError as error:
-        _again(on, unit, f"{type(error).__name__}: {error}")
+        reason, after = cooling.refused(on, unit, leave, error)
+        if isinstance(error, Unsatisfiable):
+            _fail(on, unit, "Unsatisfiable", str(error))
+        else:
+            _again(on, unit, reason, after)
         return
     if isinstance(done, NotYet):
-        _again(on, unit, done.reason, done.after)
-        return
+        _again(on, replace(unit, is_making=True), done.reason, done.after)
+    else:
+        _made(on, unit, done, timedelta(seconds=site.limits.boot))
+    cooling.answered(on, unit, leave, done)
+
+
+def _made(on: System, unit: Unit, done: Ready, boot: timedelta) -> None:
+    """A worker's machine was ordered; a resource is there."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
-        on.store.commit([Replace(unit, units.made(unit, now, timedelta(seconds=site.limits.boot)))])
+        on.store.commit([Replace(unit, units.made(unit, now, boot))])
         return
     _hand_over(on, unit, units.ready(unit, done.metadata, now))
 
@@ -118,7 +143,7 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
 
 def _again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
     """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
-    pause = timedelta(seconds=after) if after is not None else None
+    pause = timedelta(seconds=min(after, LOOK_MOST)) if after is not None else None
     next_try = replace(units.look_again(unit, reason, on.world.now(), pause), busy=None)
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
@@ -190,9 +215,16 @@ def _put_back(on: System, unit: Unit) -> None:
     unit = begun
     try:
         site = sites.current(on)
-        proof = sites.driver(on, site, unit.is_a, unit.maker).destroy(unit.id, on.world.now())
+        driver = sites.driver(on, site, unit.is_a, unit.maker)
+        wait = budgeting.token(on, site, unit)
+        if wait is not None:
+            _again(on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait)
+            return
+        proof = driver.destroy(unit.id, on.world.now())
     except DriverError as error:
-        _again(on, unit, f"cleaning failed: {type(error).__name__}: {error}")
+        cooling.not_destroyed(on, unit, error)
+        after = error.seconds if isinstance(error, RateLimited) else None
+        _again(on, unit, f"cleaning failed: {type(error).__name__}: {error}", after)
         return
     if isinstance(proof, NotYet):
         _again(on, unit, proof.reason, proof.after)
@@ -205,6 +237,7 @@ def _put_back(on: System, unit: Unit) -> None:
             unit.attempt,
             f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back",
         )
+    cooling.destroyed(on, unit)
     turns.go_on(on, unit)
 
 

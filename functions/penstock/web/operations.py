@@ -117,7 +117,13 @@ OPERATIONS = (
         for sort in SORTS
     ),
     *(
-        Operation(f"get_{sort.replace('-', '_')[:-1]}", "GET", f"/v1/{sort}/{{name}}", "Show one of them", wire.Entry)
+        Operation(
+            f"get_{sort.replace('-', '_')[:-1]}",
+            "GET",
+            f"/v1/{sort}/{{name}}",
+            "Show one of them",
+            wire.MakerView if sort in ("factories", "wells") else wire.Entry,
+        )
         for sort in SORTS
     ),
     Operation("who_am_i", "GET", "/v1/whoami", "Show whose token this is", wire.UserView),

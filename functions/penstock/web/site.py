@@ -13,7 +13,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.users import User
 from penstock.usecases import configuring, graph, sites, users
-from penstock.web import views
+from penstock.web import makers, views
 from penstock.web.entry import body, is_on, page_after, reply
 from penstock.web.operations import SORTS
 
@@ -101,10 +101,16 @@ def _list_entries(sort: str) -> Response[Any]:
 
 
 def _get_entry(sort: str, name: str) -> Response[Any]:
-    caller()
+    user = caller()
+    if sort in makers.MAKERS:
+        return makers.show(sort, lambda: _entry(sort, name), user)
+    return reply(_entry(sort, name))
+
+
+def _entry(sort: str, name: str) -> wire.Entry:
     for entry in views.entries(sites.current(bootstrap.aws()), sort):
         if entry.name == name:
-            return reply(entry)
+            return entry
     raise not_found(sort.removesuffix("s").replace("-", " ").replace("factorie", "factory"), name[:64])
 
 

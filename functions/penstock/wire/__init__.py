@@ -22,6 +22,7 @@ from penstock.wire.jobs import (
     TimingsView,
     WhyView,
 )
+from penstock.wire.makers import ComparedView, CoolDownView, FailureView, MakerView
 from penstock.wire.plans import (
     AcquireView,
     EdgeView,
@@ -68,6 +69,8 @@ __all__ = [
     "ApplySite",
     "BlockView",
     "Bound",
+    "ComparedView",
+    "CoolDownView",
     "Created",
     "DrainView",
     "EdgeView",
@@ -75,6 +78,7 @@ __all__ = [
     "EntryPage",
     "EventPage",
     "EventView",
+    "FailureView",
     "FaultView",
     "GraphView",
     "HoldUnit",
@@ -85,6 +89,7 @@ __all__ = [
     "JobResource",
     "JobTimes",
     "JobView",
+    "MakerView",
     "NewToken",
     "NewUser",
     "NodeView",

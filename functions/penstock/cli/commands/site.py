@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.cli.errors import Refused
 from penstock.cli.framework import Command, Group, arguments
-from penstock.cli.output import Column
+from penstock.cli.output import Column, moment
 from penstock.cli.session import Session, pass_session
 
 NAMED = Column("NAME", "name")
@@ -45,9 +45,39 @@ def _group(noun: str, plural: str, columns: tuple[Column, ...], help: str) -> Gr
             session.out.json(found)
         else:
             session.out.details([("name", found["name"]), *found["settings"].items()])
+            _health(session, found)
 
     return group
 
+
+def _health(session: Session, found: Mapping[str, Any]) -> None:
+    """How a factory or well is: when it was compared, what it has none of, and what went wrong. Others have none."""
+    compared = found.get("compared") or {}
+    keys = (("compared", moment("at")), ("not listed", "failures"), ("because", "why"))
+    shown = [(name, read(compared) if callable(read) else compared.get(read) or None) for name, read in keys]
+    session.out.details([*shown, ("strays", compared.get("strays")), ("missing", compared.get("missing"))])
+    for title, key, columns in (("cooling down", "cooling", COOLING), ("failures", "failures", FAILURES)):
+        if found.get(key):
+            session.out.line()
+            session.out.line(f"{title}:")
+            session.out.rows(found[key], columns, indent=2)
+
+
+COOLING = (
+    Column("SCOPE", "scope"),
+    Column("CAUSE", "cause"),
+    Column("SINCE", moment("since")),
+    Column("UNTIL", "until"),
+    Column("TRIED", "tried"),
+    Column("PROBE", "probe"),
+    Column("WHY", "why"),
+)
+FAILURES = (
+    Column("CODE", "code"),
+    Column("COUNT", "count"),
+    Column("LAST", moment("last")),
+    Column("MESSAGE", "message"),
+)
 
 target = _group(
     "target",

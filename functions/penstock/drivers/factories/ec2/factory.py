@@ -64,7 +64,7 @@ class Ec2Factory:
         with told():
             before = list(self._machines.tagged(self._tags.one(order.id)))
             if before:
-                return Ready(metadata(next((each for each in before if not each.is_gone), before[0])))
+                return Ready(metadata(next((each for each in before if not each.is_gone), before[0])), proves=())
             return launched(order, self._machines, self._settings, self._tags)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:

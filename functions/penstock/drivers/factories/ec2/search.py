@@ -37,13 +37,13 @@ def launched(order: Order, machines: Machines, settings: Settings, tags: Tags) -
             machine = machines.run(request(order, way, settings, tags, user_data))
         except CallFailed as failed:
             if failed.failure.code == ENDED:
-                return Ready(shortages=_shortages(failures))
+                return Ready(shortages=_shortages(failures), proves=())
             shortage = _shortage(failed, way)
             failures.append((shortage, failed.failure))
             avoid.add(shortage.scope)
         else:
             found = metadata(machine) | {"market": str(way.market)}
-            return Ready(found, shortages=_shortages(failures))
+            return Ready(found, shortages=_shortages(failures), proves=way.scopes)
     raise _verdict(failures)
 
 
@@ -53,7 +53,8 @@ def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     if reach is None:
         raise failed
     log.warning("no machine this way", extra={"way": str(way), "code": failed.failure.code})
-    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}")
+    is_quota = failed.failure.meaning.kind is QuotaReached
+    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}", is_quota)
 
 
 def _verdict(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:

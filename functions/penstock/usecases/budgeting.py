@@ -1,0 +1,32 @@
+"""How many calls a second a factory or well is sent that change something, where the site bounds them."""
+
+from __future__ import annotations
+
+from penstock.domain import budgets, cooling
+from penstock.domain.budgets import Budget, budget_key
+from penstock.domain.rows import Create, Replace
+from penstock.domain.site import Site
+from penstock.domain.units import Unit, UnitKind
+from penstock.system import System
+
+TRIES = 4
+"""How often a lost race is run again before the unit is sent away as if there were no token."""
+
+
+def token(on: System, site: Site, unit: Unit) -> int | None:
+    """Take one of the calls that a maker may be sent in a second; with none left, in how many seconds to look again."""
+    makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
+    found = makers.get(unit.maker)
+    if found is None or found.rate is None:
+        return None
+    maker = cooling.maker_of(unit.is_a, unit.maker)
+    for tries in range(TRIES):
+        now = on.world.now()
+        row = on.store.get(budget_key(maker), Budget)
+        left = budgets.take(row, maker, found.rate, now)
+        if left is None and row:
+            return budgets.wait(row, found.rate, unit.id, now)
+        if left and on.store.commit([Replace(row, left) if row else Create(left)]):
+            return None
+        on.world.pause(tries)
+    return cooling.spread(unit.id, 5)

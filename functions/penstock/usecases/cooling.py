@@ -1,0 +1,185 @@
+"""What all handlers remember of each factory and well together: what it has none of, and how fast it may be called.
+
+It is read where a unit is to be made, where one was destroyed, and where people look; one short query each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from penstock.domain import cooling
+from penstock.domain.cooling import CoolDown, Failure, Met, collection, maker_of
+from penstock.domain.errors import DriverError, RateLimited, Short
+from penstock.domain.rows import Create, Delete, Key, Replace
+from penstock.domain.site import Site
+from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.ports import NotYet, Ready
+from penstock.system import System
+from penstock.usecases import budgeting
+
+TRIES = 4
+"""How often a lost race is run again. What is remembered here helps, and must not hold anybody up."""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Whether a unit may be asked for now, and how: what its call avoids, and of what it is the probe.
+
+    With `wait` it may not, for `why`.
+    """
+
+    avoid: frozenset[str] = frozenset()
+    probes: frozenset[str] = frozenset()
+    wait: int | None = None
+    why: str | None = None
+
+
+def rows(on: System, maker: str) -> list[CoolDown]:
+    """The cool-downs of a maker that are not forgotten."""
+    found = on.store.find(collection(maker), "scope#", CoolDown)
+    return cooling.known(found, on.world.now())
+
+
+def failures(on: System, maker: str) -> list[Failure]:
+    """What went wrong with a maker lately, by code."""
+    return on.store.find(collection(maker), "failure#", Failure)
+
+
+def leave(on: System, site: Site, unit: Unit) -> Leave:
+    """Whether a unit may be made now. At most one gets leave to probe what has cooled down."""
+    maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
+    found = rows(on, maker)
+    whole = [row for row in found if row.stops or (row.scope == cooling.of_type(unit.type) and not unit.is_making)]
+    shut = [row for row in whole if not row.is_open_to(unit.id, now)]
+    if shut:
+        return _stopped(on, shut, unit)
+    wait = budgeting.token(on, site, unit)
+    if wait is not None:
+        return Leave(wait=wait, why=f"no more calls a second are made to {unit.maker} than its `rate` says")
+    probed = {row.scope for row in found if _concerns(row, unit) and _probe(on, row, unit)}
+    lost = [row for row in whole if row.scope not in probed]
+    if lost:
+        for row in found:
+            if row.scope in probed:
+                _let_go(on, row.key, unit)
+        return _stopped(on, lost, unit)
+    return Leave(frozenset(row.scope for row in found) - probed, frozenset(probed))
+
+
+def _concerns(row: CoolDown, unit: Unit) -> bool:
+    """Whether a unit's call can tell: of a whole type only one of that type can."""
+    return not row.scope.startswith("type/") or row.scope == cooling.of_type(unit.type)
+
+
+def _stopped(on: System, by: Sequence[CoolDown], unit: Unit) -> Leave:
+    now = on.world.now()
+    last = max(by, key=lambda row: cooling.wait(row, unit.id, now))
+    return Leave(wait=cooling.wait(last, unit.id, now), why=cooling.say(last, now))
+
+
+def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
+    """Become the one that probes: by one conditional write, of which only one can win."""
+    now = on.world.now()
+    return row.is_open_to(unit.id, now) and on.store.commit([Replace(row, cooling.probe(row, unit.id, now))])
+
+
+def answered(on: System, unit: Unit, given: Leave, done: Ready | NotYet) -> None:
+    """What a call's answer says of what was probed, and of what it met on its way.
+
+    That a driver has begun shows that it may be called, and nothing else yet.
+    """
+    maker = maker_of(unit.is_a, unit.maker)
+    if isinstance(done, NotYet):
+        for row in rows(on, maker) if given.probes else ():
+            if row.probe == unit.id and row.stops:
+                _take_off(on, row.key, unit)
+        return
+    short = cooling.short(done.shortages)
+    for what in short:
+        _meet(on, maker, what, unit)
+    for row in rows(on, maker) if given.probes else ():
+        if row.probe == unit.id:
+            is_proved = row.stops or done.proves is None or row.scope in done.proves
+            (_take_off if is_proved else _let_go)(on, row.key, unit)
+
+
+def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[str, int | None]:
+    """Remember what a create met; the reason for people, and when to look again where that is known."""
+    maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
+    count(on, maker, error)
+    news = cooling.met(error, unit.type, given.avoid)
+    for what in news:
+        _meet(on, maker, what, unit)
+    for row in rows(on, maker) if given.probes else ():
+        if row.probe == unit.id:
+            (_take_off if row.stops and news else _let_go)(on, row.key, unit)
+    reason = f"{type(error).__name__}: {error}"
+    ours = [row for row in rows(on, maker) if _concerns(row, unit)] if news or isinstance(error, Short) else []
+    if not ours:
+        return reason, None
+    first = min(ours, key=lambda row: cooling.wait(row, unit.id, now))
+    return (reason if news else cooling.say(first, now)), cooling.wait(first, unit.id, now)
+
+
+def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
+    """Remember what a destroy met: that it is to slow down is true of creates as well."""
+    maker = maker_of(unit.is_a, unit.maker)
+    count(on, maker, error)
+    if isinstance(error, RateLimited):
+        for what in cooling.met(error, unit.type):
+            _meet(on, maker, what, unit)
+
+
+def destroyed(on: System, unit: Unit) -> None:
+    """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try."""
+    maker = maker_of(unit.is_a, unit.maker)
+    for row in rows(on, maker):
+        told = cooling.sooner(row, on.world.now())
+        if told and on.store.commit([Replace(row, told)]):
+            on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
+
+
+def count(on: System, maker: str, error: DriverError) -> None:
+    """Count a failure by its code."""
+    key = cooling.failure_key(maker, cooling.code_of(error))
+    for tries in range(TRIES):
+        row = on.store.get(key, Failure)
+        told = cooling.failed(row, maker, error, on.world.now())
+        if on.store.commit([Replace(row, told) if row else Create(told)]):
+            return
+        on.world.pause(tries)
+
+
+def _meet(on: System, maker: str, what: Met, unit: Unit) -> None:
+    """Write a cool-down, or a longer one."""
+    for tries in range(TRIES):
+        row = on.store.get(cooling.cool_down_key(maker, what.scope), CoolDown)
+        told = cooling.meet(row, what, maker, unit.id, on.world.now())
+        if told is None or on.store.commit([Replace(row, told) if row else Create(told)]):
+            return
+        on.world.pause(tries)
+
+
+def _take_off(on: System, key: Key, unit: Unit) -> None:
+    """There is some again."""
+    _of_probe(on, key, unit, lambda row: Delete(row))
+
+
+def _let_go(on: System, key: Key, unit: Unit) -> None:
+    """The probe asked for something else in the end: the next one may try."""
+    _of_probe(on, key, unit, lambda row: Replace(row, cooling.let_go(row)))
+
+
+def _of_probe(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:
+    row = on.store.get(key, CoolDown)
+    if row and row.probe == unit.id:
+        on.store.commit([change(row)])
+
+
+def told(on: System, unit: Unit) -> list[CoolDown]:
+    """The cool-downs that may keep a unit from being made, the first that ends first; none when it is made."""
+    if unit.state is not UnitState.CREATING or unit.made:
+        return []
+    found = rows(on, maker_of(unit.is_a, unit.maker))
+    return sorted((row for row in found if _concerns(row, unit)), key=lambda row: row.until)

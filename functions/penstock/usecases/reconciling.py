@@ -1,0 +1,138 @@
+"""What exists outside, against our rows, both ways: strays are destroyed, and what vanished is lost. [UNIT-1]
+
+The list first, then the rows: a unit that is made in between has its row. A list that could not be had is acted upon by
+nobody, and after an outage of ours nothing is for a while: docs/cooling.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain import comparing, cooling
+from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep, comparison_key
+from penstock.domain.errors import DriverError
+from penstock.domain.rows import Create, Replace
+from penstock.domain.site import Site
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.system import System
+from penstock.usecases import cooling as remembering
+from penstock.usecases import fading, sites
+
+PAGE = 500
+
+log = Logger(child=True)
+
+
+@dataclass
+class Compared:
+    """What came of it."""
+
+    unlisted: int = 0
+    strays: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a maker lists."""
+
+    is_a: UnitKind
+    maker: str
+    start: datetime
+    ids: frozenset[str]
+    before: Comparison | None
+
+    @property
+    def name(self) -> str:
+        """The maker among all of them."""
+        return cooling.maker_of(self.is_a, self.maker)
+
+
+def reconcile(on: System) -> Compared:
+    """Compare each maker whose last comparison is long enough ago. What fails for one does not stop the others."""
+    site, done = sites.current(on), Compared()
+    is_quiet = _is_quiet(on)
+    lists = list(_lists(on, site, done))
+    rows = {kind: _units(on, kind) for kind in {one.is_a for one in lists}}
+    for one in lists:
+        try:
+            _compare(on, site, one, rows[one.is_a], done, is_quiet=is_quiet)
+        except Exception:
+            log.exception("a comparison failed", extra={"maker": one.name})
+    return done
+
+
+def _is_quiet(on: System) -> bool:
+    """Whether the sweep has not been back for long enough after an outage; also notes that it was here."""
+    row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
+    told = comparing.swept(row, now)
+    on.store.commit([Replace(row, told) if row else Create(told)])
+    return now - told.resumed < comparing.GRACE
+
+
+def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
+    """What the makers list, of those that are due and can be listed. Not all is in the rows yet that are read later."""
+    makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
+    for is_a, maker in makers:
+        name, start = cooling.maker_of(is_a, maker), on.world.now()
+        row = on.store.get(comparison_key(name), Comparison)
+        if not comparing.is_due(row, start):
+            continue
+        try:
+            yield Listed(is_a, maker, start, frozenset(sites.driver(on, site, is_a, maker).list()), row)
+        except Exception as error:
+            extra = {"maker": name, "why": str(error)}
+            log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
+            done.unlisted += 1
+            told = comparing.unlisted(row, name, f"{type(error).__name__}: {error}", start)
+            on.store.commit([Replace(row, told) if row else Create(told)])
+            if isinstance(error, DriverError):
+                remembering.count(on, name, error)
+
+
+def _units(on: System, is_a: UnitKind) -> list[Unit]:
+    """All units of a kind that are not gone; what was written just now may be missing."""
+    found: list[Unit] = []
+    while True:
+        page = on.store.listed(f"{is_a}s", Unit, limit=PAGE, after=found[-1].id if found else "")
+        found += page
+        if len(page) < PAGE:
+            return found
+
+
+def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compared, *, is_quiet: bool) -> None:
+    """Write what the comparison found, then act upon it. Whoever loses that write leaves acting to the winner."""
+    rows = {unit.id: unit for unit in units if unit.maker == one.maker}
+    for id in one.ids - rows.keys():  # the listing may lag; the row itself does not
+        unit = on.store.get(unit_key(id), Unit)
+        rows |= {id: unit} if unit else {}
+    lease = timedelta(seconds=site.limits.lease)
+    verdict = comparing.compare(one.before, one.name, one.ids, rows, one.start, lease, is_quiet=is_quiet)
+    if not on.store.commit([Replace(one.before, verdict.row) if one.before else Create(verdict.row)]):
+        return
+    for unit in verdict.lost:
+        done.lost += fading.vanished(on, unit, lease, one.start)
+    if not is_quiet:
+        for unit in rows.values():
+            fading.unwanted(on, unit)
+    done.strays += _destroy(on, site, one, verdict.destroy)
+
+
+def _destroy(on: System, site: Site, one: Listed, strays: tuple[str, ...]) -> int:
+    """Destroy strays; those of which a row came after all, are none."""
+    driver, count = sites.driver(on, site, one.is_a, one.maker), 0
+    for id in strays:
+        unit = on.store.get(unit_key(id), Unit)
+        if unit is not None and unit.state is not UnitState.GONE:
+            continue
+        try:
+            driver.destroy(id, on.world.now())
+            log.warning("a stray was destroyed", extra={"maker": one.name, "unit": id})
+            count += 1
+        except DriverError as error:
+            log.warning("a stray could not be destroyed", extra={"maker": one.name, "unit": id, "why": str(error)})
+    return count

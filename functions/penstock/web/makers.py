@@ -1,0 +1,69 @@
+"""Factories and wells over HTTP: what the site says of them, and how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+
+from penstock import bootstrap, wire
+from penstock.domain import cooling
+from penstock.domain.comparing import Comparison, comparison_key
+from penstock.domain.cooling import CoolDown, Failure
+from penstock.domain.users import User
+from penstock.usecases import cooling as remembering
+from penstock.web import views
+from penstock.web.entry import reply
+
+MAKERS = {"factories": "factory", "wells": "well"}
+SHOWN = 100
+"""How many ids of a sort are shown."""
+
+
+def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]:
+    """A factory or well: its settings, its cool-downs, its failures, and when it was compared."""
+    entry, on = find(), bootstrap.aws()
+    maker, now = f"{MAKERS[sort]}/{entry.name}", on.world.now()
+    compared = on.store.get(comparison_key(maker), Comparison)
+    failures = [_failure(row) for row in remembering.failures(on, maker)] if user.is_admin else None
+    found = wire.MakerView(
+        name=entry.name,
+        settings=entry.settings,
+        cooling=[cool_down(row, now) for row in remembering.rows(on, maker)],
+        failures=failures,
+        compared=_compared(compared, now) if compared else None,
+    )
+    return reply(found)
+
+
+def cool_down(row: CoolDown, now: datetime) -> wire.CoolDownView:
+    """A cool-down, and who probes now."""
+    cause: Any = row.cause.value
+    return wire.CoolDownView(
+        scope=row.scope,
+        cause=cause,
+        why=row.why,
+        since=str(views.stamp(row.since)),
+        until=str(views.stamp(row.until)),
+        tried=row.count,
+        probe=row.probe if row.is_probed(now) else None,
+        summary=cooling.say(row, now),
+    )
+
+
+def _failure(row: Failure) -> wire.FailureView:
+    first, last = str(views.stamp(row.first)), str(views.stamp(row.last))
+    return wire.FailureView(row.code, row.count, row.message, first, last)
+
+
+def _compared(row: Comparison, now: datetime) -> wire.ComparedView:
+    return wire.ComparedView(
+        at=views.stamp(row.at),
+        seconds_ago=int((now - row.at).total_seconds()) if row.at else None,
+        failures=row.failures,
+        why=row.why,
+        strays=sorted(row.strays)[:SHOWN],
+        missing=sorted(row.missing)[:SHOWN],
+    )

@@ -1,0 +1,158 @@
+"""What follows from a list and our rows: at once, nothing. UNIT-1"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from penstock.domain import comparing
+from penstock.domain.comparing import GRACE, OUTAGE, STRAY_AFTER, Comparison, LastSweep, Verdict
+from penstock.domain.units import Unit, UnitKind, UnitState
+
+NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+LEASE = timedelta(minutes=2)
+MINUTE = timedelta(minutes=1)
+UNIT = Unit(
+    id="w-1",
+    is_a=UnitKind.WORKER,
+    maker="aws",
+    type="linux",
+    state=UnitState.READY,
+    job="j",
+    attempt=1,
+    order=0,
+    pool="target/linux",
+    slot="1",
+    fence=1,
+    since=NOW,
+    made=NOW,
+    due=NOW,
+)
+
+
+def compare(row: Comparison | None, listed: list[str], *units: Unit, at: float = 0, is_quiet: bool = False) -> Verdict:
+    rows = {unit.id: unit for unit in units}
+    start = NOW + timedelta(minutes=at)
+    return comparing.compare(row, "factory/aws", listed, rows, start, LEASE, is_quiet=is_quiet)
+
+
+def test_a_stray_is_destroyed_when_it_is_listed_for_long_enough() -> None:
+    first = compare(None, ["w-9", "w-9"])
+    assert (first.destroy, dict(first.row.strays)) == ((), {"w-9": NOW})
+    assert compare(first.row, ["w-9"], at=4).destroy == ()
+    assert compare(first.row, ["w-9"], at=5).destroy == ("w-9",)
+
+
+def test_a_stray_that_got_its_row_or_vanished_is_none() -> None:
+    first = compare(None, ["w-1", "w-9"])
+    second = compare(first.row, ["w-1"], UNIT, at=9)
+    assert (second.destroy, dict(second.row.strays)) == ((), {})
+
+
+def test_what_a_row_says_is_gone_is_a_stray_at_once() -> None:
+    assert compare(None, ["w-1"], replace(UNIT, state=UnitState.GONE)).destroy == ("w-1",)
+
+
+def test_after_an_outage_things_are_noted_and_nothing_follows() -> None:
+    seen = compare(None, ["w-1", "w-9"], UNIT).row
+    for at in (10, 20, 30, 40):
+        told = compare(seen, ["w-9"], UNIT, at=at, is_quiet=True)
+        assert (told.destroy, told.lost) == ((), ())
+        seen = told.row
+    told = compare(seen, ["w-9"], UNIT, at=41)
+    assert (told.destroy, told.lost) == (("w-9",), (UNIT,))
+
+
+@pytest.mark.parametrize("state", [UnitState.READY, UnitState.IDLE, UnitState.CREATING])
+def test_a_unit_is_lost_when_several_lists_in_a_row_do_not_have_it(state: UnitState) -> None:
+    unit = replace(UNIT, state=state)
+    row = compare(None, ["w-1"], unit).row
+    found = []
+    for at in (3, 6, 9):
+        told = compare(row, [], unit, at=at)
+        found.append(told.lost)
+        row = told.row
+    assert found == [(), (), (unit,)]
+
+
+def test_several_lists_within_a_short_time_are_not_enough() -> None:
+    row = compare(None, ["w-1"], UNIT).row
+    for at in (0.1, 0.2, 0.3, 0.4):
+        told = compare(row, [], UNIT, at=at)
+        assert told.lost == ()
+        row = told.row
+
+
+def test_once_listed_again_it_begins_anew() -> None:
+    row = compare(None, ["w-1"], UNIT).row
+    for at, listed in ((3, []), (6, []), (9, ["w-1"]), (12, []), (15, [])):
+        told = compare(row, listed, UNIT, at=at)
+        assert told.lost == ()
+        row = told.row
+    assert compare(row, [], UNIT, at=18).lost
+
+
+def test_a_heartbeat_that_is_newer_than_the_list_beats_it() -> None:
+    row = compare(None, ["w-1"], UNIT).row
+    for at in (3, 6, 9, 12):
+        heard = replace(UNIT, due=NOW + timedelta(minutes=at) + LEASE)
+        told = compare(row, [], heard, at=at)
+        assert (told.lost, told.row.seen, dict(told.row.missing)) == ((), ("w-1",), {})
+        row = told.row
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        replace(UNIT, state=UnitState.CREATING, made=None),
+        replace(UNIT, state=UnitState.DIRTY),
+        replace(UNIT, state=UnitState.CLEANING),
+        replace(UNIT, state=UnitState.GONE),
+    ],
+)
+def test_what_is_not_there_yet_or_going_is_not_missed(unit: Unit) -> None:
+    row = compare(None, ["w-1"], UNIT).row
+    for at in (3, 6, 9, 12):
+        told = compare(row, [], unit, at=at)
+        assert (told.lost, dict(told.row.missing)) == ((), {})
+        row = told.row
+
+
+def test_what_was_never_listed_is_not_missed() -> None:
+    """A lock exists nowhere outside; its well lists nothing, ever."""
+    resource = replace(UNIT, id="r-1", is_a=UnitKind.RESOURCE, due=None)
+    row = None
+    for at in (0, 3, 6, 9, 12):
+        told = compare(row, [], resource, at=at)
+        assert (told.lost, dict(told.row.missing)) == ((), {})
+        row = told.row
+
+
+def test_a_list_that_could_not_be_had_changes_nothing() -> None:
+    good = compare(None, ["w-1", "w-9"], UNIT).row
+    bad = comparing.unlisted(good, "factory/aws", "no leave", NOW + MINUTE)
+    assert replace(bad, tried=NOW, failures=0, why=None) == good
+    assert (bad.failures, bad.why, bad.at) == (1, "no leave", NOW)
+    assert comparing.unlisted(None, "factory/aws", "no leave", NOW).at is None
+    assert compare(bad, ["w-1"], UNIT, at=3).row.failures == 0
+
+
+def test_it_is_made_every_few_minutes() -> None:
+    row = compare(None, []).row
+    assert comparing.is_due(None, NOW)
+    assert not comparing.is_due(row, NOW + 2 * MINUTE)
+    assert comparing.is_due(row, NOW + 3 * MINUTE)
+    assert row.key == comparing.comparison_key("factory/aws")
+
+
+def test_a_sweep_knows_when_there_was_none_for_long() -> None:
+    first = comparing.swept(None, NOW)
+    assert first == LastSweep(at=NOW, resumed=NOW)
+    second = comparing.swept(first, NOW + MINUTE)
+    assert second == LastSweep(at=NOW + MINUTE, resumed=NOW)
+    late = NOW + MINUTE + OUTAGE + MINUTE
+    assert comparing.swept(second, late).resumed == late
+    assert first.key == comparing.SWEEP_KEY
+    assert GRACE > STRAY_AFTER

@@ -1,0 +1,369 @@
+"""What a maker has none of now is not asked for again at once, by anybody; and whoever waits for it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+
+from penstock.domain import cooling as rules
+from penstock.domain.cooling import CoolDown
+from penstock.domain.errors import (
+    DriverError,
+    Misconfigured,
+    NoCapacity,
+    QuotaReached,
+    RateLimited,
+    Shortage,
+    Unknown,
+)
+from penstock.domain.jobs import Outcome, State
+from penstock.domain.rows import Change, Replace
+from penstock.domain.units import CleanProof, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order, Ready
+from penstock.usecases import configuring, cooling, jobs, sites
+from tests.twin.world import Hand, Twin
+from tests.usecases.conftest import SITE
+from tests.usecases.steps import run_to_end, sweep
+from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of
+
+MAKER = "factory/hand"
+
+
+class Cloud(Hand):
+    """A factory that tries one way after the other, and says of each what it lacks."""
+
+    def __init__(self, ways: Iterable[str] = ("spot", "on-demand")) -> None:
+        super().__init__()
+        self.ways = list(ways)
+        self.short: dict[str, bool] = {}
+        self.asked: list[tuple[str, list[str]]] = []
+        self.limit = 99
+
+    def create(self, order: Order) -> Ready | NotYet:
+        said = self._said()
+        if said:
+            return said
+        tried, found = [way for way in self.ways if way not in order.avoid], []
+        self.asked.append((order.id, tried))
+        for way in tried:
+            is_full = len(self.made) >= self.limit
+            if way not in self.short and not is_full:
+                self.made[order.id] = order
+                return Ready({"way": way}, found, [way])
+            found.append(Shortage(way, f"no {way}", is_full or self.short.get(way, False)))
+        raise NoCapacity("nothing anywhere", found)
+
+
+@pytest.fixture
+def cloud(twin: Twin) -> Cloud:
+    made = Cloud()
+    twin.drivers.hand = made
+    configuring.apply(twin.on, "admin", SITE.replace("limit = 2", "limit = 9"), "site.toml")
+    twin.run()
+    return made
+
+
+def cool(twin: Twin) -> dict[str, CoolDown]:
+    return {row.scope: row for row in cooling.rows(twin.on, MAKER)}
+
+
+def go_on(twin: Twin, minutes: int) -> None:
+    """Messages come when they are due, without any sweep."""
+    for _ in range(minutes * 6):
+        twin.pass_time(10)
+        twin.run()
+
+
+def test_what_one_unit_met_another_avoids(twin: Twin, ada: User, cloud: Cloud) -> None:
+    cloud.short["spot"] = False
+    for _ in range(2):
+        submit(twin, ada)
+        twin.run()
+    assert [tried for _, tried in cloud.asked] == [["spot", "on-demand"], ["on-demand"]]
+    assert list(cool(twin)) == ["spot"], "a limit of one market stops no other"
+
+
+def test_when_its_time_is_over_one_unit_probes_and_the_others_do_not(twin: Twin, ada: User, cloud: Cloud) -> None:
+    cloud.short = {"spot": False, "on-demand": False}
+    for _ in range(5):
+        submit(twin, ada)
+    twin.run()
+    assert sum(bool(tried) for _, tried in cloud.asked) == 1
+    cloud.asked.clear()
+    go_on(twin, 5)
+    probes = [(unit, tried) for unit, tried in cloud.asked if tried]
+    assert sorted(way for _, tried in probes for way in tried) == ["on-demand", "spot"]
+    assert {row.count for row in cool(twin).values()} == {2}
+    assert {(row.until - row.since).total_seconds() > 500 for row in cool(twin).values()} == {True}
+
+
+def test_a_probe_that_finds_some_ends_it_for_all(twin: Twin, ada: User, cloud: Cloud) -> None:
+    cloud.short = {"spot": False, "on-demand": False}
+    found = [submit(twin, ada) for _ in range(5)]
+    twin.run()
+    cloud.short = {}
+    go_on(twin, 6)
+    assert len(cloud.made) == 5
+    assert "spot" not in cool(twin)
+    for job in found:
+        run_to_end(twin, job)
+    assert {job_of(twin, job).outcome for job in found} == {Outcome.SUCCEEDED}
+    assert not cloud.made
+
+
+def test_only_what_was_asked_for_is_proved(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """The first way was there again; of the second, nothing was learned: its next probe is somebody else's."""
+    cloud.short = {"spot": False, "on-demand": False}
+    submit(twin, ada)
+    twin.run()
+    cloud.short = {"on-demand": False}
+    go_on(twin, 5)
+    assert list(cool(twin)) == ["on-demand"]
+    assert cool(twin)["on-demand"].probe is None
+    assert cool(twin)["on-demand"].count == 1
+
+
+def test_two_that_come_at_once_do_not_both_probe(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """SLOT-1's rule for probes: the second one's write finds the first one's."""
+    cloud.short = {"spot": False, "on-demand": False}
+    first, second = submit(twin, ada), submit(twin, ada)
+    twin.run()
+    twin.pass_time(400)
+    units = [worker_of(twin, job) for job in (first, second)]
+    rows, commit = cool(twin), twin.store.commit
+    leaves: list[cooling.Leave] = []
+
+    def between(changes: list[Change]) -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        leaves.append(cooling.leave(twin.on, sites.current(twin.on), units[1]))
+        return commit(changes)
+
+    twin.store.commit = between  # type: ignore[assignment]
+    leaves.append(cooling.leave(twin.on, sites.current(twin.on), units[0]))
+    assert [len(leave.probes) for leave in leaves] == [2, 0]
+    assert leaves[1].avoid == set(rows)
+
+
+def test_a_probe_that_dies_is_followed_by_another(twin: Twin, ada: User, cloud: Cloud) -> None:
+    cloud.short = {"spot": False, "on-demand": False}
+    job = submit(twin, ada)
+    twin.run()
+    for row in cool(twin).values():
+        twin.store.commit([Replace(row, replace(rules.probe(row, "w-dead", row.until), until=row.until))])
+    cloud.short = {}
+    go_on(twin, 4)
+    assert not cloud.made, "it may still find out"
+    go_on(twin, 6)
+    assert list(cloud.made) == [worker_of(twin, job).id]
+
+
+def test_a_quota_comes_back_with_one_of_our_own(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """Arvados' W4 the other way: the job goes on as soon as there is room, not when the cool-down is over."""
+    cloud.limit = 1
+    first = submit(twin, ada)
+    twin.run()
+    second = submit(twin, ada)
+    twin.run()
+    assert {row.cause for row in cool(twin).values()} == {rules.Cause.QUOTA}
+    hello(twin, first)
+    finish(twin, first)
+    twin.run()
+    assert list(cloud.made) == [worker_of(twin, second).id]
+
+
+def test_a_shortage_does_not_come_back_with_one_of_our_own(twin: Twin, ada: User, cloud: Cloud) -> None:
+    first = submit(twin, ada)
+    twin.run()
+    cloud.short = {"spot": False, "on-demand": False}
+    submit(twin, ada)
+    twin.run()
+    before = cool(twin)
+    hello(twin, first)
+    finish(twin, first)
+    assert cool(twin) == before
+
+
+def test_a_rate_limit_stops_every_create_and_only_one_tries_after_it(twin: Twin, ada: User, cloud: Cloud) -> None:
+    cloud.says = [RateLimited("slow down", 30, "RunInstances"), RateLimited("slow down", 30, "RunInstances")]
+    for _ in range(4):
+        submit(twin, ada)
+    twin.run()
+    assert (len(cloud.says), cloud.asked) == (1, []), "the first was told, and the others not let"
+    twin.pass_time(62)
+    twin.run()
+    assert cloud.says == []
+    assert cloud.asked == []
+    assert cool(twin)["calls/RunInstances"].count == 2
+    go_on(twin, 3)
+    assert len(cloud.made) == 4
+    assert cool(twin) == {}
+
+
+def test_a_rate_limit_that_a_destroy_meets_is_known_to_creates(twin: Twin, ada: User) -> None:
+    hand = twin.drivers.hand
+    first = submit(twin, ada)
+    twin.run()
+    hello(twin, first)
+    destroy, said = hand.destroy, [RateLimited("slow down", 40, "TerminateInstances")]
+
+    def limited(unit: str, now: datetime) -> CleanProof | NotYet:
+        if said:
+            raise said.pop()
+        return destroy(unit, now)
+
+    hand.destroy = limited  # type: ignore[method-assign]
+    finish(twin, first)
+    second = submit(twin, ada)
+    twin.run()
+    assert worker_of(twin, second).id not in hand.made
+    assert list(cool(twin)) == ["calls/TerminateInstances"]
+    go_on(twin, 2)
+    assert list(hand.made) == [worker_of(twin, second).id], "and the first was destroyed"
+
+
+def test_one_types_shortage_stops_no_other(twin: Twin, ada: User, root: User) -> None:
+    """A driver that has no names for what it lacks is taken at its word for one type only."""
+    hand = twin.drivers.hand
+    hand.says = [NoCapacity("none left")]
+    first, same, other = submit(twin, ada), submit(twin, ada), submit(twin, root, target="lab")
+    twin.run()
+    assert list(hand.made) == [worker_of(twin, other).id]
+    go_on(twin, 5)
+    assert set(hand.made) == {worker_of(twin, job).id for job in (first, same, other)}
+
+
+def test_what_is_being_made_already_is_still_asked_about(twin: Twin, ada: User) -> None:
+    hand = twin.drivers.hand
+    hand.says = [NotYet(5, "it is coming"), NoCapacity("none left")]
+    first = submit(twin, ada)
+    twin.run()
+    submit(twin, ada)
+    twin.run()
+    twin.pass_time(6)
+    twin.run()
+    assert list(hand.made) == [worker_of(twin, first).id]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Misconfigured("no such image"),
+        QuotaReached("full"),
+        NoCapacity("none"),
+        RateLimited("slow"),
+        Unknown("?", "Odd"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_job_that_waits_is_told_why_and_ends_with_the_queue_deadline(
+    twin: Twin, ada: User, error: DriverError
+) -> None:
+    """JOB-1: whatever the driver says, and however long."""
+    twin.drivers.hand.says = [error] * 10_000
+    job = submit(twin, ada)
+    twin.run()
+    for _ in range(4):
+        sweep(twin, 3600)
+        assert job_of(twin, job).state is State.ACQUIRING
+        assert str(error) in jobs.explain(twin.on, job_of(twin, job)).summary
+    asked = 10_000 - len(twin.drivers.hand.says)
+    sweep(twin, 7 * 24 * 3600)
+    settled = job_of(twin, job)
+    assert settled.outcome is Outcome.ERRORED
+    assert "queue deadline" in str(settled.reason)
+    assert str(error) in str(settled.reason)
+    assert asked <= 10
+    twin.run()
+    assert_all_is_put_back(twin)
+
+
+def test_why_says_what_it_waits_for_until_when_and_how_often_that_was_tried(
+    twin: Twin, ada: User, cloud: Cloud
+) -> None:
+    cloud.short = {"spot": False, "on-demand": False}
+    job = submit(twin, ada)
+    twin.run()
+    why = jobs.explain(twin.on, job_of(twin, job))
+    row = cool(twin)["spot"]
+    assert f"factory hand: no capacity for spot until {row.until:%H:%M} UTC (tried once): no spot" in why.summary
+    assert why.expected_start == row.until
+    assert "asked again" in str(why.basis)
+    cloud.short = {}
+    go_on(twin, 5)
+    assert "no capacity" not in jobs.explain(twin.on, job_of(twin, job)).summary, "it boots"
+    assert any("no capacity" in line or "NoCapacity" in line for line in told(twin, job))
+
+
+def test_errors_are_counted_by_code(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [Unknown("odd", "Odd"), Unknown("odder", "Odd"), RateLimited("slow", 1)]
+    job = submit(twin, ada)
+    twin.run()
+    go_on(twin, 5)
+    assert worker_of(twin, job).made
+    found = {row.code: (row.count, row.message) for row in cooling.failures(twin.on, MAKER)}
+    assert found == {"Unknown:Odd": (2, "odder"), "RateLimited": (1, "slow")}
+
+
+def test_what_is_remembered_never_holds_a_unit_up(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """Somebody else is always first to write it; the unit goes on all the same."""
+    cloud.short = {"spot": False}
+    commit = twin.store.commit
+
+    def beaten(changes: list[Change]) -> bool:
+        if any(change.row.kind in ("cooldown", "failure") for change in changes if not hasattr(change, "was")):
+            return False
+        return commit(changes)
+
+    twin.store.commit = beaten  # type: ignore[assignment]
+    job = submit(twin, ada)
+    twin.run()
+    run_to_end(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert cool(twin) == {}
+
+
+RATED = SITE.replace('driver = "hand"\n', 'driver = "hand"\nrate = 1\n').replace("limit = 2", "limit = 9")
+
+
+def test_calls_that_change_something_keep_to_the_rate(twin: Twin, ada: User) -> None:
+    configuring.apply(twin.on, "admin", RATED, "site.toml")
+    twin.run()
+    hand, at = twin.drivers.hand, []
+    create, destroy = hand.create, hand.destroy
+
+    def creates(order: Order) -> Ready | NotYet:
+        at.append(twin.world.now())
+        return create(order)
+
+    def destroys(unit: str, now: datetime) -> CleanProof | NotYet:
+        at.append(twin.world.now())
+        return destroy(unit, now)
+
+    hand.create, hand.destroy = creates, destroys  # type: ignore[method-assign]
+    found = [submit(twin, ada) for _ in range(6)]
+    twin.run()
+    assert len(at) == 1
+    for _ in range(120):
+        twin.pass_time(1)
+        twin.run()
+    assert len(hand.made) == 6
+    for job in found:
+        hello(twin, job)
+        finish(twin, job)
+    for _ in range(120):
+        twin.pass_time(1)
+        twin.run()
+    assert not hand.made
+    assert len(at) == 12
+    assert min((after - before).total_seconds() for before, after in pairwise(at)) >= 0.9
+    assert {worker_of(twin, job).state for job in found} == {UnitState.GONE}
+
+
+def test_without_a_rate_nothing_is_written_for_one(twin: Twin, ada: User) -> None:
+    run_to_end(twin, submit(twin, ada))
+    assert not [row for row in twin.store.rows.values() if row.kind in ("budget", "cooldown", "failure")]

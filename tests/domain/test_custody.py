@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import custody, pools, prospects, units
+from penstock.domain import custody, idle, pools, prospects, units
 from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST, REASON, Drain, Hold
 from penstock.domain.journal import LONGEST, Journal
@@ -119,7 +119,7 @@ def test_a_held_unit_whose_lease_ends_waits_for_its_operator(is_a: UnitKind, is_
 def test_a_drained_unit_is_not_kept() -> None:
     drained = unit(state=UnitState.READY, is_kept=True, drain=Drain("ada", "", NOW))
     assert units.soil(drained, "its lease ended", NOW, ended_well=True).state is UnitState.DIRTY
-    assert units.why_not_kept(drained, Warm(), 0, NOW) == "drained by ada"
+    assert idle.why_not_kept(drained, Warm(), 0, NOW) == "drained by ada"
 
 
 @pytest.mark.parametrize("state", [UnitState.CLEANING, UnitState.IDLE])

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import granting, pools, resizing, units
+from penstock.domain import granting, idle, pools, resizing, units
 from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.leases import Need
@@ -28,7 +28,7 @@ def warm(name: str = "1", unit: str = "w-1", **changes: object) -> Slot:
     return slot(name, pool=TARGET, unit=unit, since=NOW, **changes)
 
 
-def idle(unit: str = "w-1", count: int = 4, **changes: object) -> Slot:
+def idle_slot(unit: str = "w-1", count: int = 4, **changes: object) -> Slot:
     return slot(unit, IDLE, **{"pool": QUOTA, "unit": unit, "count": count, "since": NOW, **changes})
 
 
@@ -78,14 +78,14 @@ def test_a_warm_unit_of_a_paused_quota_is_not_handed_over() -> None:
 @pytest.mark.parametrize(
     ("cold", "used", "idle_", "evicted"),
     [
-        (1, 8, (idle("w-1"), idle("w-2")), ["w-1"]),
-        (1, 8, (idle("w-1"), idle("w-2", since=NOW - SECOND)), ["w-2"]),
-        (1, 8, (idle("w-1", 2), idle("w-2", 2)), ["w-1", "w-2"]),
-        (1, 8, (idle("w-1", leaving=True), idle("w-2")), []),
-        (1, 8, (idle("w-1", 2, leaving=True), idle("w-2", 2)), ["w-2"]),
-        (1, 8, (idle("w-1", 2),), []),
-        (1, 4, (idle("w-1"),), []),
-        (0, 8, (idle("w-1"),), []),
+        (1, 8, (idle_slot("w-1"), idle_slot("w-2")), ["w-1"]),
+        (1, 8, (idle_slot("w-1"), idle_slot("w-2", since=NOW - SECOND)), ["w-2"]),
+        (1, 8, (idle_slot("w-1", 2), idle_slot("w-2", 2)), ["w-1", "w-2"]),
+        (1, 8, (idle_slot("w-1", leaving=True), idle_slot("w-2")), []),
+        (1, 8, (idle_slot("w-1", 2, leaving=True), idle_slot("w-2", 2)), ["w-2"]),
+        (1, 8, (idle_slot("w-1", 2),), []),
+        (1, 4, (idle_slot("w-1"),), []),
+        (0, 8, (idle_slot("w-1"),), []),
     ],
 )
 def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
@@ -95,7 +95,7 @@ def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
 
 
 def test_nobody_makes_room_in_a_paused_pool() -> None:
-    assert granting.evict(TARGET, stocks(claims(), cold=1, idle=(idle(),), paused=True)) == []
+    assert granting.evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
 
 
 def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_alone() -> None:
@@ -118,7 +118,7 @@ def test_a_warm_unit_that_the_claim_itself_gets_makes_no_room_for_it() -> None:
 
 def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
     wanted = claims("B")
-    given = stocks(wanted, cold=1, idle=(idle(),))
+    given = stocks(wanted, cold=1, idle=(idle_slot(),))
     ahead = claim("A", pool=TARGET, count=3, overtaken=granting.OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
     given[TARGET] = replace(given[TARGET], claims=[ahead, wanted[TARGET]])
     assert granting.evict(TARGET, given) == []
@@ -139,7 +139,7 @@ def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
 
 def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
     """SLOT-3: the slot's fence grows, and the unit goes with it."""
-    own, other = warm(fence=3), idle()
+    own, other = warm(fence=3), idle_slot()
     hand = Hand(claims("B", attempt=2)[TARGET], stocks(claims("B"), warm=(own,)))
     assert hand.warm(TARGET) is own
     assert hand.warm(TARGET) is None
@@ -165,7 +165,7 @@ def test_a_slot_is_kept_idle_handed_over_left_and_given_back() -> None:
 
 def test_what_is_idle_counts_as_free_for_who_looks_ahead() -> None:
     vcpus = pool(name=QUOTA, is_amount=True, limit=8, used=6)
-    assert pools.as_free(vcpus, [], [idle(count=4)])[0].used == 2
+    assert pools.as_free(vcpus, [], [idle_slot(count=4)])[0].used == 2
     benches = pool()
     seen = pools.as_free(benches, [slot("2", HELD)], [slot("1", IDLE, unit="r-1"), slot("3", IDLE, withdrawn=True)])
     assert seen == (benches, [slot("2", HELD), slot("1")])
@@ -233,27 +233,27 @@ CLEANING = units.soil(READY, "its lease ended", NOW, ended_well=True)
     ],
 )
 def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: str | None) -> None:
-    assert units.why_not_kept(replace(CLEANING, **changes), Warm(), others, NOW) == why
-    assert units.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
+    assert idle.why_not_kept(replace(CLEANING, **changes), Warm(), others, NOW) == why
+    assert idle.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
 
 
 def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_idle_too_long() -> None:
-    kept = units.keep(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
+    kept = idle.keep(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
     assert (kept.state, kept.proof, kept.due, kept.until) == (
         UnitState.IDLE, PROOF, NOW + LEASE, NOW + timedelta(seconds=600),
     )  # fmt: skip
-    assert units.heard(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
-    resource = units.keep(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
+    assert idle.heard(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
+    resource = idle.keep(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
     assert resource.due == resource.until
-    old = units.keep(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
+    old = idle.keep(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
     assert old.until == NOW + timedelta(seconds=30)
-    assert units.keep(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
-    assert units.heard(replace(kept, until=None), NOW, LEASE).due == NOW
+    assert idle.keep(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
+    assert idle.heard(replace(kept, until=None), NOW, LEASE).due == NOW
 
 
 @pytest.mark.parametrize(("is_a", "made"), [(UnitKind.WORKER, NOW), (UnitKind.RESOURCE, None)])
 def test_a_unit_that_is_lent_again_is_made_already_only_if_it_is_a_worker(is_a: UnitKind, made: object) -> None:
-    lent = units.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF), "B", 2, 0, 5, NOW)
+    lent = idle.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF), "B", 2, 0, 5, NOW)
     assert (lent.made, lent.proof, lent.fence, lent.due) == (made, None, 5, NOW + units.STEP_WITHIN)
 
 

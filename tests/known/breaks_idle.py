@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain import granting, units
+from penstock.domain import granting, idle, units
 from penstock.domain.granting import Pick, Stock
 from penstock.domain.pools import Warm
 from penstock.domain.units import CleanProof, Unit
@@ -26,8 +26,8 @@ def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
 
 
 def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
-    """`units.keep`: a unit counts as idle from when it was ordered."""
-    keep = units.keep
+    """`idle.keep`: a unit counts as idle from when it was ordered."""
+    keep = idle.keep
 
     def kept(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
         until = (unit.born or now) + timedelta(seconds=warm.idle)

@@ -421,7 +421,8 @@ def test_a_late_call_that_makes_never_meets_the_next_lease(twin: Twin, ada: User
         "what another makes at the same time is destroyed, and swept if it comes after that"
     )
     assert job_of(twin, job).outcome is Outcome.CANCELLED
-    sweep(twin)
+    for _ in range(20):  # a stray is destroyed when it was seen twice
+        sweep(twin)
     assert not twin.drivers.basin.made
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from penstock.domain.comparing import Missing
+from penstock.domain.cooling import CoolDown
 from penstock.domain.jobs import Job, State
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.outputs import Output
@@ -40,7 +42,7 @@ class WatchedStore(MemoryStore):
     def _moved(self, was: Row | None, now: Row | None) -> None:
         if was is None or now is None:
             gone = was if now is None else None
-            assert gone is None or isinstance(gone, Slot | Claim | Output), f"{gone} was deleted"
+            assert gone is None or isinstance(gone, Slot | Claim | Output | CoolDown | Missing), f"{gone} was deleted"
             return
         checks: dict[type[Row], Callable[..., None]] = {
             Job: _job, Unit: _unit, Lease: _lease, Output: _output, Claim: _claim, Pool: self._pool,

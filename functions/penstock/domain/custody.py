@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST, REASON, Drain, Hold, clock
-from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState, heard, is_held, noted
+from penstock.domain.idle import heard
+from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState, is_held, noted
 
 LEASED = (UnitState.CREATING, UnitState.READY)
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)

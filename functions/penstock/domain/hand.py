@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import pools, units
+from penstock.domain import idle, pools
 from penstock.domain.granting import Stock
 from penstock.domain.leases import Need
 from penstock.domain.pools import Claim, Slot
@@ -32,7 +32,7 @@ class Hand:
     def over(self, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
         """A warm unit goes to its next lease, with everything that it takes."""
         taken = pools.take(own, self.claim, order, unit.id, now)
-        given = units.lend(unit, self.claim.job, self.claim.attempt, order, taken.fence, now)
+        given = idle.lend(unit, self.claim.job, self.claim.attempt, order, taken.fence, now)
         self._changes += [*pools.move(own, taken), Replace(unit, given)]
         for slot in others:
             self._changes += pools.move(slot, pools.hand_over(slot, self.claim, order, now))

@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.journal import Journal
-from penstock.domain.pools import Warm
 from penstock.domain.rows import Key, Place, Row
 
 STEP_WITHIN = timedelta(seconds=45)
@@ -228,49 +227,6 @@ def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Un
     return replace(
         unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
         next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
-    )  # fmt: skip
-
-
-def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
-    """Why a clean unit is not kept beside some others of its pool; None when it is."""
-    born = unit.born or unit.since
-    if unit.drain:
-        return str(unit.drain)
-    if warm is None or others >= warm.most:
-        return f"{others} are kept already"
-    if unit.leases >= warm.reuse:
-        return f"it had {unit.leases} leases"
-    if now - born >= timedelta(seconds=warm.life):
-        return "it is too old"
-    return None
-
-
-def keep(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
-    """A unit that is clean and stays for the next lease. Only with the record that it was cleaned. [UNIT-2]"""
-    end = (unit.born or unit.since) + timedelta(seconds=warm.life)
-    until = min(now + timedelta(seconds=warm.idle), end)
-    unit = noted(unit, now, f"clean, and kept for the next ({proof.by})")
-    kept = replace(
-        unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None,
-        next_look=None, begun=None, hold=None,
-    )  # fmt: skip
-    return heard(kept, now, lease)
-
-
-def heard(unit: Unit, now: datetime, lease: timedelta) -> Unit:
-    """An idle unit of which something was heard. A resource says nothing; a worker's agent asks again and again."""
-    until = unit.until or now
-    return replace(unit, due=min(until, now + lease) if unit.is_a is UnitKind.WORKER else until)
-
-
-def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: datetime) -> Unit:
-    """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job."""
-    is_worker = unit.is_a is UnitKind.WORKER
-    unit = noted(unit, now, f"handed over to job {job}, attempt {attempt}")
-    return replace(
-        unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
-        made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
-        next_look=None, is_making=False,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import estimates, leases, pools, units
+from penstock.domain import estimates, idle, leases, pools, units
 from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
@@ -106,7 +106,7 @@ def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tu
     reason = why_not(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
         return _not_kept(unit, reason or "", on)
-    kept = units.keep(unit, proof, pool.warm, now, lease)
+    kept = idle.keep(unit, proof, pool.warm, now, lease)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, estimates.learn(pool, slots[:1], now))]
     for at, slot in enumerate(slots):
         changes += pools.move(slot, pools.keep(slot, is_own=at == 0, now=now))
@@ -121,7 +121,7 @@ def why_not(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) ->
     if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
         return "its slot was withdrawn"
     others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
-    return units.why_not_kept(unit, pool.warm, len(others), on.world.now())
+    return idle.why_not_kept(unit, pool.warm, len(others), on.world.now())
 
 
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:

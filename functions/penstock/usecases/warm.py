@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock.domain import units
+from penstock.domain import idle, units
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
@@ -55,6 +55,6 @@ def _hear(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], 
     if unit is None or unit.state is not UnitState.IDLE:
         return [], False
     now = on.world.now()
-    heard = units.heard(unit, now, lease)
+    heard = idle.heard(unit, now, lease)
     is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
     return ([] if is_fresh else [Replace(unit, heard)]), True

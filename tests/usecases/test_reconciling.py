@@ -262,6 +262,28 @@ def test_an_agent_that_speaks_is_alive_whatever_the_list_says(long: Twin, ada: U
     assert job_of(long, job).outcome is Outcome.SUCCEEDED
 
 
+def test_an_agent_that_speaks_in_the_last_moment_is_alive_too(long: Twin, ada: User) -> None:
+    """JOB-1: between the comparison and what follows from it."""
+    job = submit(long, ada)
+    long.run()
+    caller = hello(long, job)
+    regular(long, 4)
+    long.drivers.hand.list = lambda: []  # type: ignore[method-assign]
+    regular(long, 6)
+    assert compared(long).missing
+    commit = long.store.commit
+
+    def speaks(changes: Sequence[Change]) -> bool:
+        done = commit(changes)
+        if any(isinstance(change, Replace) and isinstance(change.row, Comparison) for change in changes):
+            agents.heartbeat(long.on, caller)
+        return done
+
+    long.store.commit = speaks  # type: ignore[method-assign]
+    regular(long, 20)
+    assert job_of(long, job).state is State.RUNNING
+
+
 def test_a_resource_that_vanished_loses_the_attempt_that_has_it(long: Twin, ada: User) -> None:
     job = submit(long, ada, resources=["bench"])
     long.run()

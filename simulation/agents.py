@@ -91,6 +91,8 @@ class Machine:
             self._end(f"is refused: {task.error.code}")
         elif task.error:
             self.next_at = now + timedelta(seconds=dice.randint(1, 15))
+        elif task.result.get("idle"):  # there is no job for it, but its machine is held
+            self.next_at = now + timedelta(seconds=task.result["seconds"])
         elif self.id in engine.outside.things:
             told = task.result
             self.job, self.attempt = told["job"], told["attempt"]

@@ -13,6 +13,7 @@ from penstock.domain.users import User
 from penstock.usecases import agents, configuring, jobs, submitting
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
+from simulation import operators
 from simulation.baton import Died, Task
 from simulation.plan import HEADER
 from tests.twin.world import START
@@ -60,7 +61,10 @@ class People:
 
     def act(self) -> None:
         """Somebody does something."""
-        doings = (self._cancel, self._cancel, self._look, self._resize, self._pause, self._apply, self._intrude)
+        doings = (
+            self._cancel, self._cancel, self._look, self._resize, self._pause, self._apply, self._intrude,
+            self._operate, self._operate,
+        )  # fmt: skip
         self._engine.dice.choice(doings)()
 
     def _some_job(self) -> Job | None:
@@ -94,6 +98,11 @@ class People:
         shape = self._engine.plan.shape
         toml = (shape.varied(self._engine.dice) if self._engine.dice.random() < 0.6 else shape).toml()
         self._do("apply a site", lambda: configuring.apply(self._engine.on, "root", toml, PATH))
+
+    def _operate(self) -> None:
+        found = operators.act(self._engine)
+        if found:
+            self._do(*found)
 
     def restore(self) -> None:
         """The operators put right what they changed, each doing until it is done."""

@@ -11,13 +11,14 @@ from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, LeaseState, prefix
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.rows import Change, Key, Row
-from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.domain.units import Unit, UnitState, is_held, unit_key
 from penstock.ports import Order
 from penstock.usecases import reconciling, sweeping
 from simulation.baton import Died, Task
 from simulation.broken import Broken
 from simulation.invariants import AFTER_A_COMMIT, GONE
 from simulation.moments import Facts, Moment, moves_of, remember
+from simulation.operators import held_is_held
 from simulation.ports import slots_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Promises:
         self._engine = engine
         self._blind = frozenset(blind)
         self.facts = Facts()
+        self._called: set[str] = set()
         self._swallowed = Swallowed()
         engine.outside.before_create = self._creates
         engine.outside.before_clean = self._cleans
@@ -74,6 +76,8 @@ class Promises:
         for check in AFTER_A_COMMIT:
             for label, says in check(moment):
                 self._must(label, False, says)
+        for label, says in held_is_held(moment, engine.world.now(), self._called):
+            self._must(label, False, says)
 
     def _running(self) -> Iterator[tuple[str, int, str]]:
         """Job, attempt and machine of every script that may be running."""
@@ -103,6 +107,9 @@ class Promises:
         """UNIT-1: what is destroyed is ours, and nobody's any more."""
         unit = self._engine.store.rows.get(unit_key(unit_id))
         self._must("UNIT-1", unit_id not in self._engine.outside.untagged, f"{unit_id} is not ours, and is destroyed")
+        self._called.add(unit_id)
+        is_held_ = isinstance(unit, Unit) and is_held(unit, self._engine.world.now())
+        self._must("UNIT-3", not is_held_, f"{unit_id} is destroyed while an operator holds it")
         is_wanted = isinstance(unit, Unit) and unit.state not in GONE
         self._must("UNIT-1", not is_wanted, f"{unit_id} is destroyed while it is in use")
 

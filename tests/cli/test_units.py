@@ -53,14 +53,14 @@ def test_recycling_a_held_worker_is_refused(penstock: Run) -> None:
 
 
 def test_tail_shows_what_there_is(penstock: Run) -> None:
-    lines = penstock("worker", "tail", "w1").stderr.splitlines()
-    assert lines[0] == f"|=| {SUBMITTED}  ordered from here for job j9, attempt 1"
+    lines = penstock("worker", "tail", "w1").stdout.splitlines()
+    assert lines[0] == f"{SUBMITTED}  ordered from here for job j9, attempt 1"
     assert json.loads(penstock("worker", "tail", "w1", "--json", "--after", "2").stdout)["payload"] == "destroyed"
 
 
 def test_tail_follows_until_the_unit_is_gone(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unit, "EACH", 0.01)
-    lines = penstock("worker", "tail", "-f", "w1").stderr.splitlines()
+    lines = penstock("worker", "tail", "-f", "w1").stdout.splitlines()
     assert [line.rpartition("  ")[2] for line in lines] == [
         "ordered from here for job j9, attempt 1",
         "its agent said hello",

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import custody, idle, pools, prospects, units
+from penstock.domain import custody, estimates, idle, pools, prospects, units, why
 from penstock.domain.errors import Refused
+from penstock.domain.forward import Queue
 from penstock.domain.holds import MOST, REASON, Drain, Hold
 from penstock.domain.journal import LONGEST, Journal
 from penstock.domain.journal import MOST as ENTRIES
 from penstock.domain.pools import SlotState, Warm
 from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState
-from tests.domain.helpers import MINUTE, NOW, slot, unit
+from tests.domain.helpers import MINUTE, NOW, claim, job, lease, slot, unit
 
 HOUR = timedelta(hours=1)
 HOLD = Hold("ada", "looking", NOW - HOUR, NOW + HOUR)
@@ -233,3 +234,20 @@ SAID: tuple[tuple[dict[str, Any], str], ...] = (
 def test_what_becomes_of_a_unit_is_said_in_a_sentence(given: dict[str, Any], said: str) -> None:
     fields = {"maker": "f", "due": NOW + MINUTE, "state": "creating"} | given
     assert prospects.next_step(unit(**fields | {"state": UnitState(fields["state"])}), NOW) == said
+
+
+def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
+    aside = slot("1", SlotState.HELD, unit="w-1", since=NOW - HOUR)
+    lent = slot("2", SlotState.HELD, unit="w-2", job="J9", attempt=1, order=1, since=NOW)
+    waits = claim()
+    pool = pools.Pool(name="resource/bench", limit=2, holds=3, mean_hold=60.0)
+    soon = estimates.forecast({pool.name: Queue(pool, [aside, lent], [waits])}, waits, NOW)
+    assert [(act.job, soon.seconds) for act in soon.unblocks] == [("J9", 60.0)]
+    never = estimates.forecast({pool.name: Queue(pool, [aside], [waits])}, waits, NOW)
+    assert ([str(act) for act in never.unblocks], never.seconds) == (
+        ["an operator releases what keeps slot 1 of resource/bench"],
+        None,
+    )
+    blocked = why.block(pool, [aside, lent], [waits], "J1")
+    told = why.explain(job(), [lease()], blocked).summary
+    assert "held are 2 by job J9, 1 kept by operators; position 1" in told

@@ -616,3 +616,16 @@ def test_the_log_of_the_job_says_what_operators_did(twin: Twin, ada: User) -> No
         f"worker {worker.id} was released by root",
         f"worker {worker.id} is drained by root",
     ]
+
+
+def test_who_waits_for_what_an_operator_keeps_is_told_so(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    hold(twin, agent.worker)
+    configuring.resize(twin.on, "target/linux", 1)
+    twin.run()
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    found = jobs.explain(twin.on, job_of(twin, job))
+    assert "held are 1 kept by operators; position 1" in found.summary
+    assert found.next_steps == "an operator releases what keeps slot 1 of target/linux and 4 of quota/vcpus"
+    assert found.expected_start is None

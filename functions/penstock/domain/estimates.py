@@ -60,7 +60,9 @@ class Unblock:
             Way.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
             if self.is_named
             else f"an operator raises the limit of {self.pool} to {self.limit}",
-            Way.GIVE_BACK: f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
+            Way.GIVE_BACK: f"an operator releases what keeps {self.what}"
+            if not self.job
+            else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
             Way.HELLO: "the agent of its worker says hello",
             Way.MAKE: f"{self.what} is made ready",
             Way.PUT_BACK: f"what its attempt {self.what} used is put back",

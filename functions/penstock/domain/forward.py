@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import count, groupby
+from math import inf
 from typing import NamedTuple
 
 from penstock.domain.granting import OVERTAKEN, WINDOW, Pick, Stock, pick
@@ -147,14 +148,18 @@ class Play:
         return Played(self._time if is_known else None, tuple(steps))
 
     def _hold(self, holder: Holder, slots: Iterable[Slot], since: float) -> None:
-        """Somebody has some slots since a time: they are expected back when those before had theirs as long."""
+        """Somebody has some slots since a time: they are expected back when those before had theirs as long.
+
+        What no job holds, an operator does: it comes back last, and nobody knows when.
+        """
         mine = self._held.setdefault(holder, [])
         for slot in slots:
             mine.append(slot)
             pool = self._pools[slot.pool]
-            ends = [self._ends.get(holder), max(0.0, since + pool.mean_hold) if pool.holds else None]
+            ends = [self._ends.get(holder), max(0.0, since + pool.mean_hold) if pool.holds and holder[0] else None]
             self._ends[holder] = max((end for end in ends if end is not None), default=None)
-        heappush(self._heap, (self._ends[holder] or max(0.0, since), next(self._number), holder))
+        first = self._ends[holder] or max(0.0, since)
+        heappush(self._heap, (first if holder[0] else inf, next(self._number), holder))
 
     def _next(self) -> Holder | None:
         """Who gives back next. An entry that was written before its holder got more is passed over."""

@@ -34,7 +34,7 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Block:
-    """The pool that a job waits for. `position` counts from 1; `kind` is numbered or named."""
+    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator."""
 
     pool: str
     kind: str
@@ -45,6 +45,7 @@ class Block:
     held: int
     free: int
     paused: bool
+    aside: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) 
         held=pool.used if pool.is_amount else len(held),
         free=pool.limit - pool.used if pool.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         paused=pool.paused,
+        aside=sum(slot.count for slot in held if slot.job is None),
     )
 
 
@@ -165,7 +167,8 @@ def _waiting(lease: Lease, blocked: Block) -> str:
         return f"{what}: {blocked.pool} is paused by an operator; {place}"
     if not blocked.limit:
         return f"{what}: {blocked.pool} has a limit of 0, so nothing is granted until an operator raises it; {place}"
-    holders = ", ".join(f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:3])
+    told = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:3]]
+    holders = ", ".join([*told, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - 3
     tail = f" and {more} more" if more > 0 else ""
     return f"{what}: held are {holders}{tail}; {place}" if holders else f"{what}; {place}"

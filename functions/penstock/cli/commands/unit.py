@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +11,7 @@ import click
 
 from penstock.cli.errors import Interrupted
 from penstock.cli.framework import Command, Group, arguments
-from penstock.cli.output import Column, Moment, moment
-from penstock.cli.screen import Screen, open_screen
+from penstock.cli.output import Column, Moment, clean, moment
 from penstock.cli.session import Session, pass_session
 from penstock.cli.values import duration
 
@@ -109,24 +109,25 @@ def _tail(group: Group, noun: str) -> None:
     @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
     @pass_session
     def tail(session: Session, id: str, follow: bool, after: int) -> None:
-        with open_screen(session.out) as screen:
-            try:
-                _follow(session, screen, (f"{noun}s", id, "events"), after, once=not follow)
-            except KeyboardInterrupt:
-                raise Interrupted(f"stopped watching {noun} {id}") from None
+        try:
+            _follow(session, (f"{noun}s", id, "events"), after, once=not follow)
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped watching {noun} {id}") from None
 
 
-def _follow(session: Session, screen: Screen, path: tuple[str, ...], after: int, *, once: bool) -> None:
+def _follow(session: Session, path: tuple[str, ...], after: int, *, once: bool) -> None:
     """Show a unit's log: what there is, or until the unit is gone."""
     while True:
         page = session.api.get(*path, after=str(after))
         for event in page["items"]:
-            screen.event({**event, "payload": f"{event['time']}  {event['payload']}"} if not session.json else event)
+            shown = (
+                json.dumps(event, ensure_ascii=False) if session.json else clean(f"{event['time']}  {event['payload']}")
+            )
+            session.out.line(shown)
         after = int(page["next"])
         if not page["items"]:
             if once or page["state"] == "gone":
                 return
-            screen.where(str(page["state"]), None)
             time.sleep(EACH)
 
 

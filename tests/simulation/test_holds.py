@@ -1,0 +1,48 @@
+"""Operators hold, release, drain and recycle in the weather; and what breaks a hold is found. UNIT-3"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain.units import Unit
+from penstock.usecases import custody, units
+from simulation import runs
+from simulation.runs import Run
+from tests.simulation.test_planted import SEEDS
+
+
+def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
+    """A unit's next step is taken whether it is held or not."""
+    patch.setattr(custody, "waits", lambda on, unit: False)
+    patch.setattr(units.units, "begin", lambda unit, now: replace(unit, begun=unit.begun or now))
+
+
+def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
+    """A driver is told to destroy, and nothing says so before: a hold that comes meanwhile is granted."""
+    patch.setattr(units, "_begin", lambda on, unit: unit)
+    original = units.units.soil
+
+    def soil(unit: Unit, *given: Any, **more: Any) -> Unit:
+        return replace(original(unit, *given, **more), begun=None)
+
+    patch.setattr(units.units, "soil", soil)
+
+
+@pytest.mark.parametrize("plant", [the_sweep_forgets_holds, destroyed_before_it_is_written])
+def test_a_planted_bug_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    found = runs.find(SEEDS)
+    assert found is not None, "no seed found it"
+    assert found.label == "UNIT-3", found.says
+
+
+def test_operators_do_hold_things() -> None:
+    lines = [line for seed in range(20) for line in runs.once(Run(seed)).lines]
+    assert [line for line in lines if "root holds" in line and "begins" in line]
+    released = [line for line in lines if "root releases" in line]
+    assert [line for line in released if "begins" in line]
+    assert sum("begins" in line for line in released) > sum("is not held" in line for line in released)

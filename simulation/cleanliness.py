@@ -37,6 +37,8 @@ def kept_clean(moment: Moment) -> Iterator[Broke]:
     for was, now in moment.of(Slot):
         if was is None or now is None or was.state is not SlotState.HELD or now.state is SlotState.HELD or not now.unit:
             continue
+        if now.leaving:  # it was held by an operator while it was idle, and is destroyed now
+            continue
         unit = moment.unit_of(now)
         if unit is None or unit.state is not UnitState.IDLE or not _is_clean(moment, unit):
             yield "UNIT-2", f"{now.unit} is kept on {now.name} of {now.pool}, and is not clean"

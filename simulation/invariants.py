@@ -57,11 +57,14 @@ def slots_of_unit(unit: Unit) -> tuple[tuple[str, str], ...]:
 
 
 def _is_with(slot: Slot, unit: Unit) -> bool:
-    """A leased unit's slots are held; an idle one's own is free and warm, the others idle; then they may be leaving."""
+    """A leased unit's slots are held; an idle one's own is free and warm, the others idle; then they may be leaving.
+
+    Those of an idle one that an operator holds, or held until now, are held by it.
+    """
     is_own = (slot.pool, slot.name) == (unit.pool, unit.slot)
     if slot.unit != unit.id or (is_own and slot.fence != unit.fence):
         return False
-    if unit.state is UnitState.IDLE:
+    if unit.state is UnitState.IDLE and not (unit.hold and slot.state is SlotState.HELD and slot.job is None):
         return slot.state is (SlotState.FREE if is_own else SlotState.IDLE) and not slot.leaving
     is_leaving = slot.state is SlotState.IDLE and slot.leaving
     return slot.state is SlotState.HELD or (unit.state is UnitState.DIRTY and is_leaving)
@@ -130,7 +133,7 @@ def fences_grow(moment: Moment) -> Iterator[Broke]:
                 yield "SLOT-3", f"{row.count} of {row.pool} were lent to {row.name} once more"
         elif now is None:
             yield "SLOT-3", f"slot {row.name} of {row.pool} was forgotten, and its fence with it"
-        elif now.fence != fence + (was is not None and was.state is SlotState.FREE and now.state is SlotState.HELD):
+        elif now.fence != fence + (was is not None and was.state is SlotState.FREE and now.job is not None):
             yield "SLOT-3", f"the fence of slot {now.name} of {now.pool} went from {fence} to {now.fence}"
         moment.facts.fences[place] = row.fence
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain import granting, idle, units
+from penstock.domain import granting, idle
 from penstock.domain.granting import Pick, Stock
 from penstock.domain.pools import Warm
 from penstock.domain.units import CleanProof, Unit
@@ -33,4 +33,4 @@ def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
         until = (unit.born or now) + timedelta(seconds=warm.idle)
         return replace(keep(unit, proof, warm, now, lease), until=until, due=until)
 
-    patch.setattr(units, "keep", kept)
+    patch.setattr(idle, "keep", kept)

@@ -28,7 +28,7 @@ def keep_without_cleaning(patch: pytest.MonkeyPatch) -> None:
 
 def called_by_two(patch: pytest.MonkeyPatch) -> None:
     """Two handlers make or clean a unit at the same time: the later of them may meet its next lease."""
-    patch.setattr(keeping, "alone", lambda on, unit: unit)
+    patch.setattr(keeping, "alone", lambda on, unit, **_: unit)
 
 
 def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--open", action="store_true", help="also those that no test noticed the last time")
     parser.add_argument("--sample", type=int, metavar="N", help="N recorded mutants against their recorded tests")
     parser.add_argument("--only", default="", metavar="TEXT", help="only modules whose name matches this expression")
-    parser.add_argument("--tests", nargs="+", metavar="PATH", help="ask only the tests there; not what needs others")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="ask only the tests that are there")
     parser.add_argument("--processes", type=int, default=2, metavar="N")
     parser.add_argument("--budget", type=float, default=hunt.BUDGET, metavar="S", help="seconds of tests for a mutant")
     given = parser.parse_args(arguments)

@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from tests.mutate.sites import Mutant
 
 PATH = Path(__file__).parents[1] / "mutants.json"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+
+FEW = 3
+"""How many tests of a function are asked before it is known which evaluate what; some of them are slow."""
 
 Key = tuple[str, str, str]
 
@@ -74,10 +78,11 @@ class Record:
             self.open = {key for key in self.open if key[:2] != function}
 
     def candidates(self, mutant: Mutant) -> list[str]:
-        """Tests that may notice a mutant: the one that did, then those that noticed others of its function."""
+        """Tests that may notice a mutant: the one that did, and some of those that noticed others of its function."""
         known = self.hints | self.killers
         own = [known[mutant.key]] if mutant.key in known else []
-        return list(dict.fromkeys([*own, *(test for key, test in known.items() if key[:2] == mutant.key[:2])]))
+        others = dict.fromkeys(test for key, test in known.items() if key[:2] == mutant.key[:2])
+        return list(dict.fromkeys([*own, *islice(others, FEW)]))
 
 
 def equivalents() -> dict[Key, str]:

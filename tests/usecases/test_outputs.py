@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.outputs import Output
-from penstock.domain.rows import Change, Check
+from penstock.domain.rows import Change, Check, Create
 from penstock.domain.users import User
 from penstock.usecases import agents, outputs, sites
 from penstock.wire.agent import AgentFile
@@ -178,6 +180,59 @@ def test_an_output_that_begins_to_expire_while_it_is_committed_is_not(twin: Twin
     before_the_next_commit(twin, lambda: outputs.expire(twin.on, job.id, row.id))
     with pytest.raises(Refused, match="output"):
         outputs.commit(twin.on, job, [row.id])
+
+
+def test_an_output_that_was_said_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
+    """Also where who said so died before the bytes went."""
+    job = running(twin, ada)
+    row = expired(twin, job)
+
+    def dies(name: str) -> None:
+        raise KeyError(name)
+
+    def says_so() -> None:
+        twin.objects.delete = dies  # type: ignore[method-assign]
+        with pytest.raises(KeyError):
+            outputs.expire(twin.on, job.id, row.id)
+
+    before_the_next_commit(twin, says_so)
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, [row.id])
+    assert told.value.status == 404
+    twin.objects.objects.clear()
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, [row.id])
+    assert told.value.status == 404
+    assert not rows(twin)[0].is_committed
+
+
+def test_what_is_no_id_is_not_looked_for(twin: Twin, ada: User) -> None:
+    """A client's text is no key of ours until it looks like one."""
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    (row,) = rows(twin)
+    twin.store.commit([Create(replace(row, id="no-id", version=0))])
+    twin.objects.objects[f"outputs/{job.id}/no-id"] = b"x"
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, ["no-id"])
+    assert told.value.status == 404
+
+
+def test_what_is_committed_is_not_looked_at_again(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    names = arrive(twin)
+    outputs.commit(twin.on, job, names)
+    twin.objects.objects.clear()
+    assert outputs.commit(twin.on, job, names) == {}
+
+
+def test_nobody_acts_for_an_attempt_without_a_lease(twin: Twin, ada: User) -> None:
+    """SLOT-3: its worker was never granted."""
+    job = job_of(twin, submit(twin, ada))
+    with pytest.raises(Refused) as told:
+        outputs.begin(twin.on, job, files())
+    assert told.value.status == 410
 
 
 def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> None:

@@ -191,6 +191,19 @@ def test_what_is_cancelled_twice_is_written_once(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).version == version
 
 
+def test_the_flow_of_a_job_whose_script_runs_is_left_alone(twin: Twin, ada: User) -> None:
+    """What it waited with before was answered; only what waits is told."""
+    running, waiting = (submit(twin, ada) for _ in range(2))
+    twin.run()
+    hello(twin, running)
+    ended: list[str] = []
+    twin.flows.fail = lambda token, error, cause: ended.append(cause)  # type: ignore[method-assign]
+    jobs.cancel(twin.on, ada, running)
+    assert ended == []
+    jobs.cancel(twin.on, ada, waiting)
+    assert ended == ["cancelled by ada"]
+
+
 def test_who_cancelled_first_is_who_cancelled(twin: Twin, ada: User, root: User) -> None:
     job = submit(twin, ada)
     before_the_next_commit(twin, lambda: jobs.cancel(twin.on, root, job))

@@ -113,7 +113,7 @@ def expire(on: System, job: str, name: str) -> None:
     row = on.store.get(output_key(job, name), Output)
     if row is None or row.due is None or row.due > on.world.now():
         return
-    if row.expired or on.store.commit([Replace(row, outputs.expire(row))]):
+    if on.store.commit([Replace(row, outputs.expire(row))]):
         on.objects.delete(row.object_name)
         left = on.store.get(row.key, Output)
         if left:

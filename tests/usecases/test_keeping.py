@@ -418,3 +418,31 @@ def test_a_slot_that_was_on_the_move_is_looked_for_again(twin: Twin) -> None:
     twin.world.pause = lambda tries: put(twin, free)  # type: ignore[method-assign]
     resizing.resize(twin.on, RACK)
     assert [row.name for row in twin.store.rows.values() if isinstance(row, Slot)] == ["1"]
+
+
+def test_a_slot_that_was_on_the_move_is_withdrawn_with_the_others(twin: Twin) -> None:
+    """SLOT-1: a pool is not done with a slot that was not seen."""
+    put(twin, replace(OTHER, due=twin.world.now()))
+    resizing.resize(twin.on, RACK)
+    configuring.resize(twin.on, RACK, 0)
+    free = twin.store.get(slot("1", pool=RACK).key, Slot)
+    assert free
+    assert twin.store.commit([Delete(free)])
+    twin.world.pause = lambda tries: put(twin, *([] if tries else [free]))  # type: ignore[method-assign]
+    resizing.resize(twin.on, RACK)
+    assert [row.state for row in twin.store.rows.values() if isinstance(row, Slot)] == [SlotState.OFF]
+
+
+def test_a_step_of_a_plan_is_not_taken_when_the_limit_has_changed(twin: Twin) -> None:
+    """SLOT-1: not even for a moment is there a slot more than the limit."""
+    put(twin, replace(OTHER, due=twin.world.now()))
+    seen: list[int] = []
+
+    def looks(tries: int) -> None:
+        del tries
+        seen.append(sum(isinstance(row, Slot) for row in twin.store.rows.values()))
+
+    twin.world.pause = looks  # type: ignore[method-assign]
+    before_the_next_commit(twin, lambda: configuring.resize(twin.on, RACK, 0))
+    resizing.resize(twin.on, RACK)
+    assert seen == [0]

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Pool, Slot, SlotState, Warm
+from penstock.domain.pools import Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.rows import Create, Delete, Replace, Row
 from penstock.domain.site import Limits
 from penstock.domain.units import CLEAN_WITHIN, EARLY, CleanProof, Unit, UnitKind, UnitState, unit_key
@@ -446,3 +446,20 @@ def test_a_step_of_a_plan_is_not_taken_when_the_limit_has_changed(twin: Twin) ->
     before_the_next_commit(twin, lambda: configuring.resize(twin.on, RACK, 0))
     resizing.resize(twin.on, RACK)
     assert seen == [0]
+
+
+def test_a_pool_is_over_while_a_slot_that_was_withdrawn_is_held(twin: Twin) -> None:
+    held = slot("1", HELD, pool=RACK, **HOLDER)
+    put(twin, replace(OTHER, limit=0, due=twin.world.now()), SlotName(pool=RACK, name="1"), held)
+    resizing.resize(twin.on, RACK)
+    assert configuring.find(twin.on, RACK).over
+    withdrawn = twin.store.get(held.key, Slot)
+    assert withdrawn
+    assert withdrawn.withdrawn
+
+
+def test_a_pool_that_is_no_more_is_not_resized(twin: Twin) -> None:
+    """The message came late."""
+    commits = twin.store.commits
+    resizing.resize(twin.on, RACK)
+    assert twin.store.commits == commits

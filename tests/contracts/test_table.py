@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
 
+from penstock.domain.outputs import Output
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.rows import Change, Create, Delete
+from penstock.domain.rows import Change, Check, Create, Delete
 from penstock.store.table import Table
 from tests.domain.helpers import claim, pool, slot
 
@@ -97,6 +98,14 @@ def test_a_transaction_deletes_what_it_says_and_nothing_it_checks(table: Table) 
     first, second = (table.get(row.key, Slot) for row in (ONE, TWO))
     assert first
     assert second
-    assert table.commit([Delete(first), Create(slot("3"))])
+    assert table.commit([Delete(first), Create(slot("3")), Check(second)])
     assert table.get(ONE.key, Slot) is None
     assert table.get(TWO.key, Slot) == second
+
+
+def test_what_is_due_is_told_by_where_it_stands(table: Table) -> None:
+    """An output stands in its job's collection, and is no job."""
+    row = Output(id="O1", job="J1", attempt=1, path="/work/it", size=1, sha256="00", time=NOW, due=NOW)
+    assert table.commit([Create(row)])
+    assert table.commit([Create(pool(due=NOW))])
+    assert sorted(table.overdue(NOW, 10)) == [("output", row.key), ("pool", pool().key)]

@@ -1,6 +1,6 @@
 """An output is being uploaded until it is committed."""
 
-from penstock.domain.outputs import UPLOAD_WITHIN, Output, commit
+from penstock.domain.outputs import UPLOAD_WITHIN, Output, commit, expire
 from tests.domain.helpers import NOW
 
 UPLOADING = Output(
@@ -21,3 +21,8 @@ def test_committing_twice_is_committing_once() -> None:
 
 def test_the_object_is_named_by_ids_never_by_the_jobs_path() -> None:
     assert UPLOADING.object_name == "outputs/J1/O1"
+
+
+def test_an_output_that_expires_stays_due_until_its_bytes_are_gone() -> None:
+    gone = expire(UPLOADING)
+    assert (gone.expired, gone.deadline, gone.is_committed) == (True, UPLOADING.due, False)

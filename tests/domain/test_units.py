@@ -1,5 +1,6 @@
 """The one life of workers and resources."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -70,6 +71,16 @@ def test_of_two_looks_that_are_not_over_one_is_followed_by_another(
     found = units.look_again(first, "still booting", NOW + passed, after)
     assert found.due == found.next_look == NOW + next_look
     assert found.reason == "still booting"
+
+
+def test_a_message_that_comes_just_then_is_soon_enough() -> None:
+    first = replace(unit(), next_look=NOW + BACK_OFF)
+    assert units.look_again(first, "down", NOW) == replace(first, reason="down")
+
+
+def test_a_message_that_may_be_this_one_is_followed_by_another() -> None:
+    first = replace(unit(), next_look=NOW + units.EARLY)
+    assert units.look_again(first, "down", NOW).next_look == NOW + BACK_OFF
 
 
 @given(st.integers(0, 10**6))

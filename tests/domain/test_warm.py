@@ -94,6 +94,20 @@ def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
     assert granting.evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
 
 
+def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_does() -> None:
+    """Also where another was idle for longer: one unit is destroyed, and not two."""
+    cores, memory = "quota/cores", "quota/memory"
+    takes = ({cores: 1, memory: 1},)
+    rows = {name: claim("A", pool=name, pools=(cores, memory), takes=takes) for name in (cores, memory)}
+    older = idle("w-2", 1, pool=memory, since=NOW - SECOND)
+    of = {cores: [idle("w-1", 1, pool=cores)], memory: [older, idle("w-1", 1, pool=memory)]}
+    given = {
+        name: Stock(pool(name=name, is_amount=True, limit=2, used=2), [rows[name]], idle=of[name])
+        for name in (cores, memory)
+    }
+    assert granting.evict(cores, given) == ["w-1"]
+
+
 def test_nobody_makes_room_in_a_paused_pool() -> None:
     assert granting.evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
 

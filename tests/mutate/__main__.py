@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--open", action="store_true", help="also those that no test noticed the last time")
     parser.add_argument("--sample", type=int, metavar="N", help="N recorded mutants against their recorded tests")
     parser.add_argument("--only", default="", metavar="TEXT", help="only modules whose name matches this expression")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="ask only the tests that are there")
     parser.add_argument("--processes", type=int, default=2, metavar="N")
     parser.add_argument("--budget", type=float, default=hunt.BUDGET, metavar="S", help="seconds of tests for a mutant")
     given = parser.parse_args(arguments)
@@ -56,6 +57,7 @@ def _is_wanted(given: argparse.Namespace, record: Record, mutant: Mutant) -> boo
 def _hunt(record: Record, todo: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
     """Look for a test that notices, for each mutant; returns those that have none."""
     left: list[Mutant] = []
+    record.begin(todo)
 
     def look(hunter: Hunter) -> None:
         first: list[Mutant] = []
@@ -69,7 +71,7 @@ def _hunt(record: Record, todo: Sequence[Mutant], given: argparse.Namespace) -> 
             print(f"fails without any mutant, and is not asked: {name}", flush=True)
         _each(hunter, record, first, hunter.likely, left, "all that may notice")
 
-    hunt.session(hunt.folders(), given.processes, look, given.budget)
+    hunt.session(given.tests or hunt.folders(), given.processes, look, given.budget)
     return left
 
 

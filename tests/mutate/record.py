@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from tests.mutate.sites import Mutant
 PATH = Path(__file__).parents[1] / "mutants.json"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
+FEW = 3
+"""How many tests of a function are asked before it is known which evaluate what; some of them are slow."""
+
 Key = tuple[str, str, str]
 
 
@@ -22,12 +26,14 @@ Key = tuple[str, str, str]
 class Record:
     """Tests by mutant, and for each function that has conditions what it was when they were found.
 
-    `open` are mutants for which no test was found: each wants a test, or a reason in equivalent.toml.
+    `open` are mutants for which no test was found: each wants a test, or a reason in equivalent.toml. `hints` are the
+    tests that noticed a function's mutants before it changed; they are not kept.
     """
 
     killers: dict[Key, str] = field(default_factory=dict)
     digests: dict[tuple[str, str], str] = field(default_factory=dict)
     open: set[Key] = field(default_factory=set)
+    hints: dict[Key, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path = PATH) -> Record:
@@ -44,7 +50,7 @@ class Record:
         told: dict[str, dict[str, Any]] = {}
         same = equivalents()
         for mutant in sites.every():
-            digest = sites.digests(mutant.module)[mutant.function]
+            digest = self.digests.get((mutant.module, mutant.function), "")
             into = told.setdefault(mutant.module, {})
             one = into.setdefault(mutant.function, {"digest": digest, "noticed by": {}})
             if mutant.key in self.killers:
@@ -59,10 +65,24 @@ class Record:
         has = mutant.key in self.killers or mutant.key in self.open
         return has and self.digests.get((mutant.module, mutant.function)) == digest
 
+    def begin(self, todo: Iterable[Mutant]) -> None:
+        """Forget what is known of functions that have changed, but for hints: their mutants are about to be tried."""
+        for mutant in todo:
+            function = mutant.module, mutant.function
+            digest = sites.digests(mutant.module)[mutant.function]
+            if self.digests.get(function) == digest:
+                continue
+            self.digests[function] = digest
+            self.hints |= {key: test for key, test in self.killers.items() if key[:2] == function}
+            self.killers = {key: test for key, test in self.killers.items() if key[:2] != function}
+            self.open = {key for key in self.open if key[:2] != function}
+
     def candidates(self, mutant: Mutant) -> list[str]:
-        """Tests that may notice a mutant: the one that did, then those that noticed others of its function."""
-        own = [self.killers[mutant.key]] if mutant.key in self.killers else []
-        return list(dict.fromkeys([*own, *(t for key, t in self.killers.items() if key[:2] == mutant.key[:2])]))
+        """Tests that may notice a mutant: the one that did, and some of those that noticed others of its function."""
+        known = self.hints | self.killers
+        own = [known[mutant.key]] if mutant.key in known else []
+        others = dict.fromkeys(test for key, test in known.items() if key[:2] == mutant.key[:2])
+        return list(dict.fromkeys([*own, *islice(others, FEW)]))
 
 
 def equivalents() -> dict[Key, str]:

@@ -15,9 +15,11 @@ LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
 WHOLE = (
     *(f"penstock.domain.{name}" for name in (
         "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
+        "hand", "graph", "users",
     )),
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "units", "settling", "agents", "sweeping", "resizing", "configuring", "outputs",
+        "fencing", "jobs", "keeping", "retiring", "turns", "users", "warm",
     )),
     "penstock.store.table",
 )  # fmt: skip

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.outputs import Output
-from penstock.domain.rows import Change, Check
+from penstock.domain.rows import Change, Check, Create
 from penstock.domain.users import User
-from penstock.usecases import agents, outputs
+from penstock.usecases import agents, outputs, sites
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit
 
 
@@ -111,6 +114,211 @@ def test_an_output_that_expired_meanwhile_is_not_said_to_be_committed(twin: Twin
     twin.objects.size = expiring  # type: ignore[method-assign]
     with pytest.raises(Refused, match="output"):
         outputs.commit(twin.on, job, [name])
+
+
+def expired(twin: Twin, job: Job) -> Output:
+    """An output whose bytes have arrived, and whose time has come."""
+    outputs.begin(twin.on, job, files())
+    arrive(twin)
+    (row,) = rows(twin)
+    assert row.due
+    twin.world.time = row.due
+    return row
+
+
+def test_an_upload_expires_when_it_is_due_and_not_before(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    row = expired(twin, job)
+    twin.pass_time(-1)
+    outputs.expire(twin.on, job.id, row.id)
+    assert (len(rows(twin)), len(twin.objects.objects)) == (1, 1)
+    twin.pass_time(1)
+    outputs.expire(twin.on, job.id, row.id)
+    outputs.expire(twin.on, job.id, row.id)
+    assert (rows(twin), twin.objects.objects) == ([], {})
+
+
+def test_what_is_committed_never_expires(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    row = expired(twin, job)
+    outputs.commit(twin.on, job, [row.id])
+    outputs.expire(twin.on, job.id, row.id)
+    assert rows(twin)[0].is_committed
+    assert twin.objects.objects
+
+
+def test_an_output_that_is_committed_just_before_it_expires_keeps_its_bytes(twin: Twin, ada: User) -> None:
+    """ART-1: whoever deletes read it before it was committed."""
+    job = running(twin, ada)
+    row = expired(twin, job)
+    before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
+    outputs.expire(twin.on, job.id, row.id)
+    assert rows(twin)[0].is_committed
+    assert twin.objects.objects
+
+
+def test_an_output_whose_bytes_are_being_deleted_is_not_committed(twin: Twin, ada: User) -> None:
+    """ART-1: the agent looks at the bytes just before they go, and its word comes too late."""
+    job = running(twin, ada)
+    row = expired(twin, job)
+    delete, said = twin.objects.delete, []
+
+    def slowly(name: str) -> None:
+        with pytest.raises(Refused, match="output") as told:
+            outputs.commit(twin.on, job, [row.id])
+        said.append(told.value.status)
+        delete(name)
+
+    twin.objects.delete = slowly  # type: ignore[method-assign]
+    outputs.expire(twin.on, job.id, row.id)
+    assert (rows(twin), twin.objects.objects, said) == ([], {}, [404])
+
+
+def test_an_output_that_begins_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    row = expired(twin, job)
+    before_the_next_commit(twin, lambda: outputs.expire(twin.on, job.id, row.id))
+    with pytest.raises(Refused, match="output"):
+        outputs.commit(twin.on, job, [row.id])
+
+
+def test_an_output_that_was_said_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
+    """Also where who said so died before the bytes went."""
+    job = running(twin, ada)
+    row = expired(twin, job)
+
+    def dies(name: str) -> None:
+        raise KeyError(name)
+
+    def says_so() -> None:
+        twin.objects.delete = dies  # type: ignore[method-assign]
+        with pytest.raises(KeyError):
+            outputs.expire(twin.on, job.id, row.id)
+
+    before_the_next_commit(twin, says_so)
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, [row.id])
+    assert told.value.status == 404
+    twin.objects.objects.clear()
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, [row.id])
+    assert told.value.status == 404
+    assert not rows(twin)[0].is_committed
+
+
+def test_what_is_no_id_is_not_looked_for(twin: Twin, ada: User) -> None:
+    """A client's text is no key of ours until it looks like one."""
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    (row,) = rows(twin)
+    twin.store.commit([Create(replace(row, id="no-id", version=0))])
+    twin.objects.objects[f"outputs/{job.id}/no-id"] = b"x"
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, ["no-id"])
+    assert told.value.status == 404
+
+
+def test_what_is_committed_is_not_looked_at_again(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    names = arrive(twin)
+    outputs.commit(twin.on, job, names)
+    twin.objects.objects.clear()
+    assert outputs.commit(twin.on, job, names) == {}
+
+
+def test_nobody_acts_for_an_attempt_without_a_lease(twin: Twin, ada: User) -> None:
+    """SLOT-3: its worker was never granted."""
+    job = job_of(twin, submit(twin, ada))
+    with pytest.raises(Refused) as told:
+        outputs.begin(twin.on, job, files())
+    assert told.value.status == 410
+
+
+def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    row = expired(twin, job)
+    delete = twin.objects.delete
+
+    def dies(name: str) -> None:
+        raise KeyError(name)
+
+    twin.objects.delete = dies  # type: ignore[method-assign]
+    with pytest.raises(KeyError):
+        outputs.expire(twin.on, job.id, row.id)
+    twin.objects.delete = delete  # type: ignore[method-assign]
+    with pytest.raises(Refused, match="output"):
+        outputs.commit(twin.on, job, [row.id])
+    outputs.expire(twin.on, job.id, row.id)
+    assert (rows(twin), twin.objects.objects) == ([], {})
+
+
+def test_two_that_delete_the_same_upload_delete_it(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    row = expired(twin, job)
+    delete = twin.objects.delete
+
+    def again(name: str) -> None:
+        twin.objects.delete = delete  # type: ignore[method-assign]
+        outputs.expire(twin.on, job.id, row.id)
+        delete(name)
+
+    twin.objects.delete = again  # type: ignore[method-assign]
+    outputs.expire(twin.on, job.id, row.id)
+    assert (rows(twin), twin.objects.objects) == ([], {})
+
+
+def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    most = sites.current(twin.on).limits.output_bytes
+    for size in (0, most):
+        assert outputs.begin(twin.on, job, [AgentFile("/work/it", size, "0" * 64)])["uploads"]
+    for size, status in ((-1, 400), (most + 1, 413)):
+        with pytest.raises(Refused) as told:
+            outputs.begin(twin.on, job, [AgentFile("/work/it", size, "0" * 64)])
+        assert told.value.status == status
+    with pytest.raises(Refused, match="at most 100 files at once"):
+        outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL + 1))
+
+
+def test_pages_of_outputs_follow_each_other_and_show_only_what_has_arrived(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files(limits.PAGE))
+    outputs.begin(twin.on, job, files(2))
+    arrive(twin)
+    names = [row.id for row in rows(twin)]
+    outputs.commit(twin.on, job, names[1:])
+    first, after = outputs.listed(twin.on, job)
+    assert [row.id for row in first] == names[1 : limits.PAGE]
+    assert after == names[limits.PAGE - 1]
+    rest, end = outputs.listed(twin.on, job, after)
+    assert ([row.id for row in rest], end) == (names[limits.PAGE :], None)
+
+
+def test_only_what_has_arrived_is_fetched(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    (name,) = arrive(twin)
+    for wrong in (name, "no id"):
+        with pytest.raises(Refused) as told:
+            outputs.sign(twin.on, job, wrong, 60)
+        assert told.value.status == 404
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, job, ["no id"])
+    assert told.value.status == 404
+    outputs.commit(twin.on, job, [name])
+    assert outputs.sign(twin.on, job, name, 60)["size"] == 1
+
+
+def test_an_output_that_two_commit_is_committed_once(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    names = arrive(twin)
+    before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, names))
+    outputs.commit(twin.on, job, names)
+    version = rows(twin)[0].version
+    outputs.commit(twin.on, job, names)
+    assert (version, rows(twin)[0].version) == (2, 2)
 
 
 def test_the_outcome_of_a_finished_job_stands(twin: Twin, ada: User) -> None:

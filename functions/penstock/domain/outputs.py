@@ -18,7 +18,10 @@ UPLOAD_WITHIN = timedelta(hours=12)
 
 @dataclass(frozen=True, kw_only=True)
 class Output(Row):
-    """One file. `size` in bytes, `sha256` in hex, `path` as the job knew it."""
+    """One file. `size` in bytes, `sha256` in hex, `path` as the job knew it.
+
+    `expired` says that its bytes came too late and are being deleted: from here on nobody commits it.
+    """
 
     kind: ClassVar[str] = "output"
     id: str
@@ -29,6 +32,7 @@ class Output(Row):
     sha256: str
     time: datetime
     due: datetime | None
+    expired: bool = False
 
     @property
     def key(self) -> Key:
@@ -57,3 +61,8 @@ def output_key(job: str, output: str) -> Key:
 def commit(output: Output) -> Output:
     """An output whose bytes have arrived."""
     return replace(output, due=None)
+
+
+def expire(output: Output) -> Output:
+    """An output whose bytes are about to be deleted. [ART-1]"""
+    return replace(output, expired=True)

@@ -44,7 +44,7 @@ def listed(
         raise Refused(400, "bad-request", "owner is the name of a user")
     found: list[Job] = []
     after, scanned = page, 0
-    while len(found) < limit and scanned < SCANNED:
+    while scanned < SCANNED:
         rows = on.store.listed(f"jobs#{owner or user.name}", Job, limit=100, after=after, newest=True)
         for row in rows:
             scanned, after = scanned + 1, row.id

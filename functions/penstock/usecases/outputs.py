@@ -64,7 +64,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
     """Note that bytes have arrived, after looking. Raises Refused 409 for bytes that are not there whole."""
     for name in names:
         row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
-        if row is None:
+        if row is None or row.expired:
             raise not_found("output", name[:64])
         if row.is_committed:
             continue
@@ -81,7 +81,7 @@ def _named(on: System, job: Job, row: Output) -> tuple[Sequence[Change], None]:
 
 def _arrived(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
     row = on.store.get(output_key(job.id, name), Output)
-    if row is None:
+    if row is None or row.expired:
         raise not_found("output", name)
     if row.is_committed:
         return [], None
@@ -106,9 +106,15 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
 
 
 def expire(on: System, job: str, name: str) -> None:
-    """Delete an upload that never arrived: its bytes first, then the row that says they may exist. [ART-1]"""
+    """Delete an upload that never arrived: its bytes first, then the row that says they may exist. [ART-1]
+
+    Before its bytes go the row says so: or an agent could commit it in between, and nothing would be behind it.
+    """
     row = on.store.get(output_key(job, name), Output)
     if row is None or row.due is None or row.due > on.world.now():
         return
-    on.objects.delete(row.object_name)
-    on.store.commit([Delete(row)])
+    if on.store.commit([Replace(row, outputs.expire(row))]):
+        on.objects.delete(row.object_name)
+        left = on.store.get(row.key, Output)
+        if left:
+            on.store.commit([Delete(left)])

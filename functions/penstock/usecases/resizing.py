@@ -20,8 +20,7 @@ def resize(on: System, pool_name: str) -> None:
             return
         slots = [] if pool.is_amount else _slots(on, pool_name)
         if slots is not None:
-            todo = [] if pool.is_amount else resizing.fit(pool, slots)
-            worn = [] if pool.is_amount else resizing.surplus(pool, slots)
+            todo, worn = ([], []) if pool.is_amount else (resizing.fit(pool, slots), resizing.surplus(pool, slots))
             if not todo and not worn:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):

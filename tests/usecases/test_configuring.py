@@ -1,0 +1,205 @@
+"""What an operator sets: what is told of it, what is asked for, and what another operator said meanwhile. [SLOT-1]"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from penstock.domain import limits, sitekeys, siteparse
+from penstock.domain.errors import Refused
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Create, Replace
+from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
+from penstock.usecases import configuring
+from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 2
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+names = ["bench-1"]
+[resources.licence]
+well = "locks"
+limit = 2
+[quotas.cores]
+amount = 8
+"""
+
+
+@pytest.fixture
+def twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "ada", SITE, "site.toml")
+    made.run()
+    return made
+
+
+def apply(twin: Twin, toml: str, by: str = "ada") -> list[str]:
+    return configuring.apply(twin.on, by, toml, "site.toml")
+
+
+def pool_of(twin: Twin, name: str) -> Pool:
+    return configuring.find(twin.on, name)
+
+
+def parsed(toml: str) -> Site:
+    found = siteparse.parse(toml, "site.toml")
+    assert isinstance(found, Site)
+    return found
+
+
+def test_a_driver_that_keeps_nothing_is_not_asked_to_keep_units_warm(twin: Twin) -> None:
+    with pytest.raises(Refused) as told:
+        apply(twin, SITE.replace('"locks"\nlimit = 2', '"locks"\nlimit = 2\nwarm = { max = 1 }'))
+    assert ["keeps nothing" in fault.message for fault in told.value.faults] == [True]
+    apply(twin, SITE.replace('"hand"\nlimit = 2', '"hand"\nlimit = 2\nwarm = { max = 1 }'))
+
+
+def test_what_differs_between_two_sites_is_told_and_nothing_else() -> None:
+    before = parsed(SITE)
+    after = parsed(SITE.replace("licence", "scope").replace("amount = 8", "amount = 9") + "[limits]\nlease = 100\n")
+    assert configuring.changes(before, before) == []
+    assert configuring.changes(before, after) == [
+        "resources.scope added", "resources.licence removed", "quotas.cores changed", "limits changed",
+    ]  # fmt: skip
+
+
+def test_a_site_may_take_all_the_room_that_there_is(twin: Twin) -> None:
+    full = SITE + "#"
+    left = limits.ROW_BYTES - len(json.dumps(full))
+    full += '"' * (left // 2) + "#" * (left % 2)
+    assert apply(twin, full) == []
+    with pytest.raises(Refused, match="there is room for"):
+        apply(twin, full + "#")
+
+
+def test_applying_the_same_again_writes_nothing_and_asks_for_nothing(twin: Twin) -> None:
+    commits = twin.store.commits
+    assert apply(twin, SITE, by="bob") == []
+    assert (twin.store.commits, list(twin.queues.messages)) == (commits, [])
+
+
+def test_what_is_told_compares_with_the_site_that_was_replaced(twin: Twin) -> None:
+    """Another operator applied theirs in between; theirs is replaced, and that is told."""
+    other = SITE.replace("amount = 8", "amount = 5")
+    before_the_next_commit(twin, lambda: apply(twin, other, by="bob"))
+    told = apply(twin, SITE + "# mine\n")
+    assert told == ["quotas.cores changed", "pool quota/cores: amount 5 -> amount 8"]
+
+
+def test_of_two_first_sites_the_second_is_compared_with_the_first() -> None:
+    twin = Twin()
+    before_the_next_commit(twin, lambda: apply(twin, SITE, by="bob"))
+    assert apply(twin, SITE + "# mine\n") == []
+    row = twin.store.get(SITE_KEY, SiteText)
+    assert row
+    assert row.applied_by == "ada"
+
+
+def test_what_became_of_the_pools_is_told_in_words(twin: Twin) -> None:
+    changed = (
+        SITE.replace('names = ["bench-1"]', 'names = ["bench-1", "bench-2"]')
+        .replace('"hand"\nlimit = 2', '"hand"\nlimit = 3\nwarm = { max = 2 }')
+        .replace("[quotas.cores]\namount = 8", "[quotas.memory]\namount = 7")
+    )
+    assert [told for told in apply(twin, changed) if told.startswith("pool")] == [
+        "pool target/linux: limit 2 -> limit 3, up to 2 kept warm",
+        "pool resource/bench: bench-1 -> bench-1, bench-2",
+        "pool quota/memory: new -> amount 7",
+        "pool quota/cores: amount 8 -> amount 0",
+    ]
+    twin.run()
+    assert pool_of(twin, "quota/cores").limit == 0
+    without = changed.replace('[resources.bench]\nwell = "locks"\nnames = ["bench-1", "bench-2"]\n', "")
+    assert apply(twin, without)[1:] == ["pool resource/bench: bench-1, bench-2 -> limit 0"]
+
+
+def test_a_resize_that_is_not_done_is_asked_for_again_and_not_told_again(twin: Twin) -> None:
+    """QUEUE-1: the message that asked for it may have been lost."""
+    configuring.set_pool(twin.on, "quota/cores", Shape(8, None, True, None))
+    twin.queues.messages.clear()
+    assert apply(twin, SITE) == []
+    assert [message for _, _, message in twin.queues.messages] == [{"do": "resize", "pool": "quota/cores"}]
+
+
+def numbered(limit: int) -> Shape:
+    return Shape(limit, None, False, None)
+
+
+def test_more_may_be_held_than_the_limit_from_when_it_is_lowered_until_the_slots_are_fit(twin: Twin) -> None:
+    name = "resource/licence"
+    over = []
+    for limit in (2, 3, 1, 2):
+        configuring.set_pool(twin.on, name, numbered(limit))
+        over.append(pool_of(twin, name).over)
+    assert over == [False, False, True, True]
+    twin.run()
+    assert not pool_of(twin, name).over
+
+
+def test_an_amount_is_never_over_for_its_use_says_so_itself(twin: Twin) -> None:
+    configuring.resize(twin.on, "quota/cores", 1)
+    assert not pool_of(twin, "quota/cores").over
+
+
+@pytest.mark.parametrize(("name", "most"), [("quota/cores", sitekeys.AMOUNT), ("resource/licence", sitekeys.SLOTS)])
+def test_a_limit_has_a_bound(twin: Twin, name: str, most: int) -> None:
+    assert configuring.resize(twin.on, name, most).limit == most
+    assert configuring.resize(twin.on, name, 0).limit == 0
+    for wrong in (most + 1, -1):
+        with pytest.raises(Refused, match=f"from 0 to {most}"):
+            configuring.resize(twin.on, name, wrong)
+
+
+def test_who_pauses_while_another_resizes_is_heard(twin: Twin) -> None:
+    before_the_next_commit(twin, lambda: configuring.pause(twin.on, "quota/cores", paused=True))
+    assert configuring.resize(twin.on, "quota/cores", 4).paused
+
+
+def test_who_resizes_while_another_pauses_is_heard(twin: Twin) -> None:
+    before_the_next_commit(twin, lambda: configuring.resize(twin.on, "quota/cores", 4))
+    assert configuring.pause(twin.on, "quota/cores", paused=True).limit == 4
+
+
+def test_a_pool_that_two_create_is_what_became_of_the_first(twin: Twin) -> None:
+    def first() -> None:
+        configuring.set_pool(twin.on, "quota/new", Shape(3, None, True, None))
+        configuring.pause(twin.on, "quota/new", paused=True)
+
+    before_the_next_commit(twin, first)
+    configuring.set_pool(twin.on, "quota/new", Shape(4, None, True, None))
+    found = pool_of(twin, "quota/new")
+    assert (found.limit, found.paused) == (4, True)
+
+
+def test_pausing_twice_writes_once_and_only_going_on_asks_for_who_waits(twin: Twin) -> None:
+    for paused, commits, asked in ((True, 1, 0), (True, 0, 0), (False, 1, 1), (False, 0, 2)):
+        before = twin.store.commits
+        assert configuring.pause(twin.on, "quota/cores", paused=paused).paused is paused
+        assert (twin.store.commits - before, len(twin.queues.messages)) == (commits, asked)
+
+
+def test_the_longest_name_is_found(twin: Twin) -> None:
+    name = "quota/" + "a" * (configuring.LONGEST - 6)
+    assert twin.store.commit([Create(Pool(name=name, is_amount=True, limit=1)), Create(Pool(name=name + "a", limit=1))])
+    assert configuring.find(twin.on, name).limit == 1
+    with pytest.raises(Refused):
+        configuring.find(twin.on, name + "a")
+
+
+def test_a_lost_race_is_run_again_and_what_is_decided_then_is_committed(twin: Twin) -> None:
+    was = pool_of(twin, "quota/cores")
+    before_the_next_commit(twin, lambda: twin.store.commit([Replace(was, replace(was, mean_hold=1.0))]))
+    configuring.pause(twin.on, "quota/cores", paused=True)
+    found = twin.store.get(pool_key("quota/cores"), Pool)
+    assert found
+    assert (found.paused, found.mean_hold) == (True, 1.0)

@@ -1,0 +1,251 @@
+"""Who may ask, what a user's jobs are, and what is said twice. [SEC-2] [JOB-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import State
+from penstock.domain.rows import Create
+from penstock.domain.users import Token, User, digest
+from penstock.ports import NotYet
+from penstock.usecases import configuring, jobs, users
+from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.conftest import SITE
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+
+TEN_YEARS = 10 * 366 * 24 * 3600
+
+
+def status(ask: object, *given: object, **named: object) -> int:
+    with pytest.raises(Refused) as refused:
+        ask(*given, **named)  # type: ignore[operator]
+    return refused.value.status
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer  ", "Basic pst_x", "Bearer pst_unknown"],
+)  # fmt: skip
+def test_who_shows_no_token_is_nobody(twin: Twin, header: str | None) -> None:
+    assert status(users.authenticate, twin.on, header) == 401
+
+
+def test_a_scheme_alone_is_no_token(twin: Twin) -> None:
+    """Also if somebody had the empty one."""
+    user = users.create(twin.on, "ada", [])
+    for secret in ("", "pst_x"):
+        twin.store.commit([Create(Token(digest=digest(secret), user=user.name, created=START))])
+    for header in ("Bearer ", "Basic pst_x"):
+        with pytest.raises(Refused, match="show a token"):
+            users.authenticate(twin.on, header)
+    assert users.authenticate(twin.on, "bearer pst_x") == users.find(twin.on, "ada")
+
+
+def test_a_token_is_good_until_it_expires(twin: Twin) -> None:
+    users.create(twin.on, "ada", [])
+    secret, token = users.issue(twin.on, "ada", 60)
+    lasting, _ = users.issue(twin.on, "ada", None)
+    assert token.expires == twin.world.now() + timedelta(seconds=60)
+    twin.pass_time(59)
+    assert users.authenticate(twin.on, f"Bearer {secret}").name == "ada"
+    twin.pass_time(1)
+    assert status(users.authenticate, twin.on, f"Bearer {secret}") == 401
+    assert users.authenticate(twin.on, f"Bearer {lasting}").name == "ada"
+
+
+def test_a_token_of_a_user_that_is_not_there_is_refused(twin: Twin) -> None:
+    twin.store.commit([Create(Token(digest=digest("pst_x"), user="gone", created=START))])
+    assert status(users.authenticate, twin.on, "Bearer pst_x") == 401
+
+
+@pytest.mark.parametrize(("seconds", "good"), [(0, False), (1, True), (TEN_YEARS, True), (TEN_YEARS + 1, False)])
+def test_how_long_a_token_may_last(twin: Twin, seconds: int, good: bool) -> None:
+    users.create(twin.on, "ada", [])
+    if good:
+        assert users.issue(twin.on, "ada", seconds)[1].expires
+    else:
+        assert status(users.issue, twin.on, "ada", seconds) == 400
+
+
+def test_a_token_that_is_there_is_not_given_to_another(twin: Twin) -> None:
+    """SEC-2: whatever the dice say, a secret that is known is not made another user's."""
+    for name in ("ada", "bob"):
+        users.create(twin.on, name, [])
+    twin.world.secret = lambda: "same"  # type: ignore[method-assign]
+    secret, _ = users.issue(twin.on, "ada", None)
+    users.issue(twin.on, "bob", None)
+    assert users.authenticate(twin.on, f"Bearer {secret}").name == "ada"
+
+
+def test_a_user_is_created_once(twin: Twin) -> None:
+    assert status(users.create, twin.on, "Ada!", []) == 400
+    users.create(twin.on, "ada", ["target.lab"])
+    assert status(users.create, twin.on, "ada", []) == 409
+    assert users.find(twin.on, "ada").privileges == ("target.lab",)
+    for name in ("bob", "Ada!"):
+        assert status(users.find, twin.on, name) == 404
+
+
+def test_privileges_are_granted_and_revoked_once(twin: Twin) -> None:
+    users.create(twin.on, "ada", [])
+    for grant, privileges in ((True, ("target.lab",)), (False, ())):
+        for _ in range(2):
+            assert users.change(twin.on, "ada", "target.lab", grant=grant).privileges == privileges
+            assert users.find(twin.on, "ada").privileges == privileges
+    assert users.find(twin.on, "ada").version == 3
+    assert status(users.change, twin.on, "ada", "Not One!", grant=True) == 400
+
+
+def test_two_operators_who_grant_at_once_are_both_heard(twin: Twin) -> None:
+    users.create(twin.on, "ada", [])
+    before_the_next_commit(twin, lambda: users.change(twin.on, "ada", "target.lab", grant=True))
+    users.change(twin.on, "ada", "target.gpu", grant=True)
+    assert users.find(twin.on, "ada").privileges == ("target.gpu", "target.lab")
+
+
+def test_how_many_privileges_a_user_may_have(twin: Twin) -> None:
+    names = [f"target.t{number}" for number in range(users.PRIVILEGES + 1)]
+    assert len(users.create(twin.on, "ada", names[:-1]).privileges) == users.PRIVILEGES
+    assert status(users.create, twin.on, "bob", names) == 400
+
+
+def test_only_operators_do_what_operators_do(ada: User, root: User) -> None:
+    assert status(users.require_admin, ada) == 403
+    users.require_admin(root)
+
+
+def listed(
+    twin: Twin, user: User, filters: Mapping[str, str] | None = None, owner: str | None = None, **given: object
+) -> list[str]:
+    asked: dict[str, object] = {"tags": {}, "limit": 100, "page": ""} | given
+    return [job.id for job in jobs.listed(twin.on, user, owner, filters or {}, **asked)[0]]  # type: ignore[arg-type]
+
+
+def test_a_user_lists_their_own_jobs_and_an_operator_those_of_others(twin: Twin, ada: User, root: User) -> None:
+    job = submit(twin, ada)
+    assert listed(twin, ada) == listed(twin, ada, owner="ada") == listed(twin, root, owner="ada") == [job]
+    assert listed(twin, root) == []
+    assert status(listed, twin, ada, owner="root") == 403
+    assert status(listed, twin, root, owner="No Name") == 400
+
+
+def test_jobs_are_listed_by_their_state_target_and_tags(twin: Twin, ada: User) -> None:
+    first, second = submit(twin, ada, tags={"kind": "build"}), submit(twin, ada, target="linux")
+    jobs.cancel(twin.on, ada, second)
+    twin.run()
+    hello(twin, first)
+    assert listed(twin, ada, {"state": "running"}) == [first]
+    assert listed(twin, ada, {"state": "settled"}) == [second]
+    assert listed(twin, ada, {"target": "default"}) == [first]
+    assert listed(twin, ada, {"target": "linux"}) == [second, first]
+    assert listed(twin, ada, {"target": "lab"}) == []
+    assert listed(twin, ada, tags={"kind": "build"}) == [first]
+    assert listed(twin, ada, tags={"kind": "test"}) == []
+    assert listed(twin, ada, {"target": "linux", "state": "settled"}) == [second]
+
+
+def test_pages_of_jobs_follow_each_other(twin: Twin, ada: User) -> None:
+    names = [submit(twin, ada) for _ in range(3)][::-1]
+    assert listed(twin, ada, limit=2) == names[:2]
+    found, after = jobs.listed(twin.on, ada, None, {}, {}, 2, "")
+    assert after == names[1]
+    found, end = jobs.listed(twin.on, ada, None, {}, {}, 2, str(after))
+    assert ([job.id for job in found], end) == (names[2:], None)
+
+
+def test_a_page_is_full_at_exactly_a_hundred_and_there_may_be_more(twin: Twin, ada: User) -> None:
+    names = [submit(twin, ada) for _ in range(101)][::-1]
+    assert listed(twin, ada, {"target": "lab"}) == []
+    assert listed(twin, ada, limit=101) == names
+
+
+def test_a_filtered_list_looks_at_so_many_jobs_and_says_where_it_stopped(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [submit(twin, ada) for _ in range(201)][::-1]
+    monkeypatch.setattr(jobs, "SCANNED", 100)
+    assert jobs.listed(twin.on, ada, None, {"target": "lab"}, {}, 5, "") == ([], names[99])
+
+
+def test_a_job_is_cancelled_once_and_that_is_said_once(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    for _ in range(2):
+        assert jobs.cancel(twin.on, ada, job).cancelled_by == "ada"
+    assert [line for line in told(twin, job) if "cancelled by" in line] == ["cancelled by ada"]
+    assert job_of(twin, job).state is State.RUNNING, "its script runs until its agent hears of it"
+
+
+def test_what_is_cancelled_twice_is_written_once(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    jobs.cancel(twin.on, ada, job)
+    version = job_of(twin, job).version
+    jobs.cancel(twin.on, ada, job)
+    assert job_of(twin, job).version == version
+
+
+def test_the_flow_of_a_job_whose_script_runs_is_left_alone(twin: Twin, ada: User) -> None:
+    """What it waited with before was answered; only what waits is told."""
+    running, waiting = (submit(twin, ada) for _ in range(2))
+    twin.run()
+    hello(twin, running)
+    ended: list[str] = []
+    twin.flows.fail = lambda token, error, cause: ended.append(cause)  # type: ignore[method-assign]
+    jobs.cancel(twin.on, ada, running)
+    assert ended == []
+    jobs.cancel(twin.on, ada, waiting)
+    assert ended == ["cancelled by ada"]
+
+
+def test_who_cancelled_first_is_who_cancelled(twin: Twin, ada: User, root: User) -> None:
+    job = submit(twin, ada)
+    before_the_next_commit(twin, lambda: jobs.cancel(twin.on, root, job))
+    assert jobs.cancel(twin.on, ada, job).cancelled_by == "root"
+
+
+def test_a_settled_job_is_not_cancelled(twin: Twin, ada: User) -> None:
+    """JOB-1: its end stands."""
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    assert status(jobs.cancel, twin.on, ada, job) == 409
+
+
+def test_what_keeps_the_unit_of_a_job_is_explained(twin: Twin, ada: User) -> None:
+    """That of the unit that is being made, and of none that is ready."""
+    more = '[wells.spring]\ndriver = "hand"\n[resources.pond]\nwell = "spring"\nlimit = 1\n'
+    configuring.apply(twin.on, "root", SITE + more, "site.toml")
+    twin.run()
+    twin.drivers.basin.says += [NotYet(5, "the image is fetched")]
+    job = submit(twin, ada, resources=["bench", "pond"])
+    twin.run()
+    assert "(the image is fetched)" in jobs.explain(twin.on, job_of(twin, job)).summary
+
+
+def test_a_job_whose_pool_is_no_more_is_explained_without_a_forecast(twin: Twin, ada: User) -> None:
+    first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
+    twin.run()
+    found = jobs.explain(twin.on, job_of(twin, second))
+    assert found.blocked_on
+    assert [holder.job for holder in found.blocked_on.held_by] == [first]
+    del twin.store.rows[configuring.find(twin.on, "target/linux").key]
+    assert jobs.explain(twin.on, job_of(twin, second)).blocked_on == found.blocked_on
+    del twin.store.rows[configuring.find(twin.on, "resource/bench").key]
+    assert jobs.explain(twin.on, job_of(twin, second)).blocked_on is None
+
+
+def test_who_waits_and_who_runs_is_explained(twin: Twin, ada: User) -> None:
+    jobs_ = [submit(twin, ada) for _ in range(3)]
+    twin.run()
+    found = jobs.explain(twin.on, job_of(twin, jobs_[2]))
+    assert "position 1 in the queue" in found.summary
+    hello(twin, jobs_[0])
+    assert "runs on" in jobs.explain(twin.on, job_of(twin, jobs_[0])).summary

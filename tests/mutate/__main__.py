@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="only modules whose name matches this expression")
     parser.add_argument("--processes", type=int, default=2, metavar="N")
     parser.add_argument("--budget", type=float, default=hunt.BUDGET, metavar="S", help="seconds of tests for a mutant")
+    parser.add_argument("--tests", nargs="*", metavar="PATH", help="only these tests, instead of all that may notice")
     given = parser.parse_args(arguments)
     if given.sample is not None:
         return _sample(given.sample, given.processes)
@@ -69,7 +70,7 @@ def _hunt(record: Record, todo: Sequence[Mutant], given: argparse.Namespace) -> 
             print(f"fails without any mutant, and is not asked: {name}", flush=True)
         _each(hunter, record, first, hunter.likely, left, "all that may notice")
 
-    hunt.session(hunt.folders(), given.processes, look, given.budget)
+    hunt.session(given.tests or hunt.folders(), given.processes, look, given.budget)
     return left
 
 

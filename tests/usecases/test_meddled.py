@@ -14,7 +14,7 @@ import pytest
 
 from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Job, Result
-from penstock.domain.rows import Change, Create, Delete, Replace, Row, key_of
+from penstock.domain.rows import Change, Create, Replace, Row, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet

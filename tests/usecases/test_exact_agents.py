@@ -164,14 +164,14 @@ def test_an_agent_hears_whether_its_job_is_cancelled(twin: Twin, ada: User) -> N
         jobs.cancel(twin.on, ada, job) if not cancelled else None
 
 
-LINE = Line(START, "stdout", "hello", "build")
+LINE = Line(START, "stdout", "hello", 0)
 
 
 def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
     from penstock.domain import limits
 
     def line(size: int) -> AgentLine:
-        return AgentLine("2026-01-01T00:00:00+00:00", "stdout", "x" * size, "build")
+        return AgentLine("2026-01-01T00:00:00+00:00", "stdout", "x" * size, 0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "EVENT_BATCH_BYTES", 10)
@@ -188,7 +188,7 @@ def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
 
 def test_a_time_without_a_zone_is_in_utc_and_one_with_a_zone_keeps_it() -> None:
     def at(time: str) -> str:
-        return agents.parse_lines([AgentLine(time, "stdout", "x", "build")])[0].time.isoformat()
+        return agents.parse_lines([AgentLine(time, "stdout", "x", 0)])[0].time.isoformat()
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
     assert at("2026-01-01T00:00:00+02:00") == "2026-01-01T00:00:00+02:00"

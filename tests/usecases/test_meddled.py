@@ -183,7 +183,7 @@ def stand_still(site: Site) -> None:
     site.twin.flows.succeed = lambda token: None  # type: ignore[method-assign]
     for seconds in (1, 121, 121, 601, 61, 601):
         site.sweep(seconds)
-    del site.twin.flows.succeed  # type: ignore[method-assign]
+    del site.twin.flows.succeed
 
 
 def fail(site: Site) -> None:

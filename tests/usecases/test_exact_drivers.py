@@ -1,4 +1,4 @@
-"""A driver is asked for what is needed, told of when it cannot, and what it put back is freed once. [UNIT-1] [UNIT-2]"""
+"""A driver is asked for what is needed, told of when it cannot, and what it put back is freed once. [UNIT-1]"""
 
 from __future__ import annotations
 

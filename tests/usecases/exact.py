@@ -11,9 +11,18 @@ from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Replace, Row
 from penstock.domain.units import Unit
 from penstock.domain.users import User
+from penstock.usecases import configuring
 from tests.twin.world import Twin
 from tests.usecases.steps import live
 from tests.usecases.test_one_job import hello, submit
+
+
+def site(toml: str) -> Twin:
+    """A site of its own."""
+    made = Twin()
+    configuring.apply(made.on, "admin", toml, "site.toml")
+    made.run()
+    return made
 
 
 class Flows:

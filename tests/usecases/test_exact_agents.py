@@ -192,3 +192,22 @@ def test_a_time_without_a_zone_is_in_utc_and_one_with_a_zone_keeps_it() -> None:
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
     assert at("2026-01-01T00:00:00+02:00") == "2026-01-01T00:00:00+02:00"
+
+
+def test_a_resource_says_no_hello(twin: Twin, ada: User) -> None:
+    """SEC-2: also who could compute its key is no agent."""
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    unit = unit_of(twin, job, 1)
+    with pytest.raises(Refused, match="not the key"):
+        agents.hello(twin.on, Hello(unit.id, units.bootstrap_key(twin.on.signing_key(), unit.id), TOKEN))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job)
+    put(twin, worker, is_kept=kept)
+    ask = Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    assert agents.hello(twin.on, ask)["reuse"] is kept

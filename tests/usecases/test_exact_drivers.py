@@ -10,23 +10,28 @@ import pytest
 
 from penstock.domain.errors import Misconfigured
 from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.units import UnitState
+from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
-from penstock.ports import NotYet
-from penstock.usecases import jobs, units
+from penstock.ports import NotYet, Order
+from penstock.usecases import jobs, sites, units
 from tests.twin.world import Twin
 from tests.usecases.exact import (
     Flows,
+    commits,
     drop,
     lease_of,
     lease_of_or_none,
     put,
     running,
     sent,
+    site,
     unit_of,
 )
 from tests.usecases.steps import live
 from tests.usecases.test_one_job import finish, job_of, submit, told, worker_of
+from tests.usecases.test_warm import SITE as WARM
+from tests.usecases.test_warm import unit_of as unit_of_id
+from tests.usecases.test_warm import worker_at_rest
 
 
 def test_what_a_driver_cannot_do_is_told_once_for_each_reason(twin: Twin, ada: User) -> None:
@@ -189,3 +194,81 @@ def test_a_unit_whose_lease_is_over_already_is_destroyed_all_the_same(
     assert worker_of(twin, job).state is UnitState.GONE
     assert not any("is clean after" in line for line in told(twin, job))
     assert left == [lease_of_or_none(twin, job, 0)]
+
+
+def test_a_release_that_was_done_already_writes_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    destroy, (worker,) = twin.drivers.hand.destroy, live(twin, job)
+    left: list[Unit] = []
+
+    def slow(unit: str, now: Any) -> Any:
+        if not left:
+            left.append(worker)
+            units.advance(twin.on, worker.id)
+            left.append(worker_of(twin, job))
+        return destroy(unit, now)
+
+    twin.drivers.hand.destroy = slow  # type: ignore[method-assign]
+    finish(twin, job)
+    assert left[-1].state is UnitState.GONE
+    assert worker_of(twin, job) == left[-1]
+
+
+def test_a_well_that_needs_time_is_asked_again_by_way_of_its_queue(twin: Twin, ada: User) -> None:
+    """And each need by its own order, with the settings of its type."""
+    given: list[Order] = []
+
+    class Well:
+        def create(self, order: Order) -> NotYet:
+            given.append(order)
+            return NotYet(5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.drivers, "well", lambda *told: Well())
+        job = submit(twin, ada, resources=["licence"])
+        twin.run()
+        assert [queue for _, queue, _ in twin.queues.messages] == ["well"]
+        needs = [replace(need, options={"of": need.order}) for need in job_of(twin, job).needs]
+        for ordered in (needs, needs[::-1]):
+            put(twin, job_of(twin, job), needs=tuple(ordered))
+            units.advance(twin.on, unit_of(twin, job, 1).id)
+        site_now = sites.current(twin.on)
+        licence = replace(site_now.resources["licence"], settings={"colour": "green"})
+        patch.setattr(sites, "current", lambda on: replace(site_now, resources={"licence": licence}))
+        units.advance(twin.on, unit_of(twin, job, 1).id)
+    assert [order.options for order in given[1:]] == [{"of": 1}] * 3
+    assert given[-1].settings == {"colour": "green"}
+
+
+def test_a_look_that_learns_nothing_new_writes_and_sends_nothing(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(60, "it boots"), NotYet(60, "it boots"), NotYet(60, "nearly"), NotYet(60, None)]
+    job = submit(twin, ada)
+    twin.run()
+    (message,) = sent(twin)
+    assert message[0] == "factory"
+    written, worker = commits(twin), worker_of(twin, job).id
+    units.advance(twin.on, worker)
+    assert not written
+    for _ in range(2):
+        units.advance(twin.on, worker)
+    assert not sent(twin)
+    assert [line.partition("yet: ")[2] for line in told(twin, job) if "yet: " in line] == ["it boots", "nearly"]
+
+
+def test_a_new_machine_that_says_no_hello_is_told_of_as_new(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    flows = Flows(twin)
+    twin.pass_time(3600)
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert [each[2].endswith("did not say hello in time after it was made") for each in flows.failed] == [True]
+
+
+@pytest.mark.parametrize(("left", "reason"), [(0, "idle for as long as it may be"), (1, "nothing was heard")])
+def test_an_idle_unit_is_destroyed_for_its_age_or_its_silence(ada: User, left: int, reason: str) -> None:
+    twin = site(WARM)
+    agent = worker_at_rest(twin, ada)
+    now = twin.world.now()
+    put(twin, unit_of_id(twin, agent.worker), due=now, until=now + timedelta(seconds=left))
+    units.advance(twin.on, agent.worker)
+    assert reason in str(unit_of_id(twin, agent.worker).reason)

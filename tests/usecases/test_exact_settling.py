@@ -19,9 +19,12 @@ from tests.usecases.exact import (
     put,
     running,
     sent,
+    site,
     unit_of,
 )
+from tests.usecases.steps import live
 from tests.usecases.test_one_job import finish, job_of, submit, told
+from tests.usecases.test_warm import SITE as WARM
 
 
 def test_a_second_end_writes_and_tells_nothing(twin: Twin, ada: User) -> None:
@@ -109,3 +112,19 @@ def test_the_turn_goes_to_the_worker_then_to_resources_then_to_the_next_attempt(
     sent(twin)
     settling.put_back(twin.on, job, 1)
     assert sent(twin) == [("schedule", {"do": "start", "job": job})]
+
+
+def test_only_the_present_attempt_ends(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    before = job_of(twin, job)
+    settling.settle(twin.on, job, 2, "Lost", "of another attempt")
+    assert job_of(twin, job) == before
+
+
+def test_a_resource_is_kept_also_when_its_worker_was_lost(ada: User) -> None:
+    """UNIT-2: its well cleans it, whatever the worker did; the worker is only destroyed."""
+    twin = site(WARM)
+    job = running(twin, ada, target="linux", resources=["db"])
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    states = {unit.order: unit.state for unit in live(twin, job)}
+    assert states == {0: UnitState.DIRTY, 1: UnitState.CLEANING}

@@ -176,3 +176,41 @@ def test_a_job_that_is_gone_when_its_flow_is_to_be_stopped_stops_nothing(twin: T
         patch.setattr(settling, "settle", lambda on, *_, **__: drop(twin, job_of(twin, job)))
         sweeping.nudge(twin.on, "job", job_key(job))
     assert twin.store.get(job_key(job), Job) is None
+
+
+def test_a_nudge_that_comes_too_early_does_nothing(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    sent(twin)
+    rows = dict(twin.store.rows)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert twin.store.rows == rows
+    assert not sent(twin)
+
+
+def test_a_nudge_of_what_has_no_next_step_does_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    sent(twin)
+    sweeping.nudge(twin.on, "lease", lease_of(twin, job, 0).key)
+    assert not sent(twin)
+
+
+def test_a_settled_job_whose_worker_is_being_put_back_has_its_flow_stopped_and_no_hint_is_sent(
+    twin: Twin, ada: User
+) -> None:
+    job = running(twin, ada, retries=0)
+    put(twin, job_of(twin, job), due=START)
+    settling.settle(twin.on, job, 1, "Lost", "overdue", overdue=twin.world.now())
+    sent(twin)
+    flows = Flows(twin)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert flows.stopped == [(job, 1)]
+    assert not sent(twin)
+
+
+def test_a_job_that_was_cancelled_while_it_acquires_is_ended_and_not_reminded(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(5)] * 99
+    job = submit(twin, ada)
+    twin.run()
+    put(twin, job_of(twin, job), cancelled_by="ada", due=START)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert job_of(twin, job).outcome is Outcome.CANCELLED

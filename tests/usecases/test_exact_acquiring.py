@@ -218,7 +218,7 @@ def test_a_pool_that_is_gone_grants_nothing_and_is_told_of_to_nobody(ada: User) 
     twin.run()
     assert not all_units(twin)
     lines = told(twin, job)
-    assert not any("cores" in line for line in lines)
+    assert lines == [f"job {job} accepted: a worker of default"]
     drop(twin, pool_row(twin, "target/default"))
     acquiring.serve(twin.on, "target/default")
     assert told(twin, job) == lines
@@ -270,3 +270,35 @@ def test_a_next_attempt_waits_for_a_worker_and_for_no_resource(twin: Twin, ada: 
     assert lease_of(twin, job, 1).state is LeaseState.RELEASING
     acquiring.start(twin.on, job)
     assert (job, 2) in twin.flows.executions
+
+
+def test_a_warm_unit_that_takes_nothing_else_makes_room_too(ada: User) -> None:
+    """QUEUE-1: its slot is wanted by a type that takes two such slots for itself."""
+    twin = site(DESKS)
+    first = running(twin, ada, resources=["desk"])
+    finish(twin, first)
+    (desk,) = (unit for unit in all_units(twin) if unit.order)
+    assert desk.state is UnitState.IDLE
+    job = submit(twin, ada, resources=["pair"])
+    twin.run()
+    assert unit_of(twin, desk.id).state is UnitState.GONE
+    assert lease_of(twin, job, 1).state is LeaseState.READY
+
+
+DESKS = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 9
+[wells.spring]
+driver = "hand"
+[resources.desk]
+well = "spring"
+limit = 2
+warm = { max = 2 }
+[resources.pair]
+well = "spring"
+limit = 1
+uses = { desk = 2 }
+"""

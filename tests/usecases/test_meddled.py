@@ -17,7 +17,7 @@ from penstock.domain.jobs import Job, Result
 from penstock.domain.rows import Change, Create, Replace, Row, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
-from penstock.ports import NotYet
+from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import acquiring, agents, configuring, jobs, sweeping, units
 from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
@@ -170,8 +170,20 @@ def tell_again(site: Site) -> None:
 
 def two_at_once(site: Site) -> None:
     """A step of two leases, of which one is ready and one is not, until its flow is reminded."""
-    site.twin.drivers.basin.says = [NotYet(5, "one"), Misconfigured("two"), NotYet(300, "three")]
+    basin = site.twin.drivers.basin
+    basin.says = [NotYet(5, "one"), Misconfigured("two")]
     site.submit(resources=TWO)
+    site.twin.run()
+    create, slow = basin.create, list[str]()
+
+    def create_one(order: Order) -> Ready | NotYet:
+        slow.extend([order.id] if not slow and order.type == "licence" else [])
+        return NotYet(300, "three") if order.id in slow else create(order)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(basin, "create", create_one)
+        for _ in range(4):
+            site.sweep(121)
     for _ in range(6):
         site.sweep(121)
 

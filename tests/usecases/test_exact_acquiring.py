@@ -13,7 +13,7 @@ from penstock.domain.rows import Change
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, configuring, units
+from penstock.usecases import acquiring, configuring, settling, units
 from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
@@ -163,3 +163,19 @@ def test_a_flow_is_started_for_a_queued_job_alone(twin: Twin, ada: User) -> None
     put(twin, job_of(twin, job), state=State.ACQUIRING)
     assert acquiring.start(twin.on, job)
     assert not twin.flows.executions
+
+
+def test_a_next_attempt_waits_until_its_last_worker_is_gone(twin: Twin, ada: User) -> None:
+    """JOB-2: whoever asks for its flow; one whose last attempt had no worker waits for nobody."""
+    job = running(twin, ada)
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    acquiring.start(twin.on, job)
+    assert (job, 2) not in twin.flows.executions
+    for state in (LeaseState.RELEASED, None):
+        twin.flows.executions.clear()
+        if state:
+            put(twin, lease_of(twin, job, 0), state=state)
+        else:
+            drop(twin, lease_of(twin, job, 0))
+        acquiring.start(twin.on, job)
+        assert (job, 2) in twin.flows.executions

@@ -216,14 +216,14 @@ def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: i
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
 
-    def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
+    def decide() -> tuple[Sequence[Change], Job]:
         job = on.store.get(caller.job.key, Job)
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise GONE
         told = jobs.report(job, Report(result, reason, on.world.now(), exit_code))
-        return ([Replace(job, told)] if told != job else []), (told, told != job)
+        return ([Replace(job, told)] if told != job else []), told
 
-    job, _ = race.run(on, decide)
+    job = race.run(on, decide)
     if job.run_token:
         on.flows.succeed(job.run_token)
     return {**warm.held_seconds(on, on.store.get(caller.unit.key, Unit))}

@@ -1,0 +1,96 @@
+"""What tests look at who say exactly what a step does: messages, answers, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from penstock.domain.leases import Lease, lease_key
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Change, Replace, Row
+from penstock.domain.units import Unit
+from penstock.domain.users import User
+from penstock.usecases import configuring
+from tests.twin.world import Twin
+from tests.usecases.steps import live
+from tests.usecases.test_one_job import hello, submit
+
+
+def site(toml: str) -> Twin:
+    """A site of its own."""
+    made = Twin()
+    configuring.apply(made.on, "admin", toml, "site.toml")
+    made.run()
+    return made
+
+
+class Flows:
+    """What flows were answered, from here on; they do not move."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.succeeded: list[str] = []
+        self.failed: list[tuple[str, str, str]] = []
+        self.stopped: list[tuple[str, int]] = []
+        twin.flows.succeed = self.succeeded.append  # type: ignore[method-assign, assignment]
+        twin.flows.fail = lambda *given: self.failed.append(given)  # type: ignore[method-assign]
+        twin.flows.stop = lambda *given: self.stopped.append(given)  # type: ignore[method-assign]
+
+
+def sent(twin: Twin) -> list[tuple[str, dict[str, Any]]]:
+    """The messages that are on their way, which are then forgotten."""
+    found = [(queue, message) for _, queue, message in twin.queues.messages]
+    twin.queues.messages.clear()
+    return found
+
+
+def unit_of(twin: Twin, job: str, order: int) -> Unit:
+    return next(unit for unit in live(twin, job) if unit.order == order)
+
+
+def lease_of(twin: Twin, job: str, order: int) -> Lease:
+    found = twin.store.get(lease_key(job, 1, order), Lease)
+    assert found
+    return found
+
+
+def put(twin: Twin, row: Row, **change: Any) -> None:
+    """Let a row say something else."""
+    assert twin.store.commit([Replace(row, replace(row, **change))])
+
+
+def drop(twin: Twin, row: Row) -> None:
+    del twin.store.rows[row.key]
+
+
+def commits(twin: Twin) -> list[Sequence[Change]]:
+    """What is written from here on."""
+    commit, found = twin.store.commit, list[Sequence[Change]]()
+
+    def noting(changes: Sequence[Change]) -> bool:
+        found.append(changes)
+        return commit(changes)
+
+    twin.store.commit = noting  # type: ignore[method-assign]
+    return found
+
+
+def running(twin: Twin, ada: User, **ask: Any) -> str:
+    job = submit(twin, ada, **ask)
+    twin.run()
+    hello(twin, job)
+    return job
+
+
+def lease_of_or_none(twin: Twin, job: str, order: int) -> Lease | None:
+    return twin.store.get(lease_key(job, 1, order), Lease)
+
+
+def pool_row(twin: Twin, name: str) -> Pool:
+    found = twin.store.get(pool_key(name), Pool)
+    assert found
+    return found
+
+
+def all_units(twin: Twin) -> list[Unit]:
+    return [row for row in twin.store.rows.values() if isinstance(row, Unit)]

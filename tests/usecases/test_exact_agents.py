@@ -1,0 +1,213 @@
+"""An agent is told what it may do, and only while its attempt is the present one. [SEC-2] [JOB-1]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Report, Result, State, spec_key
+from penstock.domain.leases import LeaseState
+from penstock.domain.logs import Line
+from penstock.domain.units import UnitState
+from penstock.domain.users import User
+from penstock.usecases import agents, jobs, units
+from penstock.usecases.agents import Hello
+from penstock.wire.agent import AgentLine
+from tests.twin.world import START, Twin
+from tests.usecases.exact import (
+    Flows,
+    commits,
+    drop,
+    lease_of,
+    put,
+    running,
+    unit_of,
+)
+from tests.usecases.test_one_job import TOKEN, job_of, submit, told, worker_of
+
+
+def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job).id
+    ask = Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
+    for _ in range(2):
+        agents.hello(twin.on, ask)
+    assert [line for line in told(twin, job) if "said hello" in line] == [
+        f"worker {worker} said hello on forge; the script starts"
+    ]
+
+
+def test_a_hello_without_a_host_names_none(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    assert f"worker {worker_of(twin, job).id} said hello; the script starts" in told(twin, job)
+
+
+GREETING: dict[str, Any] = {
+    "reported": lambda twin, job: put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START)),
+}
+NEWCOMER: dict[str, Any] = {
+    "no lease": lambda twin, job: drop(twin, lease_of(twin, job, 0)),
+    "lease over": lambda twin, job: put(twin, lease_of(twin, job, 0), state=LeaseState.RELEASED),
+    "cancelled": lambda twin, job: put(twin, job_of(twin, job), cancelled_by="ada"),
+    "settled": lambda twin, job: put(twin, job_of(twin, job), state=State.SETTLED),
+    "no job": lambda twin, job: drop(twin, job_of(twin, job)),
+    "next attempt": lambda twin, job: put(twin, job_of(twin, job), attempt=2),
+    "dirty": lambda twin, job: put(twin, worker_of(twin, job), state=UnitState.DIRTY),
+}
+
+
+@pytest.mark.parametrize("what", NEWCOMER)
+def test_a_worker_that_nobody_waits_for_is_sent_home(twin: Twin, ada: User, what: str) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job).id
+    NEWCOMER[what](twin, job)
+    rows = dict(twin.store.rows)
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    assert twin.store.rows == rows
+
+
+def test_a_worker_that_reported_and_says_hello_again_is_sent_home(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START))
+    worker = worker_of(twin, job).id
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+
+
+def test_an_assignment_says_who_holds_what_until_when(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["bench"], timeout=600)
+    twin.run()
+    worker = worker_of(twin, job)
+    ask = Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    agents.hello(twin.on, ask)
+    begun = job_of(twin, job).times.started
+    assert begun
+    twin.pass_time(10)
+    said = agents.hello(twin.on, ask)
+    assert said["deadline"] == (begun + timedelta(seconds=600)).isoformat()
+    assert (said["fence"], said["factory"]) == (worker.fence, "hand")
+    assert list(said["resources"]) == ["bench"]
+    put(twin, unit_of(twin, job, 1), fence=9)
+    assert agents.hello(twin.on, ask)["resources"] == {}
+    put(twin, lease_of(twin, job, 1), unit=None)
+    assert agents.hello(twin.on, ask)["resources"] == {}
+    put(twin, job_of(twin, job), times=replace(job_of(twin, job).times, started=None))
+    now = twin.world.now()
+    assert agents.hello(twin.on, ask)["deadline"] == (now + timedelta(seconds=600)).isoformat()
+    drop(twin, lease_of(twin, job, 0))
+    assert agents.hello(twin.on, ask)["fence"] == 0
+    del twin.store.rows[spec_key(job)]
+    with pytest.raises(Refused, match="no longer kept"):
+        agents.hello(twin.on, ask)
+
+
+@pytest.mark.parametrize("change", [{"token_hash": None}, {"state": UnitState.DIRTY}, {"attempt": 2}])
+def test_a_token_is_of_a_worker_that_is_at_work_for_this_attempt(twin: Twin, ada: User, change: dict[str, Any]) -> None:
+    job = running(twin, ada)
+    put(twin, worker_of(twin, job), **change)
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.authenticate(twin.on, job, TOKEN)
+
+
+@pytest.mark.parametrize("change", [None, {"fence": 9}, {"state": UnitState.DIRTY}])
+def test_a_heartbeat_of_a_worker_that_lost_its_lease_renews_nothing(
+    twin: Twin, ada: User, change: dict[str, Any] | None
+) -> None:
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    if change:
+        put(twin, worker_of(twin, job), **change)
+    else:
+        drop(twin, worker_of(twin, job))
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.heartbeat(twin.on, caller)
+
+
+@pytest.mark.parametrize("change", [None, {"attempt": 2}, {"state": State.SETTLED}])
+def test_a_report_of_an_attempt_that_is_over_is_refused(twin: Twin, ada: User, change: dict[str, Any] | None) -> None:
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    if change:
+        put(twin, job_of(twin, job), **change)
+    else:
+        drop(twin, job_of(twin, job))
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+
+
+def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    flows, written = Flows(twin), commits(twin)
+    for _ in range(2):
+        agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+    assert len(written) == 1
+    assert len(flows.succeeded) == 2
+    put(twin, job_of(twin, job), run_token=None)
+    agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+    assert len(flows.succeeded) == 2
+    with pytest.raises(Refused, match="is not"):
+        agents.finish(twin.on, caller, Result.LOST, "", None)
+
+
+def test_an_agent_hears_whether_its_job_is_cancelled(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    for cancelled in (False, True):
+        assert agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE])["cancel"] is cancelled
+        jobs.cancel(twin.on, ada, job) if not cancelled else None
+
+
+LINE = Line(START, "stdout", "hello", 0)
+
+
+def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
+    from penstock.domain import limits
+
+    def line(size: int) -> AgentLine:
+        return AgentLine("2026-01-01T00:00:00+00:00", "stdout", "x" * size, 0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "EVENT_BATCH_BYTES", 10)
+        assert agents.parse_lines([line(4), line(6)])
+        with pytest.raises(Refused, match="send at most"):
+            agents.parse_lines([line(4), line(7)])
+    kept = agents._kept([line(100)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "ROW_BYTES", kept)
+        assert agents.parse_lines([line(100)])
+        with pytest.raises(Refused, match="send at most"):
+            agents.parse_lines([line(101)])
+
+
+def test_a_time_without_a_zone_is_in_utc_and_one_with_a_zone_keeps_it() -> None:
+    def at(time: str) -> str:
+        return agents.parse_lines([AgentLine(time, "stdout", "x", 0)])[0].time.isoformat()
+
+    assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
+    assert at("2026-01-01T00:00:00+02:00") == "2026-01-01T00:00:00+02:00"
+
+
+def test_a_resource_says_no_hello(twin: Twin, ada: User) -> None:
+    """SEC-2: also who could compute its key is no agent."""
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    unit = unit_of(twin, job, 1)
+    with pytest.raises(Refused, match="not the key"):
+        agents.hello(twin.on, Hello(unit.id, units.bootstrap_key(twin.on.signing_key(), unit.id), TOKEN))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job)
+    put(twin, worker, is_kept=kept)
+    ask = Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    assert agents.hello(twin.on, ask)["reuse"] is kept

@@ -1,0 +1,274 @@
+"""A driver is asked for what is needed, told of when it cannot, and what it put back is freed once. [UNIT-1]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.leases import Lease, LeaseState
+from penstock.domain.units import Unit, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order
+from penstock.usecases import jobs, sites, units
+from tests.twin.world import Twin
+from tests.usecases.exact import (
+    Flows,
+    commits,
+    drop,
+    lease_of,
+    lease_of_or_none,
+    put,
+    running,
+    sent,
+    site,
+    unit_of,
+)
+from tests.usecases.steps import live
+from tests.usecases.test_one_job import finish, job_of, submit, told, worker_of
+from tests.usecases.test_warm import SITE as WARM
+from tests.usecases.test_warm import unit_of as unit_of_id
+from tests.usecases.test_warm import worker_at_rest
+
+
+def test_what_a_driver_cannot_do_is_told_once_for_each_reason(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(5, None), *[Misconfigured("no image")] * 2, NotYet(5, "it boots")]
+    job = submit(twin, ada)
+    for _ in range(4):
+        twin.run()
+        twin.pass_time(61)
+    twin.run()
+    lines = [line for line in told(twin, job) if "yet:" in line]
+    assert [line.partition("yet: ")[2] for line in lines] == ["Misconfigured: no image", "it boots"]
+    assert all("cannot give linux" in line for line in lines)
+    twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it hangs")  # type: ignore[method-assign]
+    jobs.cancel(twin.on, ada, job)
+    twin.run()
+    assert any("cannot put back linux yet: it hangs" in line for line in told(twin, job))
+    assert not any("is clean" in line for line in told(twin, job))
+
+
+def test_looks_are_sent_to_whoever_makes_the_unit_for_the_time_that_was_said(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.drivers.hand.says = [NotYet(7, "it boots")]
+    while not live(twin, job):
+        assert twin.deliver()
+    worker = worker_of(twin, job).id
+    sent(twin)
+    units.advance(twin.on, worker)
+    (message,) = twin.queues.messages
+    assert (message[0] - twin.world.now(), message[1]) == (timedelta(seconds=7), "factory")
+    units.advance(twin.on, worker)
+    assert worker_of(twin, job).made
+
+
+def test_a_look_that_lost_its_race_sends_nothing(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    while not live(twin, job):
+        assert twin.deliver()
+    sent(twin)
+    (worker,) = live(twin, job)
+    lines = told(twin, job)
+
+    def create(order: Any) -> NotYet:
+        put(twin, worker, tries=5)
+        return NotYet(5, "it boots")
+
+    twin.drivers.hand.create = create  # type: ignore[method-assign]
+    units.advance(twin.on, worker.id)
+    assert not sent(twin)
+    assert told(twin, job) == lines
+
+
+@pytest.mark.parametrize("state", list(LeaseState))
+def test_what_cannot_be_had_fails_the_step_that_waits_for_it(twin: Twin, ada: User, state: LeaseState) -> None:
+    from penstock.domain.errors import Unsatisfiable
+
+    job = submit(twin, ada)
+    while not live(twin, job):
+        assert twin.deliver()
+    put(twin, lease_of(twin, job, 0), state=state)
+    flows = Flows(twin)
+    twin.drivers.hand.says = [Unsatisfiable("no such image")] * 2
+    units.advance(twin.on, worker_of(twin, job).id)
+    waits = state in (LeaseState.GRANTED, LeaseState.READY)
+    assert [each[1:] for each in flows.failed] == [("Unsatisfiable", "no such image")] * waits
+    drop(twin, lease_of(twin, job, 0))
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert len(flows.failed) == waits
+
+
+def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: Twin, ada: User) -> None:
+    given: list[Any] = []
+
+    class Well:
+        def create(self, order: Any) -> Any:
+            given.append(order)
+            return NotYet(5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.drivers, "well", lambda *told: Well())
+        patch.setattr(twin.drivers, "objections", lambda *told: [])
+        job = submit(twin, ada, resources={"x": {"type": "bench"}, "y": {"type": "licence"}})
+        twin.run()
+        unit = unit_of(twin, job, 1)
+        put(
+            twin, job_of(twin, job), needs=tuple(replace(need, options={"of": need.order}) for need in needs(twin, job))
+        )
+        put(twin, unit_of(twin, job, 1), type="bench", order=1)
+        units.advance(twin.on, unit.id)
+        put(twin, unit_of(twin, job, 1), type="no more")
+        units.advance(twin.on, unit.id)
+        put(twin, job_of(twin, job), needs=())
+        units.advance(twin.on, unit.id)
+        drop(twin, job_of(twin, job))
+        units.advance(twin.on, unit.id)
+    assert [order.options for order in given[-4:]] == [{"of": 1}, {"of": 1}, {}, {}]
+    assert all((order.key, order.url) == ("", "") for order in given)
+
+
+def needs(twin: Twin, job: str) -> Any:
+    return job_of(twin, job).needs
+
+
+def test_the_order_for_a_worker_has_its_key(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    (order,) = twin.drivers.hand.made.values()
+    assert order.key == units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    assert order.url == "http://here"
+
+
+def test_a_release_that_was_done_already_tells_nothing(twin: Twin, ada: User) -> None:
+    """UNIT-2: while the driver destroyed it, another handler did, and freed the slot."""
+    job = running(twin, ada)
+    destroy, (worker,) = twin.drivers.hand.destroy, live(twin, job)
+    again = [True]
+
+    def slow(unit: str, now: Any) -> Any:
+        if again:
+            again.clear()
+            units.advance(twin.on, worker.id)
+        return destroy(unit, now)
+
+    twin.drivers.hand.destroy = slow  # type: ignore[method-assign]
+    finish(twin, job)
+    assert sum("is clean after" in line for line in told(twin, job)) == 1
+    assert worker_of(twin, job).state is UnitState.GONE
+
+
+def test_a_unit_whose_row_went_while_it_was_destroyed_frees_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    (worker,) = live(twin, job)
+    destroy = twin.drivers.hand.destroy
+
+    def last(unit: str, now: Any) -> Any:
+        twin.store.rows.pop(worker.key, None)
+        return destroy(unit, now)
+
+    twin.drivers.hand.destroy = last  # type: ignore[method-assign]
+    finish(twin, job)
+    assert not any("is clean after" in line for line in told(twin, job))
+
+
+@pytest.mark.parametrize("state", [None, LeaseState.RELEASED])
+def test_a_unit_whose_lease_is_over_already_is_destroyed_all_the_same(
+    twin: Twin, ada: User, state: LeaseState | None
+) -> None:
+    job = running(twin, ada)
+    destroy, left = twin.drivers.hand.destroy, list[Lease | None]()
+
+    def then(unit: str, now: Any) -> Any:
+        if state:
+            put(twin, lease_of(twin, job, 0), state=state)
+        else:
+            drop(twin, lease_of(twin, job, 0))
+        left.append(lease_of_or_none(twin, job, 0))
+        return destroy(unit, now)
+
+    twin.drivers.hand.destroy = then  # type: ignore[method-assign]
+    finish(twin, job)
+    assert worker_of(twin, job).state is UnitState.GONE
+    assert not any("is clean after" in line for line in told(twin, job))
+    assert left == [lease_of_or_none(twin, job, 0)]
+
+
+def test_a_release_that_was_done_already_writes_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    destroy, (worker,) = twin.drivers.hand.destroy, live(twin, job)
+    left: list[Unit] = []
+
+    def slow(unit: str, now: Any) -> Any:
+        if not left:
+            left.append(worker)
+            units.advance(twin.on, worker.id)
+            left.append(worker_of(twin, job))
+        return destroy(unit, now)
+
+    twin.drivers.hand.destroy = slow  # type: ignore[method-assign]
+    finish(twin, job)
+    assert left[-1].state is UnitState.GONE
+    assert worker_of(twin, job) == left[-1]
+
+
+def test_a_well_that_needs_time_is_asked_again_by_way_of_its_queue(twin: Twin, ada: User) -> None:
+    """And each need by its own order, with the settings of its type."""
+    given: list[Order] = []
+
+    class Well:
+        def create(self, order: Order) -> NotYet:
+            given.append(order)
+            return NotYet(5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.drivers, "well", lambda *told: Well())
+        job = submit(twin, ada, resources=["licence"])
+        twin.run()
+        assert [queue for _, queue, _ in twin.queues.messages] == ["well"]
+        needs = [replace(need, options={"of": need.order}) for need in job_of(twin, job).needs]
+        for ordered in (needs, needs[::-1]):
+            put(twin, job_of(twin, job), needs=tuple(ordered))
+            units.advance(twin.on, unit_of(twin, job, 1).id)
+        site_now = sites.current(twin.on)
+        licence = replace(site_now.resources["licence"], settings={"colour": "green"})
+        patch.setattr(sites, "current", lambda on: replace(site_now, resources={"licence": licence}))
+        units.advance(twin.on, unit_of(twin, job, 1).id)
+    assert [order.options for order in given[1:]] == [{"of": 1}] * 3
+    assert given[-1].settings == {"colour": "green"}
+
+
+def test_a_look_that_learns_nothing_new_writes_and_sends_nothing(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(60, "it boots"), NotYet(60, "it boots"), NotYet(60, "nearly"), NotYet(60, None)]
+    job = submit(twin, ada)
+    twin.run()
+    (message,) = sent(twin)
+    assert message[0] == "factory"
+    written, worker = commits(twin), worker_of(twin, job).id
+    units.advance(twin.on, worker)
+    assert not written
+    for _ in range(2):
+        units.advance(twin.on, worker)
+    assert not sent(twin)
+    assert [line.partition("yet: ")[2] for line in told(twin, job) if "yet: " in line] == ["it boots", "nearly"]
+
+
+def test_a_new_machine_that_says_no_hello_is_told_of_as_new(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    flows = Flows(twin)
+    twin.pass_time(3600)
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert [each[2].endswith("did not say hello in time after it was made") for each in flows.failed] == [True]
+
+
+@pytest.mark.parametrize(("left", "reason"), [(0, "idle for as long as it may be"), (1, "nothing was heard")])
+def test_an_idle_unit_is_destroyed_for_its_age_or_its_silence(ada: User, left: int, reason: str) -> None:
+    twin = site(WARM)
+    agent = worker_at_rest(twin, ada)
+    now = twin.world.now()
+    put(twin, unit_of_id(twin, agent.worker), due=now, until=now + timedelta(seconds=left))
+    units.advance(twin.on, agent.worker)
+    assert reason in str(unit_of_id(twin, agent.worker).reason)

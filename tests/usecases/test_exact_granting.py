@@ -1,0 +1,159 @@
+"""What a grant takes, whom it has served, and which unit it never hands over. [SLOT-1] [QUEUE-1] [JOB-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain.leases import LeaseState
+from penstock.domain.units import UnitState
+from penstock.domain.users import User
+from penstock.usecases import acquiring, configuring, settling
+from tests.twin.world import Twin
+from tests.usecases.exact import (
+    all_units,
+    drop,
+    lease_of,
+    pool_row,
+    put,
+    running,
+    site,
+)
+from tests.usecases.steps import live
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+from tests.usecases.test_warm import SITE as WARM
+from tests.usecases.test_warm import unit_of, worker_at_rest
+
+QUOTAS = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 4
+uses = { cores = 2 }
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+limit = 1
+[quotas.cores]
+amount = 6
+"""
+DESKS = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 9
+[wells.spring]
+driver = "hand"
+[resources.desk]
+well = "spring"
+limit = 2
+warm = { max = 2 }
+[resources.pair]
+well = "spring"
+limit = 1
+uses = { desk = 2 }
+"""
+
+
+def served(twin: Twin, ask: Callable[[], object]) -> list[str]:
+    """The pools that the scheduler is asked to serve, until all is done."""
+    schedule, found = twin.queues.schedule, list[str]()
+
+    def noting(message: Mapping[str, Any]) -> None:
+        if message["do"] == "serve":
+            found.append(message["pool"])
+        schedule(message)
+
+    twin.queues.schedule = noting  # type: ignore[method-assign]
+    ask()
+    twin.run()
+    return found
+
+
+def test_a_grant_has_only_those_served_that_wait_behind_it_elsewhere(ada: User) -> None:
+    twin = site(QUOTAS)
+    assert served(twin, lambda: submit(twin, ada)) == []
+    first, *_ = (submit(twin, ada, resources=["bench"]) for _ in range(3))
+    twin.run()
+    hello(twin, first)
+    assert served(twin, lambda: finish(twin, first)) == [], "its own pool is served already"
+
+
+def test_a_pool_that_is_gone_grants_nothing_and_is_told_of_to_nobody(ada: User) -> None:
+    twin = site(QUOTAS)
+    job = submit(twin, ada)
+    drop(twin, pool_row(twin, "quota/cores"))
+    twin.run()
+    assert not all_units(twin)
+    lines = told(twin, job)
+    assert lines == [f"job {job} accepted: a worker of default"]
+    drop(twin, pool_row(twin, "target/default"))
+    acquiring.serve(twin.on, "target/default")
+    assert told(twin, job) == lines
+
+
+def test_nothing_is_asked_of_the_store_that_it_would_refuse(ada: User) -> None:
+    """DynamoDB refuses a read of no rows: a pool of which nobody wants a slot is not asked for any."""
+    twin = site(WARM)
+    find = twin.store.find
+
+    def strict(*given: Any, limit: int = 1000, **named: Any) -> Any:
+        assert limit > 0
+        return find(*given, limit=limit, **named)
+
+    twin.store.find = strict  # type: ignore[method-assign]
+    worker_at_rest(twin, ada)
+    configuring.pause(twin.on, "target/linux", paused=True)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert not live(twin, job)
+
+
+@pytest.mark.parametrize("what", ["not kept", "silent", "other uses", "other maker"])
+def test_a_warm_unit_that_does_not_fit_any_more_is_not_handed_over(ada: User, what: str) -> None:
+    twin = site(WARM)
+    agent = worker_at_rest(twin, ada)
+    unit = unit_of(twin, agent.worker)
+    if what == "not kept":
+        put(twin, pool_row(twin, "target/linux"), warm=None)
+    elif what == "other maker":
+        put(twin, unit, maker="other")
+    job = submit(twin, ada, target="linux")
+    if what == "other uses":
+        needs = tuple(replace(need, uses={"quota/vcpus": 2}) for need in job_of(twin, job).needs)
+        put(twin, job_of(twin, job), needs=needs)
+    if what == "silent":
+        put(twin, unit_of(twin, agent.worker), due=twin.world.now())
+    twin.run()
+    (given,) = (unit for unit in live(twin, job) if unit.state is UnitState.CREATING)
+    assert given.id != agent.worker
+
+
+def test_a_next_attempt_waits_for_a_worker_and_for_no_resource(twin: Twin, ada: User) -> None:
+    """JOB-2: one that was lost before it had a worker may start while its bench is put back."""
+    job = submit(twin, ada, resources=["bench"])
+    while not live(twin, job):
+        assert twin.deliver()
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    assert lease_of(twin, job, 1).state is LeaseState.RELEASING
+    acquiring.start(twin.on, job)
+    assert (job, 2) in twin.flows.executions
+
+
+def test_a_warm_unit_that_takes_nothing_else_makes_room_too(ada: User) -> None:
+    """QUEUE-1: its slot is wanted by a type that takes two such slots for itself."""
+    twin = site(DESKS)
+    first = running(twin, ada, resources=["desk"])
+    finish(twin, first)
+    (desk,) = (unit for unit in all_units(twin) if unit.order)
+    assert desk.state is UnitState.IDLE
+    job = submit(twin, ada, resources=["pair"])
+    twin.run()
+    assert unit_of(twin, desk.id).state is UnitState.GONE
+    assert lease_of(twin, job, 1).state is LeaseState.READY

@@ -1,0 +1,130 @@
+"""An end is written and told once, to those whom it concerns. [JOB-1] [JOB-2]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.leases import LeaseState
+from penstock.domain.pools import Claim
+from penstock.domain.units import UnitState
+from penstock.domain.users import User
+from penstock.usecases import settling, units
+from tests.twin.world import START, Twin
+from tests.usecases.exact import (
+    commits,
+    drop,
+    lease_of,
+    put,
+    running,
+    sent,
+    site,
+    unit_of,
+)
+from tests.usecases.steps import live
+from tests.usecases.test_one_job import finish, job_of, submit, told
+from tests.usecases.test_warm import SITE as WARM
+
+
+def test_a_second_end_writes_and_tells_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    finish(twin, job)
+    lines, written = told(twin, job), commits(twin)
+    settling.settle(twin.on, job, 1, "Lost", "again")
+    assert (told(twin, job), written, sent(twin)) == (lines, [], [])
+
+
+def test_an_attempt_that_is_followed_by_another_says_so(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    assert "attempt 1 lost: its flow ended; attempt 2 follows" in told(twin, job)
+    assert not any("settled" in line for line in told(twin, job))
+
+
+@pytest.mark.parametrize(("late", "ends"), [(-1, False), (0, True), (None, False)])
+def test_the_sweep_ends_only_what_is_due_when_its_end_is_written(
+    twin: Twin, ada: User, late: int | None, ends: bool
+) -> None:
+    job = running(twin, ada, retries=0)
+    now = twin.world.now()
+    put(twin, job_of(twin, job), due=None if late is None else now - timedelta(seconds=late))
+    settling.settle(twin.on, job, 1, "Lost", "overdue", overdue=now)
+    assert job_of(twin, job).is_settled is ends
+    assert job_of(twin, job).stop_from == (1 if ends else None)
+
+
+def test_the_first_flow_that_is_to_be_stopped_is_not_forgotten(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), attempt=2, stop_from=1, due=START)
+    settling.settle(twin.on, job, 2, "Lost", "overdue", overdue=twin.world.now())
+    assert job_of(twin, job).stop_from == 1
+
+
+def test_an_end_without_the_sweep_stops_no_flow(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, retries=0)
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    assert job_of(twin, job).stop_from is None
+
+
+def test_an_end_writes_only_what_changes(twin: Twin, ada: User) -> None:
+    """What is over already, or was put back, is not written again: a lease and a unit have one end."""
+    job = running(twin, ada, resources=["bench"])
+    put(twin, lease_of(twin, job, 1), state=LeaseState.RELEASED)
+    put(twin, unit_of(twin, job, 1), state=UnitState.DIRTY)
+    rows = {key: row.version for key, row in twin.store.rows.items()}
+    settling.settle(twin.on, job, 1, "Cancelled", "")
+    for row in (lease_of(twin, job, 1), unit_of(twin, job, 1)):
+        assert row.version == rows[row.key]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_end_leaves_the_queues_that_it_waits_in_and_serves_those(twin: Twin, ada: User, waits: bool) -> None:
+    other = running(twin, ada, resources=["bench"])
+    job = submit(twin, ada, resources=["bench", "licence"]) if waits else other
+    twin.run()
+    sent(twin)
+    settling.settle(twin.on, job, 1, "Unsatisfiable", "")
+    served = [message["pool"] for _, message in sent(twin) if message.get("do") == "serve"]
+    assert served == ["resource/bench"] * waits
+
+
+def test_an_end_whose_claim_is_gone_is_an_end(twin: Twin, ada: User) -> None:
+    running(twin, ada, resources=["bench"])
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    for row in [row for row in twin.store.rows.values() if isinstance(row, Claim)]:
+        drop(twin, row)
+    settling.settle(twin.on, job, 1, "Unsatisfiable", "")
+    assert job_of(twin, job).is_settled
+
+
+def test_the_turn_goes_to_the_worker_then_to_resources_then_to_the_next_attempt(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, resources=["bench"])
+    worker, bench = (unit_of(twin, job, order).id for order in (0, 1))
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    assert sent(twin) == [("factory", {"unit": worker})]
+    units.advance(twin.on, worker)
+    assert ("well", {"unit": bench}) in sent(twin)
+    settling.put_back(twin.on, job, 1)
+    assert sent(twin) == [("well", {"unit": bench}), ("schedule", {"do": "start", "job": job})]
+    units.advance(twin.on, bench)
+    sent(twin)
+    settling.put_back(twin.on, job, 1)
+    assert sent(twin) == [("schedule", {"do": "start", "job": job})]
+
+
+def test_only_the_present_attempt_ends(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    before = job_of(twin, job)
+    settling.settle(twin.on, job, 2, "Lost", "of another attempt")
+    assert job_of(twin, job) == before
+
+
+def test_a_resource_is_kept_also_when_its_worker_was_lost(ada: User) -> None:
+    """UNIT-2: its well cleans it, whatever the worker did; the worker is only destroyed."""
+    twin = site(WARM)
+    job = running(twin, ada, target="linux", resources=["db"])
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    states = {unit.order: unit.state for unit in live(twin, job)}
+    assert states == {0: UnitState.DIRTY, 1: UnitState.CLEANING}

@@ -1,0 +1,129 @@
+"""A slot that comes back goes where the limit says, and what it taught is remembered. [SLOT-1] [UNIT-2]"""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.pools import Slot, collection
+from penstock.domain.site import Shape
+from penstock.domain.units import UnitState
+from penstock.domain.users import User
+from penstock.usecases import configuring
+from tests.twin.world import Twin
+from tests.usecases.exact import drop, pool_row, running, site
+from tests.usecases.test_one_job import finish, worker_of
+from tests.usecases.test_warm import SITE as WARM
+from tests.usecases.test_warm import unit_of, worker_at_rest
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.linux]
+factory = "hand"
+limit = 3
+[targets.default]
+factory = "hand"
+limit = 9
+[wells.locks]
+driver = "lock"
+[resources.rack]
+well = "locks"
+names = ["rack-1", "rack-2", "rack-3"]
+[resources.pair]
+well = "locks"
+limit = 3
+uses = { desk = 2 }
+[resources.desk]
+well = "locks"
+limit = 4
+"""
+
+
+@pytest.fixture
+def twin() -> Twin:
+    return site(SITE)
+
+
+def at(twin: Twin, pool: str, state: str) -> dict[str, bool]:
+    """Names of slots, and whether each is withdrawn."""
+    return {slot.name: slot.withdrawn for slot in twin.store.find(collection(pool), f"{state}#", Slot)}
+
+
+def holders(twin: Twin, ada: User, target: str, count: int) -> dict[str, str]:
+    """Jobs by the slot that their worker has."""
+    found = [running(twin, ada, target=target) for _ in range(count)]
+    return {worker_of(twin, job).slot: job for job in found}
+
+
+def test_a_slot_that_comes_back_goes_for_one_that_is_withdrawn(twin: Twin, ada: User) -> None:
+    jobs = holders(twin, ada, "linux", 3)
+    configuring.resize(twin.on, "target/linux", 2)
+    twin.run()
+    (withdrawn,) = (name for name, is_so in at(twin, "target/linux", "held").items() if is_so)
+    first, second = (name for name in jobs if name != withdrawn)
+    finish(twin, jobs[first])
+    assert at(twin, "target/linux", "held") == {withdrawn: False, second: False}
+    assert list(at(twin, "target/linux", "off")) == [first]
+    finish(twin, jobs[second])
+    assert list(at(twin, "target/linux", "free")) == [second]
+
+
+def test_a_withdrawn_slot_that_comes_back_is_off_and_the_others_stay_withdrawn(twin: Twin, ada: User) -> None:
+    jobs = holders(twin, ada, "linux", 3)
+    configuring.resize(twin.on, "target/linux", 1)
+    twin.run()
+    first, second = (name for name, is_so in at(twin, "target/linux", "held").items() if is_so)
+    finish(twin, jobs[first])
+    assert at(twin, "target/linux", "held")[second]
+    assert list(at(twin, "target/linux", "off")) == [first]
+    assert not at(twin, "target/linux", "free")
+
+
+def test_a_named_slot_goes_for_no_other(twin: Twin, ada: User) -> None:
+    """What is withdrawn there is that thing, and not how many there are."""
+    found = [running(twin, ada, resources=["rack"]) for _ in range(3)]
+    jobs = {slot.name: str(slot.job) for slot in twin.store.find(collection("resource/rack"), "held#", Slot)}
+    assert sorted(jobs.values()) == sorted(found)
+    configuring.set_pool(twin.on, "resource/rack", Shape(2, ("rack-1", "rack-2")))
+    twin.run()
+    finish(twin, jobs["rack-1"])
+    assert list(at(twin, "resource/rack", "free")) == ["rack-1"]
+    assert at(twin, "resource/rack", "held") == {"rack-2": False, "rack-3": True}
+    finish(twin, jobs["rack-3"])
+    assert list(at(twin, "resource/rack", "off")) == ["rack-3"]
+
+
+def test_a_unit_whose_own_second_slot_is_withdrawn_gives_back_both(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, resources=["pair"])
+    configuring.resize(twin.on, "resource/desk", 1)
+    twin.run()
+    assert sorted(at(twin, "resource/desk", "held").values()) == [False, True]
+    finish(twin, job)
+    assert (len(at(twin, "resource/desk", "free")), len(at(twin, "resource/desk", "off"))) == (1, 3)
+
+
+def test_a_slot_of_a_pool_that_the_site_has_no_more_comes_back(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, target="linux")
+    drop(twin, pool_row(twin, "target/linux"))
+    finish(twin, job)
+    assert worker_of(twin, job).state is UnitState.GONE
+    assert len(at(twin, "target/linux", "free")) == 3
+
+
+def test_a_pool_learns_how_long_its_slots_were_leased(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, target="linux")
+    twin.pass_time(100)
+    finish(twin, job)
+    assert pool_row(twin, "target/linux").holds == 1
+    assert round(pool_row(twin, "target/linux").mean_hold) == 100
+
+
+def test_a_pool_learns_nothing_of_a_slot_that_was_idle(ada: User) -> None:
+    twin = site(WARM)
+    agent = worker_at_rest(twin, ada)
+    before = pool_row(twin, "target/linux")
+    configuring.apply(twin.on, "admin", WARM.replace("max = 1", "max = 0"), "site.toml")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    after = pool_row(twin, "target/linux")
+    assert (after.holds, after.mean_hold) == (before.holds, before.mean_hold)

@@ -1,0 +1,216 @@
+"""The sweep ends, reminds and stops what is due, and nothing else. [JOB-1] [UNIT-1]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.jobs import Job, Outcome, Report, Result, State, job_key
+from penstock.domain.leases import LeaseState
+from penstock.domain.users import User
+from penstock.ports import NotYet
+from penstock.usecases import acquiring, settling, sweeping
+from tests.twin.world import START, Twin
+from tests.usecases.exact import (
+    Flows,
+    commits,
+    drop,
+    lease_of,
+    lease_of_or_none,
+    put,
+    running,
+    sent,
+    unit_of,
+)
+from tests.usecases.test_one_job import finish, job_of, submit, told
+
+
+def test_the_sweep_tells_whoever_makes_a_unit(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, resources=["bench"])
+    for order, queue in ((0, "factory"), (1, "well")):
+        unit = unit_of(twin, job, order)
+        put(twin, unit, due=START)
+        sent(twin)
+        sweeping.nudge(twin.on, "unit", unit.key)
+        assert sent(twin) == [(queue, {"unit": unit.id})]
+
+
+OVERDUE: dict[str, tuple[dict[str, Any], str]] = {
+    "reported": ({"report": Report(Result.FAILED, "it failed", START)}, "it failed"),
+    "cancelled": ({"cancelled_by": "ada"}, "cancelled by ada"),
+    "running": ({}, "neither finished nor stopped"),
+}
+
+
+@pytest.mark.parametrize("what", OVERDUE)
+@pytest.mark.parametrize("late", [-1, 0])
+def test_what_is_overdue_ends_for_its_reason_and_its_flow_is_stopped(
+    twin: Twin, ada: User, what: str, late: int
+) -> None:
+    job = running(twin, ada, retries=0)
+    put(twin, job_of(twin, job), due=twin.world.now() - timedelta(seconds=late), **OVERDUE[what][0])
+    flows = Flows(twin)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    found = job_of(twin, job)
+    assert found.is_settled is (late == 0)
+    assert flows.stopped == ([(job, 1)] if late == 0 else [])
+    if late == 0:
+        assert OVERDUE[what][1] in str(found.reason)
+        assert (found.due, found.stop_from) == (None, None)
+
+
+@pytest.mark.parametrize(("late", "outcome"), [(-1, None), (0, Outcome.ERRORED)])
+def test_the_queue_deadline_is_a_moment(twin: Twin, ada: User, late: int, outcome: Outcome | None) -> None:
+    running(twin, ada, resources=["bench"])
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    now = twin.world.now()
+    put(twin, job_of(twin, job), due=now, queue_until=now - timedelta(seconds=late))
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert job_of(twin, job).outcome is outcome
+
+
+def test_a_settled_job_that_is_still_due_has_its_flows_stopped_and_nothing_else(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    finish(twin, job)
+    put(twin, job_of(twin, job), due=START, stop_from=1, attempt=2)
+    flows, lines = Flows(twin), told(twin, job)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert flows.stopped == [(job, 1), (job, 2)]
+    assert told(twin, job) == lines
+    assert (job_of(twin, job).due, job_of(twin, job).stop_from) == (None, None)
+    put(twin, job_of(twin, job), due=START)
+    written = commits(twin)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert not written
+
+
+def test_the_flow_of_an_attempt_that_is_followed_is_stopped_and_not_the_next_ones(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), due=START)
+    flows = Flows(twin)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    found = job_of(twin, job)
+    assert flows.stopped == [(job, 1)]
+    assert (found.state, found.stop_from) == (State.QUEUED, None)
+    assert found.due, "the sweep starts its flow, if that is lost"
+
+
+def test_a_flow_that_takes_no_first_step_is_given_time_once(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, retries=0)
+    sent(twin)
+    for seconds, is_over in ((61, False), (61, False), (600, True)):
+        twin.pass_time(seconds)
+        sweeping.sweep(twin.on)
+        sent(twin)
+        assert job_of(twin, job).is_settled is is_over
+    assert "never took its first step" in str(job_of(twin, job).reason)
+
+
+def test_a_flow_that_was_never_started_is_started_and_not_blamed(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, retries=0)
+    sent(twin)
+    for _ in range(2):
+        twin.flows.executions.clear()
+        twin.pass_time(61)
+        sweeping.nudge(twin.on, "job", job_key(job))
+        assert (job_of(twin, job).state, job_of(twin, job).nudged) == (State.QUEUED, False)
+        sent(twin)
+
+
+def test_each_step_that_has_all_is_answered_once_by_the_sweep_and_then_its_flow_is_lost(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["bench", "licence"], retries=0)
+    while lease_of_or_none(twin, job, 2) is None or lease_of(twin, job, 2).state is not LeaseState.READY:
+        assert twin.deliver()
+    sent(twin)
+    flows = Flows(twin)
+    for seconds in (120, 600):
+        assert not job_of(twin, job).is_settled
+        twin.pass_time(seconds)
+        sweeping.nudge(twin.on, "job", job_key(job))
+    assert sorted(flows.succeeded) == sorted(lease_of(twin, job, order).token for order in (1, 2))
+    assert "stopped between two steps" in str(job_of(twin, job).reason)
+
+
+def test_a_flow_that_waits_for_a_lease_is_not_reminded(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(5)] * 99
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    put(twin, job_of(twin, job), due=twin.world.now(), nudged=True)
+    flows = Flows(twin)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    found = job_of(twin, job)
+    assert (found.due, found.nudged, flows.succeeded) == (found.queue_until, False, [])
+
+
+def test_only_pools_that_somebody_waits_for_are_served(twin: Twin, ada: User) -> None:
+    for _ in range(2):
+        submit(twin, ada, resources=["bench"])
+    twin.run()
+    served: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(acquiring, "serve", lambda on, pool: served.append(pool))
+        sweeping.serve_all(twin.on)
+    assert served == ["resource/bench"]
+
+
+def test_only_the_flow_of_the_present_attempt_settles_it(twin: Twin, ada: User) -> None:
+    first, second = (running(twin, ada, retries=0) for _ in range(2))
+    finish(twin, second)
+    twin.flows.ended = lambda: [  # type: ignore[method-assign]
+        ("01KDVDNA01AAAAAAAAAAAAAAAA", 1, "FAILED"), (first, 2, "FAILED"), (second, 1, "FAILED"),
+    ]  # fmt: skip
+    assert sweeping.settle_ended(twin.on) == 0
+    assert not job_of(twin, first).is_settled
+    twin.flows.ended = lambda: [(first, 1, "FAILED")]  # type: ignore[method-assign]
+    assert sweeping.settle_ended(twin.on) == 1
+    assert job_of(twin, first).is_settled
+
+
+def test_a_job_that_is_gone_when_its_flow_is_to_be_stopped_stops_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), due=START)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling, "settle", lambda on, *_, **__: drop(twin, job_of(twin, job)))
+        sweeping.nudge(twin.on, "job", job_key(job))
+    assert twin.store.get(job_key(job), Job) is None
+
+
+def test_a_nudge_that_comes_too_early_does_nothing(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    sent(twin)
+    rows = dict(twin.store.rows)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert twin.store.rows == rows
+    assert not sent(twin)
+
+
+def test_a_nudge_of_what_has_no_next_step_does_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    sent(twin)
+    sweeping.nudge(twin.on, "lease", lease_of(twin, job, 0).key)
+    assert not sent(twin)
+
+
+def test_a_settled_job_whose_worker_is_being_put_back_has_its_flow_stopped_and_no_hint_is_sent(
+    twin: Twin, ada: User
+) -> None:
+    job = running(twin, ada, retries=0)
+    put(twin, job_of(twin, job), due=START)
+    settling.settle(twin.on, job, 1, "Lost", "overdue", overdue=twin.world.now())
+    sent(twin)
+    flows = Flows(twin)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert flows.stopped == [(job, 1)]
+    assert not sent(twin)
+
+
+def test_a_job_that_was_cancelled_while_it_acquires_is_ended_and_not_reminded(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(5)] * 99
+    job = submit(twin, ada)
+    twin.run()
+    put(twin, job_of(twin, job), cancelled_by="ada", due=START)
+    sweeping.nudge(twin.on, "job", job_key(job))
+    assert job_of(twin, job).outcome is Outcome.CANCELLED

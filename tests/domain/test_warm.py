@@ -99,8 +99,8 @@ def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_
     cores, memory = "quota/cores", "quota/memory"
     takes = ({cores: 1, memory: 1},)
     rows = {name: claim("A", pool=name, pools=(cores, memory), takes=takes) for name in (cores, memory)}
-    older = idle("w-2", 1, pool=memory, since=NOW - SECOND)
-    of = {cores: [idle("w-1", 1, pool=cores)], memory: [older, idle("w-1", 1, pool=memory)]}
+    older = idle_slot("w-2", 1, pool=memory, since=NOW - SECOND)
+    of = {cores: [idle_slot("w-1", 1, pool=cores)], memory: [older, idle_slot("w-1", 1, pool=memory)]}
     given = {
         name: Stock(pool(name=name, is_amount=True, limit=2, used=2), [rows[name]], idle=of[name])
         for name in (cores, memory)

@@ -33,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="ask only the tests that are there")
     parser.add_argument("--processes", type=int, default=2, metavar="N")
     parser.add_argument("--budget", type=float, default=hunt.BUDGET, metavar="S", help="seconds of tests for a mutant")
-    parser.add_argument("--tests", nargs="*", metavar="PATH", help="only these tests, instead of all that may notice")
     given = parser.parse_args(arguments)
     if given.sample is not None:
         return _sample(given.sample, given.processes)

@@ -37,9 +37,9 @@ from tests.usecases.test_warm import worker_at_rest
 def test_what_a_driver_cannot_do_is_told_once_for_each_reason(twin: Twin, ada: User) -> None:
     twin.drivers.hand.says = [NotYet(5, None), *[Misconfigured("no image")] * 2, NotYet(5, "it boots")]
     job = submit(twin, ada)
-    for _ in range(4):
+    for _ in range(6):
         twin.run()
-        twin.pass_time(61)
+        twin.pass_time(601)
     twin.run()
     lines = [line for line in told(twin, job) if "yet:" in line]
     assert [line.partition("yet: ")[2] for line in lines] == ["Misconfigured: no image", "it boots"]

@@ -339,7 +339,6 @@ def wait(twin: Twin, shown: str = "hash") -> bool:
     [
         ({}, True),
         ({"is_a": UnitKind.RESOURCE}, False),
-        ({"is_kept": False}, False),
         ({"past_hash": None}, False),
         ({"past_hash": "another"}, False),
         ({"state": UnitState.READY, "token_hash": "hash", "past_hash": None}, True),

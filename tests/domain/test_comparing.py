@@ -156,3 +156,46 @@ def test_a_sweep_knows_when_there_was_none_for_long() -> None:
     assert comparing.swept(second, late).resumed == late
     assert first.key == comparing.SWEEP_KEY
     assert GRACE > STRAY_AFTER
+
+
+@pytest.mark.parametrize(
+    ("changes", "was_heard"),
+    [
+        ({}, True),
+        ({"state": UnitState.IDLE}, True),
+        ({"due": NOW + LEASE - timedelta(seconds=1)}, False),
+        ({"due": None}, False),
+        ({"is_a": UnitKind.RESOURCE}, False),
+        ({"state": UnitState.CREATING}, False),
+    ],
+)
+def test_only_a_worker_with_an_agent_is_heard(changes: dict[str, object], was_heard: bool) -> None:
+    unit = replace(UNIT, **{"due": NOW + LEASE, **changes})  # type: ignore[arg-type]
+    assert comparing.was_heard(unit, NOW, LEASE) is was_heard
+
+
+def test_of_what_is_absent_only_what_was_heard_still_counts_as_seen() -> None:
+    other = replace(UNIT, id="w-2", due=NOW + MINUTE * 3 + LEASE)
+    row = compare(None, ["w-1", "w-2"], UNIT, other).row
+    told = compare(row, [], UNIT, other, at=3)
+    assert (told.row.seen, list(told.row.missing)) == (("w-2",), ["w-1"])
+
+
+def test_what_is_gone_and_listed_is_not_seen() -> None:
+    assert compare(None, ["w-1"], replace(UNIT, state=UnitState.GONE)).row.seen == ()
+
+
+@pytest.mark.parametrize(("times", "lost"), [((0, 5), ()), ((0, 1, 5), (UNIT,)), ((0, 1, 4.9), ())])
+def test_a_unit_is_lost_after_so_many_lists_over_so_long(times: tuple[float, ...], lost: tuple[Unit, ...]) -> None:
+    row, told = compare(None, ["w-1"], UNIT).row, None
+    for at in times:
+        told = compare(row, [], UNIT, at=at)
+        row = told.row
+    assert told
+    assert told.lost == lost
+
+
+@pytest.mark.parametrize(("passed", "resumes"), [(OUTAGE, False), (OUTAGE + timedelta(seconds=1), True)])
+def test_a_pause_of_just_an_outage_is_none_yet(passed: timedelta, resumes: bool) -> None:
+    row = comparing.swept(LastSweep(at=NOW, resumed=NOW), NOW + passed)
+    assert (row.resumed == NOW + passed) is resumes

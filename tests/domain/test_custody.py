@@ -251,3 +251,38 @@ def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
     blocked = why.block(pool, [aside, lent], [waits], "J1")
     told = why.explain(job(), [lease()], blocked).summary
     assert "held are 2 by job J9, 1 kept by operators; position 1" in told
+
+
+def test_a_hold_of_one_second_may_be() -> None:
+    custody.check("x", 1, required=True)
+
+
+def test_what_is_being_destroyed_already_is_not_recycled_again() -> None:
+    dirty = unit(state=UnitState.DIRTY)
+    assert custody.recycle(dirty, "bob", "bad", NOW) == dirty
+
+
+@pytest.mark.parametrize(("tries", "told"), [(0, ""), (2, " after 2 failures")])
+def test_how_often_making_failed_is_noted(tries: int, told: str) -> None:
+    assert last(units.made(unit(tries=tries), NOW, MINUTE)) == f"made{told}"
+    assert last(units.ready(unit(tries=tries, is_a=UnitKind.RESOURCE), {}, NOW)) == f"ready{told}"
+
+
+def test_a_unit_whose_hold_is_over_goes_on_at_once() -> None:
+    over = units.soil(unit(state=UnitState.READY, hold=OVER), "its lease ended", NOW)
+    assert over.due == NOW + STEP_WITHIN
+    held = units.soil(unit(state=UnitState.READY, hold=HOLD), "its lease ended", NOW)
+    assert held.due == HOLD.until
+
+
+def test_an_agent_that_did_not_get_clean_is_still_known() -> None:
+    """It asks whether its machine is wanted by the token of its last job, also when it is to be destroyed."""
+    cleaning = unit(state=UnitState.CLEANING, past_hash="hash")
+    assert units.give_up(cleaning, "too late", NOW).past_hash == "hash"
+
+
+def test_no_reason_is_not_noted() -> None:
+    before = unit(reason="down")
+    assert units.later(before, None, NOW).journal == before.journal
+    assert units.later(before, "down", NOW).journal == before.journal
+    assert units.later(before, "up", NOW).journal != before.journal

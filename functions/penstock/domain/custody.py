@@ -67,8 +67,10 @@ def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit
 def drain(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
     """A unit that is lent to nobody after its present lease. Raises Refused 409 for one that is gone."""
     _must_exist(unit)
-    wish = unit.drain or Drain(by, reason, now)
-    return unit if unit.drain or unit.state is UnitState.DIRTY else noted(replace(unit, drain=wish), now, str(wish))
+    if unit.drain or unit.state is UnitState.DIRTY:
+        return unit
+    wish = Drain(by, reason, now)
+    return noted(replace(unit, drain=wish), now, str(wish))
 
 
 def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:

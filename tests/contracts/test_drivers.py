@@ -18,10 +18,10 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import FACTORIES, WELLS, Registry
 from penstock.drivers.factories.process import TAG
 from penstock.ports import Driver, NotYet, Order, Ready
+from tests.clouds import helpers as libcloud
+from tests.clouds.fake import Books
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
-from tests.libcloud import helpers as libcloud
-from tests.libcloud.fake import Books
 from tests.twin.world import Hand
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

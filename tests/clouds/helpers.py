@@ -10,7 +10,7 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.factory import SITE, LibcloudFactory
 from penstock.ports import NotYet, Order
-from tests.libcloud.fake import Books
+from tests.clouds.fake import Books
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORKER, OTHER = (ids.ulid(NOW, bytes([*bytes(9), number])) for number in range(2))

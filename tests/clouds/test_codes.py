@@ -6,7 +6,13 @@ import re
 
 import pytest
 from libcloud.common.exceptions import BaseHTTPError, RateLimitReachedError
-from libcloud.common.google import GoogleBaseError, QuotaExceededError, ResourceExistsError, ResourceNotFoundError
+from libcloud.common.google import (
+    GoogleAuthError,
+    GoogleBaseError,
+    QuotaExceededError,
+    ResourceExistsError,
+    ResourceNotFoundError,
+)
 from libcloud.common.types import InvalidCredsError, LibcloudError, MalformedResponseError
 from requests.exceptions import ConnectTimeout
 
@@ -76,6 +82,7 @@ RAISED: list[tuple[Exception, type[DriverError], Reach | None]] = [
     (QuotaExceededError({"message": "Quota 'CPUS' exceeded."}, 200, "QUOTA_EXCEEDED"), QuotaReached, Reach.OFFER),
     (ResourceNotFoundError({"message": "no machine type"}, 404, "notFound"), Misconfigured, None),
     (ResourceExistsError({"message": "there is one"}, 409, "alreadyExists"), Unknown, None),
+    (GoogleAuthError("cryptography library required for Service Account Authentication."), Misconfigured, None),
     (ConnectTimeout("timed out"), Unknown, None),
     (ConnectionResetError("reset"), Unknown, None),
     (ValueError("Must provide either ex_network or ex_nic"), Misconfigured, None),

@@ -54,6 +54,9 @@ WHAT = Meaning(Unknown, is_known=False)
 FULL = Meaning(NoCapacity, Reach.OFFER)
 
 GCE = "Compute Engine: Troubleshooting resource availability errors; Troubleshooting VM creation"
+OURS = ("GoogleAuthError",)
+"""Classes of libcloud's own for what only whoever runs the site can mend."""
+
 AZURE = "Azure Resource Manager: Troubleshoot common deployment errors"
 NOVA = "OpenStack Nova: nova/exception.py"
 
@@ -145,7 +148,8 @@ def meaning(error: Exception, status: int, said: str, headers: Mapping[str, str]
         return BY_STATUS[status]
     if status >= 500 or type(error).__name__ in ("MalformedResponseError", "JSONDecodeError"):
         return THEIRS
-    return WRONG if isinstance(error, ValueError | TypeError | NotImplementedError) else WHAT
+    is_ours = isinstance(error, ValueError | TypeError | NotImplementedError) or type(error).__name__ in OURS
+    return WRONG if is_ours else WHAT
 
 
 def of_words(said: str) -> Meaning | None:

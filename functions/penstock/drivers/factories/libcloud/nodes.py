@@ -162,7 +162,8 @@ class Nodes:
 
         if type(self._driver).get_image is not NodeDriver.get_image:
             with calling("get_image", self._hide):
-                return self._driver.get_image(name, **self._located(location, self._driver.get_image))
+                found = self._driver.get_image(name, **self._located(location, self._driver.get_image))
+            return found or _one([], name, "image")
         with calling("list_images", self._hide):
             found = list(self._driver.list_images())
         return _one(found, name, "image")

@@ -40,6 +40,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"ssh_key": "AAAA"}, "public key"),
     ({"lag": 0}, "lag"),
     ({"boot_argument": "a b"}, "argument of create_node"),
+    ({"provider": "openstack", "arguments": {"api_version": "1.1"}}, "must be 2.0 or more"),
     (AZURE | {"create": {}}, "no `ex_resource_group`"),
     (AZURE | {"locations": ["westeurope", "northeurope"]}, "must be one for Azure"),
 ]

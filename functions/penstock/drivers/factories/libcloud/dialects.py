@@ -25,6 +25,7 @@ class Dialect:
     ended: tuple[str, ...] = ("terminated",)  # states of machines that are gone and still listed
     console: str | None = None
     named: tuple[str, ...] = ()  # arguments that are lists of objects, of which only id or name is looked at
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     listing: Mapping[str, Any] = field(default_factory=dict)
     create: Mapping[str, Any] = field(default_factory=dict)
     must: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +60,7 @@ DIALECTS: Mapping[str, Dialect] = {
         fails_late=True,
         console="ex_get_console_output",
         named=("networks", "ex_security_groups"),
+        arguments={"api_version": "2.2"},  # the driver for 1.1 reads the first page of a list and no other
     ),
 }
 

@@ -26,6 +26,7 @@ SECRETIVE = re.compile(r"(.*_)?(creds|key|passw(or)?d|secret)|(.*_)?auth_token|t
 
 OURS = ("name", "size", "image", "location", "auth")
 AZURE = "azure_arm"
+OPENSTACK = "openstack"
 EXAMPLE = '{ provider = "openstack", sizes = ["m1.large"], image = "…" }'
 
 
@@ -75,6 +76,9 @@ def _check_together(found: Settings, top: Place) -> None:
     if count > MOST_ALTERNATIVES:
         message = f"`libcloud.sizes` and `locations` make {count} alternatives"
         (top / "sizes").fault(message, f"it may be {MOST_ALTERNATIVES} at the most; leave some out")
+    if found.provider == OPENSTACK and not str(found.arguments.get("api_version", "2")).startswith("2"):
+        hint = "leave it out: libcloud's drivers for older ones read only the first page of a list"
+        (top / "arguments" / "api_version").fault("`api_version` must be 2.0 or more", hint)
     if found.provider == AZURE:
         _check_azure(found, top)
 

@@ -48,7 +48,7 @@ def connect(settings: Settings, resolve: Resolve) -> Cloud:
     hide = tuple(secrets.values())
     with calling("connect", hide):
         made: Any = get_driver(settings.provider)
-        driver = made(**{**settings.arguments, **secrets})
+        driver = made(**{**dialect(settings).arguments, **settings.arguments, **secrets})
         return Cloud(azure.mended(driver) if settings.provider == AZURE else driver, hide)
 
 

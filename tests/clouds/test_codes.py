@@ -35,6 +35,7 @@ SAID = [
     "[OperationNotAllowed] Operation could not be completed as it results in exceeding approved standardDSv3 Cores.",
     "Your account has reached its server quota: it is exceeded",
     "[SubnetIsFull] Subnet workers does not have enough capacity for 1 IP addresses.",
+    "Could not find specified endpoint",
     "The resource 'projects/p/zones/z/instances/i' already exists",
 ]
 

@@ -31,6 +31,9 @@ LATE = NOW + timedelta(hours=1)
 COMPUTE = "http://192.168.18.100:8774/v2/9c4693dce56b493b9b83197d900f7fba"
 KEYSTONE = "http://192.168.18.100:35357"
 GROUP = "https://management.azure.com/subscriptions/99999999/resourceGroups/workers/providers"
+VIEW = "_subscriptions_99999999_resourceGroups_000000_" + (
+    "providers_Microsoft_Compute_virtualMachines_test_node_1_InstanceView.json"
+)
 SUBSCRIPTION = "https://management.azure.com/subscriptions/99999999/providers"
 
 
@@ -77,6 +80,8 @@ class TestOpenStack:
         listed: list[Any] = []
         token = recorded("openstack", "_v3__auth.json")
         token["token"]["expires_at"] = "2999-01-01T00:00:00.000000Z"
+        for entry in token["token"]["catalog"]:  # the recording is of a Keystone that gave no names yet
+            entry["name"] = {"compute": "nova", "image": "glance"}.get(entry["type"], entry["type"])
         web.post(f"{KEYSTONE}/v3/auth/tokens", json=token, status=201, headers={"X-Subject-Token": "token"})
         web.get(f"{COMPUTE}/flavors/detail", json=recorded("openstack_v1_1", "_flavors_detail.json"))
         image = recorded("openstack_v1_1", "_images_f24a3c1b-d52a-4116-91da-25b3eee8f55e.json")
@@ -109,7 +114,7 @@ class TestOpenStack:
         assert isinstance(done, NotYet | Ready)
         (body,) = asked(web, "POST", "/servers")
         server = body["server"]
-        assert (server["name"], server["flavorRef"], server["availability_zone"]) == (NAME, 3, "nova-a")
+        assert (server["name"], server["flavorRef"], server["availability_zone"]) == (NAME, "3", "nova-a")
         assert server["imageRef"] == self.SETTINGS["image"]
         assert (server["networks"], server["security_groups"]) == ([{"uuid": "net-1"}], [{"name": "workers"}])
         assert KEY in base64.b64decode(server["user_data"]).decode()
@@ -166,7 +171,10 @@ class TestAzure:
             web.add_callback("GET", url, lambda _, what=what: (200, {}, json.dumps({"value": listed[what]})))
         web.put(f"{GROUP}/Microsoft.Network/networkInterfaces/{NAME}-nic", json=self.card(f"{NAME}-nic"))
         web.put(f"{GROUP}/Microsoft.Compute/virtualMachines/{NAME}", json=self.machine("Creating"))
-        web.get(re.compile(f"{GROUP}/Microsoft.Network/networkInterfaces/.+"), json=self.card("x"))
+        view = recorded("azure_arm", VIEW)
+        web.get(f"{GROUP}/Microsoft.Compute/virtualMachines/{NAME}/InstanceView", json=view)
+        web.get(re.compile(r".*/publicIPAddresses/.+"), json={"id": "x", "name": "x", "properties": {}})
+        web.get(re.compile(r".*/Microsoft.Network/networkInterfaces/.+"), json=self.card("x"))
         web.delete(re.compile(f"{GROUP}/.*"), status=202)
         return listed
 

@@ -77,6 +77,7 @@ BY_WORDS: Sequence[Row] = (
     Row(
         r"SubnetIsFull|No more IP addresses available", Meaning(NoCapacity, Reach.PLACE), f"{AZURE}; OpenStack Neutron"
     ),
+    Row(r"not find specified endpoint|more than 1 matching endpoint", WRONG, "libcloud: OpenStackServiceCatalog"),
     Row(r"\balreadyExists|RESOURCE_ALREADY_EXISTS|already exists", THEIRS, f"{GCE}: our own earlier call made it"),
 )
 """The first that fits."""

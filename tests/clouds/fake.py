@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -85,7 +86,7 @@ class Front(DummyNodeDriver):  # type: ignore[misc]
                     continue
                 made.going -= 1
             shown.append(self._node(made))
-        return shown
+        return shown[::-1]  # the newest first, as many do
 
     def create_node(
         self,
@@ -131,4 +132,5 @@ class Front(DummyNodeDriver):  # type: ignore[misc]
             raise self.books.failing[call].pop(0)
 
     def _node(self, made: Made) -> Node:
-        return Node(made.id, made.name, made.state, [], [], self, extra=made.extra)
+        born = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=int(made.id))
+        return Node(made.id, made.name, made.state, [], [], self, created_at=born, extra=made.extra)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from aws_cdk import IgnoreMode
@@ -18,9 +19,18 @@ from aws_cdk import aws_lambda as lambda_
 ROOT = Path(__file__).parents[1]
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
+LIBCLOUD = FUNCTIONS / "requirements-libcloud.txt"
 LAYERS = ROOT / "build" / "layer"
 
-LEFT_OUT = ("/penstock/cli", "/penstock/local", "/requirements.txt", "*.asl.json", "__pycache__", "*.pyc", "*.egg-info")
+LEFT_OUT = (
+    "/penstock/cli",
+    "/penstock/local",
+    "/requirements*.txt",
+    "*.asl.json",
+    "__pycache__",
+    "*.pyc",
+    "*.egg-info",
+)
 """What stays on people's own machines, as .gitignore patterns relative to functions/."""
 
 
@@ -29,26 +39,33 @@ def code() -> lambda_.Code:
     return lambda_.Code.from_asset(str(FUNCTIONS), exclude=list(LEFT_OUT), ignore_mode=IgnoreMode.GIT)
 
 
-def libraries() -> lambda_.Code:
-    """The layer of functions/requirements.txt, built once per content of that file."""
-    folder = LAYERS / hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
+UNUSED = ("bin", "libcloud/test")
+"""What of the libraries nothing imports: libcloud brings 18 MB of its own tests."""
+
+
+def libraries(*, libcloud: bool = False) -> lambda_.Code:
+    """The layer of functions/requirements.txt, with that of other clouds if wanted; built once per content."""
+    files = (REQUIREMENTS, LIBCLOUD) if libcloud else (REQUIREMENTS,)
+    folder = LAYERS / hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     if not folder.is_dir():
-        _build(folder)
+        _build(folder, files)
     return lambda_.Code.from_asset(str(folder))
 
 
-def _build(folder: Path) -> None:
+def _build(folder: Path, files: Sequence[Path]) -> None:
     """Install into a folder beside, then rename: a build cut short leaves nothing that looks finished."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
         target = Path(beside) / "layer"
         install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
         pure = ["--only-binary=:all:", "--platform=any", "--target", str(target / "python")]
-        subprocess.run([sys.executable, "-m", "pip", *install, *pure, "-r", str(REQUIREMENTS)], check=True)
-        shutil.rmtree(target / "python" / "bin", ignore_errors=True)
+        wanted = [part for file in files for part in ("-r", str(file))]
+        subprocess.run([sys.executable, "-m", "pip", *install, *pure, *wanted], check=True)
+        for name in UNUSED:
+            shutil.rmtree(target / "python" / name, ignore_errors=True)
         native = [str(path.relative_to(target)) for path in target.rglob("*.so")]
         if native:
-            raise ValueError(f"{REQUIREMENTS}: a library is not pure Python, Lambda could not load it: {native}")
+            raise ValueError(f"{FUNCTIONS}: a library is not pure Python, Lambda could not load it: {native}")
         try:
             target.rename(folder)
         except OSError:  # somebody else built the same meanwhile; anything else is still wrong

@@ -4,7 +4,8 @@ A row reads "this function may, on this resource, do these actions". `tests/infr
 synthesised policies, both ways. Every function may also write to its own log group, and nothing else.
 
 EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
-bound to the tag `penstock:site`, which no other deployment's machines carry.
+bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
+libcloud=true`: leave to read the credentials for other clouds, which are all below one name.
 """
 
 from __future__ import annotations
@@ -141,6 +142,21 @@ EC2_GRANTS: Mapping[str, tuple[Leave, ...]] = {
     ),
     "sweep": (SEE, *END),
 }
+
+
+CLOUD_GRANTS: Mapping[str, Mapping[str, Actions]] = {
+    each: {"cloud secrets": ("secretsmanager:GetSecretValue",), "cloud parameters": ("ssm:GetParameter",)}
+    for each in ("factory", "sweep")
+}
+
+
+def cloud_arns() -> Mapping[str, str]:
+    """What the rows of CLOUD_GRANTS call a resource: credentials.py of the libcloud factory asks for no others."""
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    return {
+        "cloud secrets": f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:penstock/*",
+        "cloud parameters": f"arn:{Aws.PARTITION}:ssm:{here}:parameter/penstock/*",
+    }
 
 
 def ec2_arn(name: str) -> str:

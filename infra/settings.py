@@ -11,15 +11,17 @@ from aws_cdk import RemovalPolicy
 
 @dataclass(frozen=True)
 class Settings:
-    """Set with `cdk deploy -c name=… -c ephemeral=true -c ec2=true -c ec2_role=arn:…`.
+    """Set with `cdk deploy -c name=… -c ephemeral=true -c ec2=true -c ec2_role=arn:… -c libcloud=true`.
 
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
+    `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
     """
 
     name: str = "Penstock"
     ephemeral: bool = False
     ec2: bool = False
     ec2_role: str = ""
+    libcloud: bool = False
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -33,6 +35,7 @@ class Settings:
             ephemeral=is_set("ephemeral"),
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
+            libcloud=is_set("libcloud"),
         )
 
     @property

@@ -9,9 +9,9 @@ from infra import flow
 from infra.api import Api
 from infra.flow import Flow
 from infra.functions import SIZES, Functions
-from infra.grants import EC2_GRANTS, GRANTS, ec2_statements, pass_role, statements
+from infra.grants import CLOUD_GRANTS, EC2_GRANTS, GRANTS, cloud_arns, ec2_statements, pass_role, statements
 from infra.queues import NAMES, Queues
-from infra.reasons import EVERYWHERE, acknowledge, machines, wildcards
+from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, machines, wildcards
 from infra.schedule import Schedule
 from infra.settings import Settings
 from infra.storage import OUTPUTS, Storage
@@ -30,7 +30,8 @@ class Penstock(Stack):
         self.storage = Storage(self, "Storage", keep=settings.keep)
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
         self.api = Api(self, "Api")
-        self.functions = Functions(self, "Functions", environment=self._environment())
+        environment = self._environment()
+        self.functions = Functions(self, "Functions", environment=environment, libcloud=settings.libcloud)
         functions = self.functions.of
         self.api.route(users=functions["api"], agents=functions["agent_api"])
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
@@ -46,6 +47,8 @@ class Penstock(Stack):
             self.functions.allow(each, statements(rows, self._arns()))
         if settings.ec2:
             self._make_machines(settings.ec2_role)
+        if settings.libcloud:
+            self._read_cloud_secrets()
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
 
@@ -56,6 +59,12 @@ class Penstock(Stack):
         if role:
             self.functions.allow("factory", [pass_role(role)])
         acknowledge(self, machines())
+
+    def _read_cloud_secrets(self) -> None:
+        """Leave for factories, and for the sweep, to read the credentials for other clouds."""
+        for each, rows in CLOUD_GRANTS.items():
+            self.functions.allow(each, statements(rows, cloud_arns()))
+        acknowledge(self, cloud_secrets())
 
     @property
     def _site(self) -> str:

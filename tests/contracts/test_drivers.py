@@ -18,6 +18,8 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import FACTORIES, WELLS, Registry
 from penstock.drivers.factories.process import TAG
 from penstock.ports import Driver, NotYet, Order, Ready
+from tests.clouds import helpers as libcloud
+from tests.clouds.fake import Books
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
 from tests.twin.world import Hand
@@ -67,14 +69,22 @@ def elastic(home: Path) -> Rig:
     return Rig(ec2.factory(cloud), lambda: ec2.factory(cloud))
 
 
+def other_clouds(home: Path) -> Rig:
+    del home
+    books = Books()
+    return Rig(libcloud.factory(books), lambda: libcloud.factory(books))
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
+    "factory libcloud": other_clouds,
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }
 COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("factory", "ec2", ec2.SETTINGS),
+    ("factory", "libcloud", libcloud.SETTINGS),
     ("factory", "process", {}),
     ("well", "lock", {}),
 ]

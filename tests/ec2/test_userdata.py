@@ -18,6 +18,8 @@ import pytest
 from penstock import agentfile
 from penstock.agent.progress import Step
 from penstock.domain.errors import Misconfigured
+from penstock.drivers.factories import checks
+from penstock.drivers.factories import userdata as common
 from penstock.drivers.factories.ec2 import keys, userdata
 from penstock.drivers.factories.ec2.settings import Settings
 from penstock.ports import Order
@@ -47,7 +49,7 @@ class Machine:
     def boot(self, given: Settings, ends_with: int = 0, progress: str = FINISHED) -> subprocess.CompletedProcess[str]:
         script = userdata.script(Order(WORKER, "linux", "1", url=self.url, key=KEY), given)
         path = self.folder / "user-data"
-        path.write_text(script.replace(userdata.HOME, str(self.folder / "opt")))
+        path.write_text(script.replace(common.HOME, str(self.folder / "opt")))
         path.chmod(0o700)
         environment = {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
@@ -164,8 +166,8 @@ def test_the_key_is_not_on_the_console(machine: Machine, given: Settings) -> Non
 
 
 def test_it_fits_into_what_ec2_takes(given: Settings) -> None:
-    longest = replace(given, user_data="#" * keys.SHELL_BYTES)
-    assert len(userdata.script(order(), longest).encode()) <= userdata.MOST
+    longest = replace(given, user_data="#" * checks.SHELL_BYTES)
+    assert len(userdata.script(order(), longest).encode()) <= common.MOST
     with pytest.raises(Misconfigured, match="16384"):
         userdata.script(order(), replace(given, user_data="#" * 16 * 1024))
 

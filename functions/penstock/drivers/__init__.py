@@ -20,6 +20,7 @@ MAKER = "PENSTOCK_MAKER"
 
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
+    "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
 WELLS = {"lock": "penstock.drivers.wells.lock:LockWell"}

@@ -8,13 +8,11 @@ from typing import Any
 from penstock.domain.errors import Misconfigured
 from penstock.domain.jobfile.checks import Check, entries, flag, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
+from penstock.drivers.factories.checks import sentences, shell, some
 from penstock.drivers.factories.ec2.settings import MARKETS, Disk, InstanceType, Settings, Subnet, Template
 
 MOST_ALTERNATIVES = 48
 """A create call may try all of them, at about a second each, and has two minutes."""
-
-SHELL_BYTES = 6 * 1024
-"""User data may have 16 KiB; what starts the agent needs less than two of them."""
 
 EXAMPLE = 'region = "eu-west-1", image = "ami-0123456789abcdef0", types = ["m7g.large"]'
 OURS = "penstock:"
@@ -27,7 +25,7 @@ def read(given: Mapping[str, Any]) -> Settings:
     top = Place(("ec2",))
     found = _checked(given, top)
     if found is None:
-        raise Misconfigured("; ".join(_sentences(top)))
+        raise Misconfigured("; ".join(sentences(top)))
     return found
 
 
@@ -35,11 +33,7 @@ def complaints(given: Mapping[str, Any]) -> Sequence[str]:
     """What is wrong with settings, a sentence each."""
     top = Place(("ec2",))
     _checked(given, top)
-    return _sentences(top)
-
-
-def _sentences(top: Place) -> list[str]:
-    return [f"{fault.message}: {fault.hint}" if fault.hint else fault.message for fault in top.faults]
+    return sentences(top)
 
 
 def _checked(given: Mapping[str, Any], top: Place) -> Settings | None:
@@ -101,17 +95,6 @@ def _either(name: str, check: Check, table: Check, made: Any) -> Check:
     return checked
 
 
-def _some(check: Check) -> Check:
-    """A list that is not empty."""
-
-    def checked(value: object, place: Place) -> Any:
-        if value == []:
-            place.fault(f"{place.label} is empty", "name at least one")
-        return check(value, place)
-
-    return checked
-
-
 def _made(table: Check, made: Any) -> Check:
     def checked(value: object, place: Place) -> Any:
         before = len(place.faults)
@@ -144,15 +127,6 @@ def _texts(what: str) -> Check:
     return check
 
 
-def _shell(value: object, place: Place) -> str:
-    if not isinstance(value, str):
-        wanted("shell commands as text", value, place)
-        return ""
-    if len(value.encode()) > SHELL_BYTES:
-        place.fault(f"{place.label} is longer than {SHELL_BYTES} bytes", "put the rest into the image")
-    return value
-
-
 _type_name = matching(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", "an instance type", 'like "m7g.large"')
 _subnet_id = matching(r"subnet-[0-9a-f]+", "a subnet's id", 'like "subnet-0123456789abcdef0"')
 _zone = matching(r"[a-z0-9-]+", "a zone", 'like "eu-west-1a"')
@@ -183,7 +157,7 @@ _template = record(
 _keys = record(
     {
         "region": matching(r"[a-z]{2,}(-[a-z]+)+-\d+", "a region", 'like "eu-west-1"'),
-        "types": _some(
+        "types": some(
             listed(
                 _either(
                     "name",
@@ -219,7 +193,7 @@ _keys = record(
         "template": _made(_template, Template),
         "quota_groups": _texts('a table like { p5 = "p5" }'),
         "tags": _texts('a table like { team = "tools" }'),
-        "user_data": _shell,
+        "user_data": shell,
         "python": matching(r"[A-Za-z0-9_./-]+", "a program", 'like "/usr/bin/python3.11"'),
         "linger": number(0, 1440),
     },

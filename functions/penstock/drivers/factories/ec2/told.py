@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from aws_lambda_powertools import Logger
 
 from penstock.domain.errors import DriverError
+from penstock.drivers.factories.counting import count_unknown
 from penstock.drivers.factories.ec2.codes import Failure
 from penstock.drivers.factories.ec2.machines import CallFailed
 
@@ -26,10 +27,6 @@ def told() -> Iterator[None]:
 def _told(failure: Failure) -> DriverError:
     """An error for the core. What is in no table is logged and counted: somebody should put it there."""
     if not failure.meaning.is_known:
-        from aws_lambda_powertools.metrics import MetricUnit, single_metric
-
         log.error("EC2 said what is in no table", extra={"call": failure.call, "code": failure.code})
-        with single_metric(name="UnknownDriverErrors", unit=MetricUnit.Count, value=1, namespace="Penstock") as metric:
-            metric.add_dimension(name="driver", value="ec2")
-            metric.add_metadata(key="code", value=failure.code)
+        count_unknown("ec2", failure.code)
     return failure.error()

@@ -1,0 +1,37 @@
+"""Checks of settings that factories share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.jobfile.checks import Check, wanted
+from penstock.domain.jobfile.place import Place
+
+SHELL_BYTES = 6 * 1024
+"""User data may have 16 KiB; what starts the agent needs less than two of them."""
+
+
+def sentences(top: Place) -> list[str]:
+    """What is wrong, a sentence each."""
+    return [f"{fault.message}: {fault.hint}" if fault.hint else fault.message for fault in top.faults]
+
+
+def some(check: Check) -> Check:
+    """A list that is not empty."""
+
+    def checked(value: object, place: Place) -> Any:
+        if value == []:
+            place.fault(f"{place.label} is empty", "name at least one")
+        return check(value, place)
+
+    return checked
+
+
+def shell(value: object, place: Place) -> str:
+    """Commands that run before the agent."""
+    if not isinstance(value, str):
+        wanted("shell commands as text", value, place)
+        return ""
+    if len(value.encode()) > SHELL_BYTES:
+        place.fault(f"{place.label} is longer than {SHELL_BYTES} bytes", "put the rest into the image")
+    return value

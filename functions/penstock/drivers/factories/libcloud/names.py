@@ -1,0 +1,76 @@
+"""By what a machine is known to be ours: its name, for that is what every cloud has and shows in its lists.
+
+A name is `<prefix>-<site>-<factory>-<worker>`, where site and factory are digests: names take no dots, and may have 63
+characters at the most. The prefix is for people: a machine is found by the rest, also after the prefix was changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.domain import ids
+
+SITE_DIGITS, FACTORY_DIGITS = 10, 8
+TAG = re.compile(r"[^a-z0-9_-]")
+LONGEST_TAG = 63
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one factory of one deployment."""
+
+    site: str
+    factory: str
+    prefix: str
+
+    def of(self, worker: str) -> str:
+        """The name of a worker's machine: the same each time."""
+        return f"{self.prefix}-{self._site}-{_digest(self.factory, FACTORY_DIGITS)}-{worker.lower()}"
+
+    def worker(self, name: str) -> str | None:
+        """The worker that a machine of this factory is; None for any other machine."""
+        found = self._parsed(name)
+        return found[1] if found and found[0] == _digest(self.factory, FACTORY_DIGITS) else None
+
+    def is_of(self, name: str, worker: str) -> bool:
+        """Whether a machine is a worker of this site, under whatever name its factory went."""
+        found = self._parsed(name)
+        return found is not None and found[1] == worker
+
+    def tags(self, worker: str, way: str) -> dict[str, str]:
+        """What people may search by, in characters that every cloud takes. Nothing is decided by it but `way`."""
+        ours = {"site": self.site, "factory": self.factory, "worker": worker, "way": way}
+        return {f"penstock-{key}": tag(value) for key, value in ours.items()}
+
+    @property
+    def _site(self) -> str:
+        return _digest(self.site, SITE_DIGITS)
+
+    def _parsed(self, name: str) -> tuple[str, str] | None:
+        shape = rf"[a-z][a-z0-9-]*-{self._site}-([0-9a-f]{{{FACTORY_DIGITS}}})-([a-z0-9-]+)"
+        found = re.fullmatch(shape, name)
+        if not found:
+            return None
+        upper = found[2].upper()
+        return found[1], upper if ids.is_ulid(upper) else found[2]
+
+
+def tag(text: str) -> str:
+    """A text as a label may be, on the strictest of clouds."""
+    return TAG.sub("-", text.lower())[:LONGEST_TAG]
+
+
+def way_of(extra: Mapping[str, object]) -> str | None:
+    """The way in which a listed machine was made, if its cloud shows tags."""
+    for place in ("metadata", "tags", "labels"):
+        found = extra.get(place)
+        if isinstance(found, Mapping) and "penstock-way" in found:
+            return str(found["penstock-way"])
+    return None
+
+
+def _digest(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]

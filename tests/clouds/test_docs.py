@@ -1,0 +1,40 @@
+"""docs/libcloud.md says what is so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from penstock.domain import siteparse
+from penstock.domain.site import Site
+from penstock.drivers import Registry
+from penstock.drivers.factories.libcloud.dialects import DIALECTS
+from penstock.drivers.factories.libcloud.keys import MOST_ALTERNATIVES
+from penstock.drivers.factories.libcloud.settings import Settings
+
+TEXT = (Path(__file__).parents[2] / "docs" / "libcloud.md").read_text()
+EXAMPLES = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["openstack", "azure", "google"])
+def test_every_example_is_a_site(example: str) -> None:
+    site = siteparse.parse(example, "docs/libcloud.md")
+    assert isinstance(site, Site), site
+    (maker,) = site.factories.values()
+    assert Registry({}).complaints("factory", maker.driver, maker.settings) == []
+
+
+def test_every_setting_is_in_the_table_and_no_other() -> None:
+    told = dict(re.findall(r"^\| `(\w+)` \|.*\| (.+) \|$", TEXT, re.M))
+    assert sorted(told) == sorted(field.name for field in fields(Settings))
+    given = Settings("x", ())
+    assert told["prefix"] == f'`"{given.prefix}"`'
+    assert told["python"] == f'`"{given.python}"`'
+    assert (told["linger"], told["lag"]) == (str(given.linger), str(given.lag))
+    assert all(f"`{name}`" in told["boot_argument"] for name in DIALECTS)
+    tagging = [name for name, each in sorted(DIALECTS.items()) if each.tags]
+    assert tagging == re.findall(r"`(\w+)`", told["tags_argument"])
+    assert f"there may be {MOST_ALTERNATIVES}" in TEXT

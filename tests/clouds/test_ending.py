@@ -1,0 +1,87 @@
+"""A worker is gone when nothing of it is listed, and not before. [UNIT-1] [UNIT-2]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from libcloud.common.exceptions import BaseHTTPError
+from libcloud.compute.types import NodeState
+
+from penstock.domain.errors import Misconfigured, Unknown
+from penstock.domain.units import CleanProof
+from penstock.ports import NotYet, Ready
+from tests.clouds.fake import Books
+from tests.clouds.helpers import KEY, NOW, WORKER, clean, factory, order
+
+
+@pytest.fixture
+def books() -> Books:
+    made = Books()
+    assert isinstance(factory(made).create(order()), Ready)
+    return made
+
+
+def test_there_is_no_proof_while_it_is_listed(books: Books) -> None:
+    books.dying = 5
+    late = NOW + timedelta(hours=1)
+    for _ in range(3):
+        assert isinstance(factory(books).destroy(WORKER, late), NotYet)
+        assert list(factory(books).list()) == [WORKER]
+    proof = factory(books).destroy(WORKER, late)
+    assert isinstance(proof, CleanProof)
+    assert (proof.by, proof.time) == ("libcloud", late)
+    assert WORKER in proof.checked
+
+
+def test_an_empty_list_is_not_believed_too_early() -> None:
+    books = Books(lag=1)
+    factory(books).create(order())
+    assert isinstance(factory(books, lag=60).destroy(WORKER, NOW + timedelta(seconds=59)), NotYet)
+    assert isinstance(factory(books).destroy(WORKER, NOW + timedelta(seconds=60)), NotYet)
+    assert isinstance(factory(books).destroy(WORKER, NOW + timedelta(seconds=60)), CleanProof)
+    assert books.ours == []
+
+
+def test_one_that_ended_meanwhile_is_fine(books: Books) -> None:
+    books.failing["destroy_node"] = [BaseHTTPError(404, "no such instance")]
+    assert isinstance(factory(books).destroy(WORKER, NOW), NotYet)
+    clean(factory(books))
+
+
+def test_a_terminated_machine_that_is_listed_is_gone(books: Books) -> None:
+    books.ours[0].state = NodeState.TERMINATED
+    assert list(factory(books).list()) == []
+    assert isinstance(factory(books).destroy(WORKER, NOW + timedelta(hours=1)), CleanProof)
+    assert isinstance(factory(books).create(order()), Ready)
+    assert len(books.ours) == 1
+
+
+def test_a_stopped_machine_is_not_gone(books: Books) -> None:
+    """Its agent powers it off; what it costs and holds goes on until somebody destroys it."""
+    books.ours[0].state = NodeState.STOPPED
+    assert list(factory(books).list()) == [WORKER]
+    clean(factory(books))
+    assert books.ours == []
+
+
+@pytest.mark.parametrize("call", ["list_nodes", "destroy_node"])
+def test_a_call_that_fails_is_no_proof(books: Books, call: str) -> None:
+    books.failing[call] = [BaseHTTPError(502, "bad gateway")]
+    with pytest.raises(Unknown):
+        factory(books).destroy(WORKER, NOW + timedelta(hours=1))
+    books.failing[call] = [BaseHTTPError(403, "Policy does not allow it")]
+    with pytest.raises(Misconfigured):
+        factory(books).destroy(WORKER, NOW + timedelta(hours=1))
+    assert len(books.ours) == 1
+
+
+def test_evidence_is_what_the_cloud_says(books: Books) -> None:
+    books.ours[0].state = NodeState.ERROR
+    books.ours[0].extra["fault"] = {"message": f"kernel panic {KEY}"}
+    said = factory(books).evidence(WORKER)
+    assert said is not None
+    assert "is error: kernel panic" in said
+    assert KEY not in said
+    clean(factory(books))
+    assert factory(books).evidence(WORKER) is None

@@ -197,6 +197,7 @@ def test_a_driver_that_breaks_in_a_way_of_its_own_stops_no_other(twin: Twin) -> 
     twin.drivers.hand.list = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     assert sweep(twin).unlisted == 1
     assert compared(twin).why == "ZeroDivisionError: division by zero"
+    assert cooling.failures(twin.on, "factory/hand") == [], "no failure of the provider's"
     well = twin.store.get(comparison_key("well/locks"), Comparison)
     assert well
     assert well.at

@@ -221,3 +221,30 @@ def test_lines_are_kept_until_the_report_and_not_after_it(twin: Twin, ada: User)
     put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
     agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 2, [replace(LINE, payload="after")])
     assert [line for line in told(twin, job) if line in ("before", "after")] == ["before"]
+
+
+def test_a_token_that_could_be_guessed_is_refused(twin: Twin, ada: User) -> None:
+    """SEC-2: with the worker's key as well; nothing is written."""
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job).id
+    rows = dict(twin.store.rows)
+    with pytest.raises(Refused, match="43 to 128 characters") as refused:
+        agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), "t" * 42))
+    assert refused.value.code == "weak-token"
+    assert twin.store.rows == rows
+
+
+@pytest.mark.parametrize(("job", "looks"), [("0" * 26, 1), ("x" * 3000, 0), ("", 0)])
+def test_a_job_that_is_not_there_is_nobodys(twin: Twin, job: str, looks: int) -> None:
+    """SEC-2: and what cannot be a job's id is not looked up, for a key may be too long for the table."""
+    get, asked = twin.store.get, list[Any]()
+
+    def noting(key: Any, kind: type[Any]) -> Any:
+        asked.append(key)
+        return get(key, kind)
+
+    twin.store.get = noting  # type: ignore[method-assign]
+    with pytest.raises(Refused, match="not of the worker of that job"):
+        agents.authenticate(twin.on, job, TOKEN)
+    assert len(asked) == looks

@@ -30,7 +30,7 @@ def pause(on: System, unit: Unit) -> timedelta | None:
     turn = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
     if turn is None or turn.order == unit.order:
         return None
-    ahead, now = on.store.get(unit_key(turn.unit or ""), Unit), on.world.now()
-    if ahead and ahead.hold and units.is_held(ahead, now):
-        return max(units.STEP_WITHIN, ahead.hold.until - now)
+    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
+    if ahead and ahead.hold:
+        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
     return units.STEP_WITHIN

@@ -1,0 +1,230 @@
+"""What is held, warm, recycled or put back: each condition of its steps is asked for by rows. [UNIT-3] [UNIT-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import DriverError, RateLimited
+from penstock.domain.hand import Hand
+from penstock.domain.holds import Drain, Hold
+from penstock.domain.jobs import Result
+from penstock.domain.leases import LeaseState
+from penstock.domain.pools import Claim, Warm
+from penstock.domain.rows import Row
+from penstock.domain.site import Limits
+from penstock.domain.units import BACK_OFF, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users import User
+from penstock.ports import NotYet
+from penstock.usecases import acquiring, configuring, keeping, turns, units, warm
+from tests.domain.helpers import claim, lease, pool, unit
+from tests.twin.world import START, Twin
+from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
+from tests.usecases.test_one_job import job_of, submit, worker_of
+from tests.usecases.test_warm import SITE, slots, worker_at_rest
+
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+DB = "resource/db"
+PROOF = CleanProof(by="spring", time=START, checked="it")
+UNIT = unit(
+    id="r-1", is_a=UnitKind.RESOURCE, maker="spring", state=UnitState.CLEANING, is_kept=True, order=1, pool=DB,
+    since=START, due=START,
+)  # fmt: skip
+WORKER = replace(UNIT, is_a=UnitKind.WORKER, order=0, past_hash="hash")
+
+
+def hold_of(until: datetime) -> Hold:
+    return Hold("root", "looking", START, until)
+
+
+HELD = hold_of(START + HOUR)
+
+
+@pytest.fixture
+def warm_twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+def there(twin: Twin, row: Row) -> None:
+    """A row that no use case has written."""
+    twin.store.rows[row.key] = replace(row, version=1)
+
+
+def row_of(twin: Twin, unit_id: str = "r-1") -> Unit:
+    found = twin.store.get(unit_key(unit_id), Unit)
+    assert found
+    return found
+
+
+UNFIT: dict[str, Callable[[Twin, Unit], None]] = {
+    "gone": lambda twin, unit: drop(twin, unit),
+    "held": lambda twin, unit: put(twin, unit, hold=hold_of(twin.world.now() + HOUR)),
+    "dirty": lambda twin, unit: put(twin, unit, state=UnitState.DIRTY),
+    "lent": lambda twin, unit: put(twin, unit, state=UnitState.CREATING),
+}
+
+
+@pytest.mark.parametrize("how", ["as it was", *UNFIT])
+def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ada: User, how: str) -> None:
+    """UNIT-3: its slot may have been read as free before it was held, retired or lent. It takes nothing besides."""
+    configuring.apply(warm_twin.on, "admin", SITE.replace("uses = { vcpus = 4 }\n", ""), "site.toml")
+    warm_twin.run()
+    agent = worker_at_rest(warm_twin, ada)
+    (slot,) = slots(warm_twin, "target/linux", "free#warm#")
+    job = job_of(warm_twin, submit(warm_twin, ada, target="linux"))
+    if how in UNFIT:
+        UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
+    hand = Hand(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
+    lent = acquiring._handed_over(warm_twin.on, hand, slot, job.needs[-1])
+    assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
+
+
+def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_held(twin: Twin) -> None:
+    """UNIT-2, UNIT-3: nobody looks again every minute at what stands for hours."""
+    there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
+    now = twin.world.now()
+    assert turns.pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
+    for hold, pause in [(None, STEP_WITHIN), (now + HOUR, HOUR), (now + SECOND, STEP_WITHIN), (START, STEP_WITHIN)]:
+        there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold and hold_of(hold)))
+        assert turns.pause(twin.on, UNIT) == pause
+    there(twin, lease(0, LeaseState.RELEASED, pool="target/linux", unit="w-1"))
+    assert turns.pause(twin.on, UNIT) is None
+
+
+def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: Twin) -> None:
+    there(twin, replace(WORKER, hold=hold_of(twin.world.now() + HOUR)))
+    written = commits(twin)
+    assert warm.wait(twin.on, "r-1", "hash", "all of it", Limits())
+    assert not written
+    assert row_of(twin).state is UnitState.CLEANING
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(90, {"held_seconds": 90}), (0, {}), (-90, {})])
+def test_an_agent_is_told_of_a_hold_that_stands(twin: Twin, seconds: int, said: dict[str, int]) -> None:
+    held = replace(WORKER, hold=hold_of(twin.world.now() + seconds * SECOND))
+    assert warm.held_seconds(twin.on, held) == said
+    assert warm.held_seconds(twin.on, replace(WORKER, hold=None)) == {}
+    assert warm.held_seconds(twin.on, None) == {}
+
+
+def test_the_agent_of_a_held_machine_asks_as_seldom_as_it_beats(warm_twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(warm_twin, ada)
+    assert agent.hello()["seconds"] == warm.ASK_AGAIN
+    put(warm_twin, row_of(warm_twin, agent.worker), hold=hold_of(warm_twin.world.now() + HOUR))
+    assert Limits().heartbeat > warm.ASK_AGAIN
+    assert agent.hello()["seconds"] == Limits().heartbeat
+
+
+def test_what_was_held_meanwhile_is_not_kept_though_it_is_clean(twin: Twin) -> None:
+    there(twin, pool(name=DB, warm=Warm()))
+    there(twin, replace(UNIT, hold=hold_of(twin.world.now() + HOUR)))
+    written = commits(twin)
+    assert keeping.keep(twin.on, "r-1", PROOF, timedelta(0)) is None
+    assert written == [] or written == [[]]
+    assert (row_of(twin).state, row_of(twin).version) == (UnitState.CLEANING, 1)
+
+
+@pytest.mark.parametrize("site", [None, pool(name=DB), pool(name=DB, warm=Warm(), over=True)])
+def test_the_journal_says_why_a_clean_unit_is_not_kept(twin: Twin, site: Row | None) -> None:
+    if site:
+        there(twin, site)
+    there(twin, UNIT)
+    kept = keeping.keep(twin.on, "r-1", PROOF, timedelta(0))
+    assert kept
+    assert (kept.state, kept.reason) == (UnitState.DIRTY, "its slot was withdrawn")
+
+
+def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twin) -> None:
+    """UNIT-3: from when its well cleans it, it is too late to hold it."""
+    for is_to_clean, begun in ((True, twin.world.now()), (False, None)):
+        there(twin, UNIT)
+        alone = keeping.alone(twin.on, row_of(twin), is_to_clean=is_to_clean)
+        assert alone
+        assert (alone.begun, row_of(twin).begun) == (begun, begun)
+
+
+def test_a_unit_that_vanished_after_the_write_is_nobodys(twin: Twin) -> None:
+    there(twin, UNIT)
+    was, commit = row_of(twin), twin.store.commit
+
+    def then_drops(changes: Any) -> bool:
+        done = commit(changes)
+        drop(twin, was)
+        return done
+
+    twin.store.commit = then_drops  # type: ignore[method-assign]
+    assert keeping.alone(twin.on, was) is None
+
+
+def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Twin, ada: User) -> None:
+    """JOB-1: also when who asked for it died after the write."""
+    job = running(twin, ada)
+    put(twin, worker_of(twin, job), drain=Drain("root", "", START, at_once=True))
+    flows = Flows(twin)
+    units.advance(twin.on, worker_of(twin, job).id)
+    report = job_of(twin, job).report
+    assert report
+    assert report.result is Result.LOST
+    assert "recycled by root" in report.reason
+    assert flows.succeeded == [job_of(twin, job).run_token]
+
+
+def test_a_kept_worker_is_made_without_a_write_before_the_call(warm_twin: Twin, ada: User) -> None:
+    """Only a well is called by one handler at a time: a factory's call may be repeated."""
+    warm_twin.drivers.hand.says = [NotYet(5)]
+    job = submit(warm_twin, ada, target="linux")
+    warm_twin.run()
+    worker = worker_of(warm_twin, job)
+    assert worker.is_kept
+    assert worker.made is None
+    units.advance(warm_twin.on, worker.id)
+    made = worker_of(warm_twin, job)
+    assert made.made
+    assert (made.busy, made.version) == (None, worker.version + 1)
+
+
+def dirty(twin: Twin, ada: User, begun: datetime | None) -> Unit:
+    """A bench whose turn it is to be put back."""
+    job = running(twin, ada, resources=["bench"])
+    found = unit_of(twin, job, 1)
+    put(twin, found, state=UnitState.DIRTY, begun=begun, next_look=None)
+    sent(twin)
+    return unit_of(twin, job, 1)
+
+
+@pytest.mark.parametrize(("begun", "noted"), [(None, 1), (START, 0)])
+def test_what_has_begun_is_destroyed_without_another_write(
+    twin: Twin, ada: User, begun: datetime | None, noted: int
+) -> None:
+    was = dirty(twin, ada, begun)
+    units.advance(twin.on, was.id)
+    assert row_of(twin, was.id).state is UnitState.GONE
+    assert row_of(twin, was.id).version == was.version + noted + 1
+
+
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [(RateLimited("slow down", 200), 200), (DriverError("it is away"), BACK_OFF.seconds)],
+)
+def test_a_destroy_is_asked_for_again_when_its_provider_says(
+    twin: Twin, ada: User, error: DriverError, after: int
+) -> None:
+    was = dirty(twin, ada, START)
+
+    class Well:
+        def destroy(self, unit: str, now: datetime) -> CleanProof:
+            raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.drivers, "well", lambda *given: Well())
+        units.advance(twin.on, was.id)
+    assert row_of(twin, was.id).due == twin.world.now() + after * SECOND
+    assert row_of(twin, was.id).state is UnitState.DIRTY

@@ -9,11 +9,12 @@ import pytest
 from penstock.domain import custody as wishes
 from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Report, Result
-from penstock.domain.rows import Change, Check, Key, key_of
+from penstock.domain.rows import Change, Key, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, custody
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, commits, drop, put, sent
 from tests.usecases.test_holds import HOUR, ROOT, running
 from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of
@@ -157,12 +158,12 @@ def test_a_worker_that_is_kept_is_cleaned_by_its_agent_from_its_report_on(twin: 
 
 
 def test_a_hold_assumes_that_the_script_still_runs(twin: Twin, ada: User) -> None:
-    """UNIT-3: between the look at the job and the commit, its agent reports, and is told to go."""
+    """UNIT-3: between the look at the job and the commit its agent reports, and is told to go."""
     job, worker = running(twin, ada)
-    found = commits(twin)
-    hold(twin, worker)
-    assert written(found[0]) == ["Replace unit", "Check job"]
-    assert [change.was for change in found[0] if isinstance(change, Check)] == [job_of(twin, job)]
+    before_the_next_commit(twin, lambda: report(twin, job))
+    with pytest.raises(Refused, match="its machine is on its way out"):
+        hold(twin, worker)
+    assert unit_of(twin, worker.id).hold is None
 
 
 def test_the_slots_of_a_leased_unit_stay_its_leases(twin: Twin, ada: User) -> None:

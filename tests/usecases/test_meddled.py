@@ -1,4 +1,6 @@
-"""No commit writes over, or deletes, a row that moved since it was read. [SLOT-1] [SLOT-3] [JOB-1] [JOB-2] [UNIT-2]
+"""No commit writes over, or deletes, a row that moved since it was read.
+
+[SLOT-1] [SLOT-3] [JOB-1] [JOB-2] [UNIT-2] [UNIT-3]
 
 Somebody else writes one row that a commit is about to change, just before it, and nothing besides: so each row of a
 commit must be guarded by a condition of its own, not by that of another. Then the story goes on to its end.

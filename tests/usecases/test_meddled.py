@@ -1,4 +1,6 @@
-"""No commit writes over, or deletes, a row that moved since it was read. [SLOT-1] [SLOT-3] [JOB-1] [JOB-2] [UNIT-2]
+"""No commit writes over, or deletes, a row that moved since it was read.
+
+[SLOT-1] [SLOT-3] [JOB-1] [JOB-2] [UNIT-2] [UNIT-3]
 
 Somebody else writes one row that a commit is about to change, just before it, and nothing besides: so each row of a
 commit must be guarded by a condition of its own, not by that of another. Then the story goes on to its end.
@@ -18,10 +20,11 @@ from penstock.domain.rows import Change, Create, Replace, Row, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import acquiring, agents, configuring, jobs, sweeping, units
+from penstock.usecases import acquiring, agents, configuring, custody, jobs, sweeping, units
 from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
-from tests.usecases.test_one_job import submit
+from tests.usecases.test_one_job import submit, worker_of
+from tests.usecases.test_warm import unit_of, worker_at_rest
 
 SITE = """
 [factories.hand]
@@ -102,6 +105,13 @@ class Site:
         self.twin.pass_time(seconds)
         sweeping.sweep(self.on)
         self.twin.run()
+
+    def sweep_until(self, is_done: Callable[[], bool]) -> None:
+        for _ in range(10):
+            if is_done():
+                return
+            self.sweep(21)
+        raise AssertionError(self.rows(Unit))
 
     def agents_act(self, result: Result = Result.SUCCEEDED) -> None:
         """Whatever agents there are say hello, and that they ended."""
@@ -231,7 +241,50 @@ def fail(site: Site) -> None:
     jobs.cancel(site.on, site.ada, site.made[-1])
 
 
-STORIES = (succeed, tell_again, two_at_once, fall_silent, lose_messages, stand_still, fail)
+def hold_and_release(site: Site) -> None:
+    """Operators hold what runs and what is idle; a hold is released, runs out, and outlasts the unit's place."""
+    job = site.submit(resources=["bench"])
+    site.sweep_until(lambda: len(site.rows(Unit)) == 2)
+    site.hello(worker_of(site.twin, job))
+    for unit in site.rows(Unit):
+        assert unit.state is UnitState.READY
+        _hold(site, unit.is_a, unit.id)
+        custody.release(site.on, site.ada, unit.is_a, unit.id)
+    site.end()
+    worker = worker_at_rest(site.twin, site.ada, "default").worker
+    _hold(site, UnitKind.WORKER, worker)
+    site.sweep_until(lambda: unit_of(site.twin, worker).hold is None)
+    _hold(site, UnitKind.WORKER, worker)
+    custody.release(site.on, site.ada, UnitKind.WORKER, worker)
+    _hold(site, UnitKind.WORKER, worker)
+    configuring.resize(site.on, "target/default", 0)
+    assert custody.release(site.on, site.ada, UnitKind.WORKER, worker).state is UnitState.DIRTY
+
+
+def _hold(site: Site, is_a: UnitKind, unit: str) -> None:
+    custody.hold(site.on, site.ada, is_a, unit, "looking", 20)
+
+
+def drain_and_recycle(site: Site) -> None:
+    """Operators drain and recycle workers that boot, run a script, and are idle."""
+    for remove in (custody.drain, custody.recycle):
+        for is_running in (False, True):
+            job = site.submit()
+            site.twin.run()
+            worker = worker_of(site.twin, job)
+            if is_running:
+                site.hello(worker)
+            remove(site.on, site.ada, UnitKind.WORKER, worker.id, "it swaps")
+            site.end()
+        idle = worker_at_rest(site.twin, site.ada, "default").worker
+        assert remove(site.on, site.ada, UnitKind.WORKER, idle, "it swaps").state is UnitState.DIRTY
+        site.end()
+
+
+STORIES = (
+    succeed, tell_again, two_at_once, fall_silent, lose_messages, stand_still, fail, hold_and_release,
+    drain_and_recycle,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

@@ -139,8 +139,7 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
         return _removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
 
     unit = race.run(on, decide)
-    if custody.is_recycled(unit):
-        end_attempt(on, unit)
+    end_attempt(on, unit)
     return _told(on, unit)
 
 
@@ -148,7 +147,7 @@ def _removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Uni
     """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
     now = on.world.now()
     is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER
-    if after.drain and not units.is_held(after, now) and (after.state is UnitState.IDLE or is_cleaned):
+    if not units.is_held(after, now) and (after.state is UnitState.IDLE or is_cleaned):
         after = units.give_up(after, str(after.drain), now)
         return [Replace(unit, after), *(retiring.leave(on, unit) if unit.state is UnitState.IDLE else ())], after
     return ([Replace(unit, after)] if after != unit else []), after
@@ -163,9 +162,9 @@ def _told(on: System, unit: Unit) -> Unit:
 
 
 def end_attempt(on: System, unit: Unit) -> None:
-    """End the attempt that leases a unit which is recycled, as if its worker were lost; again until it has ended."""
+    """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
     job, reason = race.run(on, lambda: _lose(on, unit.id))
-    if job and job.run_token and job.report:
+    if job and job.run_token:
         on.flows.succeed(job.run_token)
     elif job:
         stop_waiting(on, job, "Lost", reason)

@@ -13,7 +13,7 @@ from penstock.ports import NotYet, Order
 from tests.clouds.fake import Books
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WORKER, OTHER = (ids.ulid(NOW, bytes([*bytes(9), number])) for number in range(2))
+WORKER, OTHER = (f"w-{ids.ulid(NOW, bytes([*bytes(9), number]))}" for number in range(2))
 HERE = "Penstock.eu-west-1"
 KEY = "k" * 64
 SETTINGS: dict[str, Any] = {

@@ -15,7 +15,6 @@ import pytest
 from penstock.domain.rows import Change, Check
 from penstock.domain.units import Unit
 from penstock.store import table
-from penstock.store.item import Item
 from penstock.system import System
 from penstock.usecases import acquiring, sweeping, turns
 from tests.crash.faults import Mode
@@ -85,11 +84,6 @@ def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.M
 
     monkeypatch.setattr(table.Table, "_transact", one_by_one)
     assert sweep.sweep("submit", [Mode.DIES_AFTER], first=True).found
-
-
-def test_it_finds_a_write_without_its_condition(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "still", lambda _: Item.pk.exists())
-    assert sweep.sweep("submit", [Mode.OVERTAKEN, Mode.TWICE], first=True).found
 
 
 def test_it_finds_a_row_that_nobody_nudges(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.ids import RANDOM_BYTES, born, is_ulid, ulid
+from penstock.domain.ids import RANDOM_BYTES, born, is_ulid, ulid, ulid_in
 from tests.domain.helpers import NOW
 
 instants = st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1), timezones=st.just(UTC))
@@ -49,3 +49,8 @@ def test_any_other_number_of_random_bytes_is_a_mistake(size: int) -> None:
 )
 def test_what_is_no_id(text: str) -> None:
     assert not is_ulid(text)
+
+
+@pytest.mark.parametrize(("unit", "found"), [("w-" + "0" * 26, "0" * 26), ("0" * 26, "0" * 26), ("w-1", None)])
+def test_the_ulid_in_the_id_of_a_unit(unit: str, found: str | None) -> None:
+    assert ulid_in(unit) == found

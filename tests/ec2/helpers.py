@@ -13,7 +13,7 @@ from penstock.ports import NotYet, Order
 from tests.ec2.fake import Ec2, Instance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WORKER, OTHER, *MORE = (ids.ulid(NOW, bytes([*bytes(9), number])) for number in range(9))
+WORKER, OTHER, *MORE = (f"w-{ids.ulid(NOW, bytes([*bytes(9), number]))}" for number in range(9))
 HERE = "Penstock.eu-west-1"
 KEY = "k" * 64
 SETTINGS: dict[str, Any] = {

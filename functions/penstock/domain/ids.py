@@ -23,6 +23,12 @@ def is_ulid(text: str) -> bool:
     return _SHAPE.fullmatch(text) is not None
 
 
+def ulid_in(unit: str) -> str | None:
+    """The ULID in the id of a unit, such as w-01KDVDNA02G83EFRTNJJN6PQ8A; None when there is none."""
+    found = unit.rpartition("-")[2]
+    return found if is_ulid(found) else None
+
+
 def born(ulid: str) -> datetime:
     """The instant a ULID was made, to the millisecond."""
     number = 0

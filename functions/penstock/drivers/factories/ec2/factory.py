@@ -76,7 +76,8 @@ class Ec2Factory:
                     self._machines.terminate(machine)
             if not all(machine.is_gone for machine in machines):
                 return NotYet(LOOK_AGAIN, "its machine is shutting down")
-            if not machines and ids.is_ulid(unit) and now - ids.born(unit) < SEEN_WITHIN:
+            ulid = ids.ulid_in(unit)
+            if not machines and ulid and now - ids.born(ulid) < SEEN_WITHIN:
                 return NotYet(LOOK_AGAIN, "a machine that was just launched may not be listed yet")
             if self._volumes_left(unit):
                 return NotYet(LOOK_AGAIN, "its volumes are being deleted")

@@ -85,7 +85,8 @@ class LibcloudFactory:
                 self._nodes.end(machine)
             if machines:
                 return NotYet(LOOK_AGAIN, "its machine is being destroyed")
-            if ids.is_ulid(unit) and now - ids.born(unit) < timedelta(seconds=self._settings.lag):
+            ulid = ids.ulid_in(unit)
+            if ulid and now - ids.born(ulid) < timedelta(seconds=self._settings.lag):
                 return NotYet(LOOK_AGAIN, "a machine that was just made may not be listed yet")
             cards = [card for name, card in self._nodes.cards() if self._names.is_of(name, unit)]
             for card in cards:

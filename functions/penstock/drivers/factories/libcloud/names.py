@@ -54,8 +54,8 @@ class Names:
         found = re.fullmatch(shape, name)
         if not found:
             return None
-        upper = found[2].upper()
-        return found[1], upper if ids.is_ulid(upper) else found[2]
+        kind, dash, ulid = found[2].rpartition("-")
+        return found[1], f"{kind}{dash}{ulid.upper()}" if ids.is_ulid(ulid.upper()) else found[2]
 
 
 def tag(text: str) -> str:

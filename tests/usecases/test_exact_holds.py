@@ -228,3 +228,11 @@ def test_a_destroy_is_asked_for_again_when_its_provider_says(
         units.advance(twin.on, was.id)
     assert row_of(twin, was.id).due == twin.world.now() + after * SECOND
     assert row_of(twin, was.id).state is UnitState.DIRTY
+
+
+@pytest.mark.parametrize(("is_a", "queue"), [(UnitKind.WORKER, "factory"), (UnitKind.RESOURCE, "well")])
+def test_who_lost_the_race_to_begin_asks_its_own_maker_anew(twin: Twin, is_a: UnitKind, queue: str) -> None:
+    twin.store.commit = lambda changes: False  # type: ignore[method-assign]
+    dirty = unit(id="x-1", is_a=is_a, state=UnitState.DIRTY)
+    assert units._begin(twin.on, dirty) is None
+    assert [message[1:] for message in twin.queues.messages][-1] == (queue, {"unit": "x-1"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,8 @@ from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.rows import Create, Replace
-from penstock.domain.units import CleanProof, UnitState
+from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, jobs, outputs, units
@@ -182,3 +183,26 @@ def test_a_look_that_comes_early_is_followed_by_a_sooner_one(twin: Twin, ada: Us
     twin.pass_time(6)
     twin.run()
     assert worker_of(twin, job).made
+
+
+def test_a_race_that_was_lost_before_it_is_destroyed_is_run_again_at_once(twin: Twin, ada: User) -> None:
+    """QUEUE-1: a slot does not wait for the sweep because DynamoDB refused one write."""
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    commit, lost = twin.store.commit, []
+
+    def losing(changes: Sequence[Change]) -> bool:
+        first = changes[0]
+        is_begin = len(changes) == 1 and isinstance(first, Replace) and isinstance(first.row, Unit) and first.row.begun
+        if is_begin and not lost:
+            lost.append(first)
+            return False
+        return commit(changes)
+
+    twin.store.commit = losing  # type: ignore[method-assign]
+    finish(twin, job)
+    twin.pass_time(1)
+    twin.run()
+    assert lost
+    assert [slot.name for slot in twin.store.find(collection("resource/bench"), "free#", Slot)] == ["bench-1"]

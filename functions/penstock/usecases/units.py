@@ -242,14 +242,16 @@ def _put_back(on: System, unit: Unit) -> None:
 
 
 def _begin(on: System, unit: Unit) -> Unit | None:
-    """A unit that it is too late to hold, before its driver is told to destroy it. None when it was just held. [UNIT-3]
+    """A unit that it is too late to hold, before its driver destroys it; None when somebody else moved. [UNIT-3]
 
-    A worker's is written when its lease ends; so only a resource, or what was held, costs a write here.
-    """
+    A worker's is written when its lease ends; so only a resource, or what was held, costs a write here."""
     if unit.begun:
         return unit
     begun = units.begin(unit, on.world.now())
-    return replace(begun, version=unit.version + 1) if on.store.commit([Replace(unit, begun)]) else None
+    if on.store.commit([Replace(unit, begun)]):
+        return replace(begun, version=unit.version + 1)
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)  # a race that was lost: look anew, and not only at due
+    return None
 
 
 def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:

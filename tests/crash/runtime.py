@@ -46,9 +46,9 @@ class Runtime:
         """Call a function with an event. Raises Died, or whatever the function raises."""
         handler = importlib.import_module(name).handler
         self.woken.add(name)
-        before = BaseRouter.__dict__.get("current_event")
 
         def run() -> Any:
+            before = BaseRouter.__dict__.get("current_event")  # of the handler that this one runs in the middle of
             with self.seam.running(name):
                 try:
                     return handler(event, Context())

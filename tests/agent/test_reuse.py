@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import stat
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -114,3 +115,15 @@ def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path) -> N
     job = SimpleNamespace(places=Places(str(tmp_path / "root")), family=family, config=config, order=order_)
     with pytest.raises(OSError, match="can't be ended"):
         cleaning.clean(job)
+
+
+def test_a_folder_that_is_everybodys_stays_so_and_services_keep_theirs(tmp_path: Path) -> None:
+    """A machine's /tmp is open to all and sticky: it is emptied, and nothing else is done to it."""
+    shared = tmp_path / "tmp"
+    for name in ("systemd-private-1-ntp", "of-the-job", "agent"):
+        (shared / name).mkdir(parents=True)
+    (shared / "file").touch()
+    shared.chmod(0o1777)
+    cleaning._empty(str(shared), str(shared / "agent"))
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
+    assert sorted(entry.name for entry in shared.iterdir()) == ["agent", "systemd-private-1-ntp"]

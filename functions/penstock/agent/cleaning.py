@@ -13,6 +13,7 @@ from .job import Job
 from .places import Places
 
 JOB_FOLDERS = ("/work", "/input", "/tmp")
+OF_THE_MACHINE = ("systemd-private-", "snap-private-")  # in /tmp: running services have theirs there
 
 
 def clean(job: Job) -> str:
@@ -38,9 +39,12 @@ def _empty(folder: str, kept: str) -> None:
         os.unlink(folder)
     if not os.path.isdir(folder):
         return
-    with contextlib.suppress(PermissionError):
-        os.chmod(folder, stat.S_IRWXU)
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # and never else: /tmp is everybody's
+        with contextlib.suppress(PermissionError):
+            os.chmod(folder, stat.S_IRWXU)
     for entry in os.scandir(folder):
+        if entry.name.startswith(OF_THE_MACHINE):
+            continue
         if entry.is_dir(follow_symlinks=False):
             if not f"{kept}/".startswith(f"{entry.path}/"):
                 shutil.rmtree(entry.path, onerror=_opened)

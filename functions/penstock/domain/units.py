@@ -38,6 +38,9 @@ _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
 
+MESSAGE_MOST = 900
+"""Seconds by which a message can be put off at most. Source: Amazon SQS, DelaySeconds."""
+
 EARLY = timedelta(seconds=2)
 """A message may come that much before its time, for its delay is in whole seconds; what comes earlier is another."""
 

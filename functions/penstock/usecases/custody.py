@@ -24,8 +24,6 @@ from penstock.usecases.jobs import stop_waiting
 LONGEST = 64
 """No unit's id has more characters."""
 
-is_recycled = custody.is_recycled
-
 
 def find(on: System, is_a: UnitKind, unit_id: str) -> Unit:
     """A worker or a resource. Raises Refused 404."""

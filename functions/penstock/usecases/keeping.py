@@ -77,7 +77,7 @@ def _again(on: System, begun: Unit, told: Unit) -> None:
     """Send the message that asks again, for the one that led here was the last."""
     if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
         seconds = int((told.due - on.world.now()).total_seconds())
-        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, 900)))
+        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, units.MESSAGE_MOST)))
 
 
 def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain import estimates, jobs, leases, pools, units
+from penstock.domain.custody import is_recycled
 from penstock.domain.errors import DriverError, RateLimited, Unsatisfiable
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
@@ -32,8 +33,6 @@ from penstock.usecases import (
 )  # fmt: skip
 
 NO_HELLO = "no hello"
-LOOK_MOST = 900
-"""Seconds after which a unit is looked at again at the latest: a message cannot come any later."""
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -43,7 +42,7 @@ def advance(on: System, unit_id: str) -> None:
         return
     if unit.hold and custody.waits(on, unit):
         return
-    if custody.is_recycled(unit):
+    if is_recycled(unit):
         custody.end_attempt(on, unit)
     else:
         _step(on, unit)
@@ -143,7 +142,7 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
 
 def _again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
     """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
-    pause = timedelta(seconds=min(after, LOOK_MOST)) if after is not None else None
+    pause = timedelta(seconds=min(after, units.MESSAGE_MOST)) if after is not None else None
     next_try = replace(units.look_again(unit, reason, on.world.now(), pause), busy=None)
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return

@@ -18,7 +18,19 @@ from penstock.domain.pools import Slot, SlotState
 from penstock.domain.rows import Replace
 from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.ports import Order
-from penstock.usecases import acquiring, agents, cooling, race, reconciling, resizing, sweeping, turns, units
+from penstock.usecases import (
+    acquiring,
+    agents,
+    cooling,
+    race,
+    reconciling,
+    resizing,
+    retrying,
+    returning,
+    sweeping,
+    turns,
+    units,
+)
 from penstock.usecases.reconciling import Compared
 
 
@@ -57,7 +69,7 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     hand_over = units._hand_over
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
-        on.store.commit(units._give_back(on, unit))
+        on.store.commit(returning._give_back(on, unit))
         acquiring.serve(on, unit.pool)
         hand_over(on, unit, made)
 
@@ -76,37 +88,37 @@ def errors_are_final(patch: pytest.MonkeyPatch) -> None:
 
 
 def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
-    """`units._put_back`: a slot comes back when its cleaning failed, or takes more than half an hour."""
-    again = units._again
+    """`returning.put_back`: a slot comes back when its cleaning failed, or takes more than half an hour."""
+    again = retrying.again
 
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
         is_old = on.world.now() - unit.since > timedelta(minutes=30)
         if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
-            race.run(on, lambda: units._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
+            race.run(on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
             turns.go_on(on, unit)
         else:
             again(on, unit, reason, after)
 
-    patch.setattr(units, "_again", hasty)
+    patch.setattr(retrying, "again", hasty)
 
 
 def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
-    """`units._put_back`: what no row says was made, is not cleaned."""
-    put_back = units._put_back
+    """`returning.put_back`: what no row says was made, is not cleaned."""
+    put_back = returning.put_back
 
     def only(on: Any, unit: Unit) -> None:
         if unit.made:
             put_back(on, unit)
             return
-        race.run(on, lambda: units._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made")))
+        race.run(on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made")))
         turns.go_on(on, unit)
 
-    patch.setattr(units, "_put_back", only)
+    patch.setattr(returning, "put_back", only)
 
 
 def one_janitor(patch: pytest.MonkeyPatch) -> None:
-    """`units._put_back`: one thing is cleaned at a time, the oldest first."""
-    put_back = units._put_back
+    """`returning.put_back`: one thing is cleaned at a time, the oldest first."""
+    put_back = returning.put_back
 
     def in_turn(on: Any, unit: Unit) -> None:
         rows = [*on.store.listed("resources", Unit), *on.store.listed("workers", Unit)]
@@ -114,9 +126,9 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
         if min(dirty, key=lambda row: row.since).id == unit.id:
             put_back(on, unit)
         else:
-            units._again(on, unit, None, 45)
+            retrying.again(on, unit, None, 45)
 
-    patch.setattr(units, "_put_back", in_turn)
+    patch.setattr(returning, "put_back", in_turn)
 
 
 def frees_without_serving(patch: pytest.MonkeyPatch) -> None:

@@ -26,12 +26,12 @@ def fails_with(plant: Plant) -> Callable[[Test], Test]:
 
 BORROWED = {
     "serve_before_write": "acquiring.acquire",
-    "release_without_fence": "units._release",
+    "release_without_fence": "returning._release",
     "start_at_once": "acquiring.start",
     "one_by_one": "submitting._resources",
     "old_agents_write": "agents.authenticate",
     "last_comes_first": "granting.pick",
-    "free_before_clean": "units._put_back",
+    "free_before_clean": "returning.put_back",
 }
 """What is broken by the plants that the simulation has as well."""
 

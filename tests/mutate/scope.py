@@ -19,7 +19,7 @@ WHOLE = (
     )),
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "units", "settling", "agents", "sweeping", "resizing", "configuring", "outputs",
-        "fencing", "jobs", "keeping", "retiring", "turns", "users", "warm",
+        "fencing", "jobs", "keeping", "losing", "retiring", "retrying", "returning", "turns", "users", "warm",
     )),
     "penstock.store.table",
 )  # fmt: skip

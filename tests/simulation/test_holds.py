@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.units import Unit
-from penstock.usecases import custody, units
+from penstock.usecases import custody, returning, units
 from simulation import runs
 from simulation.runs import Run
 from tests.simulation.test_planted import SEEDS
@@ -23,7 +23,7 @@ def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
 
 def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     """A driver is told to destroy, and nothing says so before: a hold that comes meanwhile is granted."""
-    patch.setattr(units, "_begin", lambda on, unit: unit)
+    patch.setattr(returning, "_begin", lambda on, unit: unit)
     original = units.units.soil
 
     def soil(unit: Unit, *given: Any, **more: Any) -> Unit:

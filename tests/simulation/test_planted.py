@@ -15,7 +15,17 @@ from penstock.domain.leases import LeaseState, Need
 from penstock.domain.pools import Slot, SlotState
 from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, unit_key
-from penstock.usecases import acquiring, agents, jobs, race, reconciling, settling, submitting, sweeping, units
+from penstock.usecases import (
+    acquiring,
+    agents,
+    jobs,
+    race,
+    reconciling,
+    returning,
+    settling,
+    submitting,
+    sweeping,
+)
 from penstock.usecases.fencing import GONE
 from penstock.usecases.reconciling import Compared
 from simulation import runs
@@ -44,7 +54,7 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
 
 def release_without_fence(patch: pytest.MonkeyPatch) -> None:
     """A release that comes twice frees the slot without asking who has it by now."""
-    original = units._release
+    original = returning._release
 
     def release(on: Any, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
         changes, is_first = original(on, unit_id, proof)
@@ -52,7 +62,7 @@ def release_without_fence(patch: pytest.MonkeyPatch) -> None:
         slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
         return (pools.move(slot, pools.give_back(slot)), True) if slot and not is_first else (changes, is_first)
 
-    patch.setattr(units, "_release", release)
+    patch.setattr(returning, "_release", release)
 
 
 def keep_the_claim(patch: pytest.MonkeyPatch) -> None:
@@ -126,7 +136,7 @@ def anybody_cancels(patch: pytest.MonkeyPatch) -> None:
 
 def free_before_clean(patch: pytest.MonkeyPatch) -> None:
     """A slot comes back as soon as its lease ends, cleaned or not."""
-    original = units._put_back
+    original = returning.put_back
 
     def hasty(on: Any, unit: Unit) -> None:
         slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
@@ -134,7 +144,7 @@ def free_before_clean(patch: pytest.MonkeyPatch) -> None:
             on.store.commit(list(pools.move(slot, pools.give_back(slot))))
         original(on, unit)
 
-    patch.setattr(units, "_put_back", hasty)
+    patch.setattr(returning, "put_back", hasty)
 
 
 def last_comes_first(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from penstock.domain.site import Limits
 from penstock.domain.units import BACK_OFF, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, configuring, keeping, turns, units, warm
+from penstock.usecases import acquiring, configuring, keeping, returning, turns, units, warm
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.twin.world import START, Twin
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
@@ -234,5 +234,5 @@ def test_a_destroy_is_asked_for_again_when_its_provider_says(
 def test_who_lost_the_race_to_begin_asks_its_own_maker_anew(twin: Twin, is_a: UnitKind, queue: str) -> None:
     twin.store.commit = lambda changes: False  # type: ignore[method-assign]
     dirty = unit(id="x-1", is_a=is_a, state=UnitState.DIRTY)
-    assert units._begin(twin.on, dirty) is None
+    assert returning._begin(twin.on, dirty) is None
     assert [message[1:] for message in twin.queues.messages][-1] == (queue, {"unit": "x-1"})

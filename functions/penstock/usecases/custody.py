@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock.domain import custody, jobs, pools, units
+from penstock.domain import custody, pools, units
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.holds import clock
-from penstock.domain.jobs import Job, Report, Result, State, job_key
+from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.system import System
-from penstock.usecases import keeping, logs, race, retiring, sites
-from penstock.usecases.jobs import stop_waiting
+from penstock.usecases import keeping, logs, losing, race, retiring, sites
 
 LONGEST = 64
 """No unit's id has more characters."""
@@ -152,7 +151,7 @@ def _removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Uni
 
 
 def _told(on: System, unit: Unit) -> Unit:
-    if unit.state in custody.LEASED:
+    if unit.state in custody.LEASED and not custody.is_recycled(unit):
         logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}")
     elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
@@ -161,22 +160,4 @@ def _told(on: System, unit: Unit) -> Unit:
 
 def end_attempt(on: System, unit: Unit) -> None:
     """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
-    job, reason = race.run(on, lambda: _lose(on, unit.id))
-    if job and job.run_token:
-        on.flows.succeed(job.run_token)
-    elif job:
-        stop_waiting(on, job, "Lost", reason)
-
-
-def _lose(on: System, unit_id: str) -> tuple[Sequence[Change], tuple[Job | None, str]]:
-    unit = on.store.get(unit_key(unit_id), Unit)
-    job = on.store.get(job_key(unit.job), Job) if unit else None
-    if unit is None or not custody.is_recycled(unit) or job is None or job.attempt != unit.attempt:
-        return [], (None, "")
-    now = on.world.now()
-    reason = f"{unit.is_a} {unit.id} was {unit.drain}"
-    changes: list[Change] = [Replace(unit, units.later(unit, unit.reason, now, STEP_WITHIN))]
-    if job.state is not State.RUNNING or job.report:
-        return changes, (job, reason)
-    told = jobs.report(job, Report(Result.LOST, reason, now))
-    return [*changes, Replace(job, told)], (told, reason)
+    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", custody.is_recycled, again=STEP_WITHIN)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from penstock.domain import comparing, jobs, units
-from penstock.domain.jobs import Job, Report, Result, State, job_key
-from penstock.domain.rows import Change, Check, Replace
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain import comparing, units
+from penstock.domain.jobs import Job, job_key
+from penstock.domain.rows import Replace
+from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.system import System
-from penstock.usecases import logs, race, retiring
-from penstock.usecases.jobs import stop_waiting
+from penstock.usecases import losing, retiring
 
 UNWANTED_AFTER = timedelta(minutes=10)
 """How long a unit has been where it is before it is asked whether its attempt still wants it."""
@@ -23,28 +21,10 @@ def vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:
     if unit.state is UnitState.IDLE:
         return retiring.retire(on, unit.id, cause)
 
-    def decide() -> tuple[Sequence[Change], Job | None]:
-        fresh = on.store.get(unit_key(unit.id), Unit)
-        job = on.store.get(job_key(unit.job), Job)
-        if fresh is None or fresh.state is not unit.state or comparing.was_heard(fresh, start, lease):
-            return [], None
-        if job is None or job.is_settled or job.attempt != unit.attempt or fresh.attempt != unit.attempt:
-            return [], None
-        if job.state is not State.RUNNING:
-            return [], job
-        told = jobs.report(job, Report(Result.LOST, cause, on.world.now()))
-        return ([Check(fresh), Replace(job, told)] if told != job else []), told
+    def is_lost(fresh: Unit) -> bool:
+        return fresh.state is unit.state and not comparing.was_heard(fresh, start, lease)
 
-    job = race.run(on, decide)
-    if job is None:
-        return False
-    if job.state is not State.RUNNING:
-        stop_waiting(on, job, "Lost", cause)
-        return True
-    logs.say(on, job.id, job.attempt, cause)
-    if job.run_token:
-        on.flows.succeed(job.run_token)
-    return True
+    return losing.lose(on, unit, cause, is_lost) is not None
 
 
 def unwanted(on: System, unit: Unit) -> None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from simulation.handlers import Handlers
 
 
+TOLD_TO_WAIT = {"idle", "seconds", "lease_seconds", "held_seconds"}
+"""All that an agent is told whose job is over and whose machine is held. Who shows its token cannot be told from it."""
+
+
 class Swallowed(logging.Handler):
     """What a sweep logs and goes on after. A lost race is fine; a mistake of ours is not."""
 
@@ -131,7 +135,8 @@ class Promises:
         self._must("RULE-3", fine, f"{task.name} ended with {type(error).__name__}: {error}")
         self._must("RULE-3", not self._swallowed.found, f"{task.name} went on after {self._swallowed.found}")
         if task.intruder:
-            self._must("SEC-2", isinstance(error, PenstockError | Died), f"{task.name} was let in")
+            waits = isinstance(task.result, dict) and task.result.keys() == TOLD_TO_WAIT
+            self._must("SEC-2", waits or isinstance(error, PenstockError | Died), f"{task.name} was let in")
 
     def quiet(self) -> None:
         """QUEUE-1: with nothing under way and no hint lost, no claim waits that could be granted."""

@@ -64,9 +64,9 @@ def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
         if unit is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
-            raise agents.GONE
+            raise agents.Gone
         if unit.token_hash != users.digest(token):
-            raise agents.GONE
+            raise agents.Gone
         return agents.Caller(unit, job)
 
     patch.setattr(agents, "authenticate", authenticate)

@@ -26,7 +26,7 @@ from penstock.usecases import (
     submitting,
     sweeping,
 )
-from penstock.usecases.fencing import GONE
+from penstock.usecases.fencing import Gone
 from penstock.usecases.reconciling import Compared
 from simulation import runs
 from simulation.__main__ import main
@@ -116,7 +116,7 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
     def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
         job = on.store.get(job_key(job_id), Job)
         if not job or not job.worker:
-            raise GONE
+            raise Gone
         return agents.Caller(on.store.get(unit_key(job.worker), Unit), job)
 
     def finish(on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, commits, drop, put, sent
 from tests.usecases.test_holds import HOUR, ROOT, running
-from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of
+from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 WORKER, RESOURCE = UnitKind.WORKER, UnitKind.RESOURCE
@@ -257,6 +257,7 @@ def test_recycling_a_running_worker_is_a_report_that_it_was_lost(twin: Twin, ada
     said = job_of(twin, job).report
     assert said == Report(Result.LOST, f"worker {worker.id} was recycled by root: it swaps", twin.world.now())
     assert (flows.succeeded, flows.failed) == ([token], [])
+    assert [line for line in told(twin, job) if "recycled" in line] == [said.reason]
 
 
 def test_recycling_a_worker_whose_flow_has_not_come_to_wait_answers_nobody(twin: Twin, ada: User) -> None:

@@ -73,6 +73,24 @@ def test_a_worker_that_nobody_waits_for_is_sent_home(twin: Twin, ada: User, what
     assert twin.store.rows == rows
 
 
+def test_a_worker_that_never_was_has_no_key(twin: Twin) -> None:
+    with pytest.raises(Refused) as refused:
+        agents.hello(twin.on, Hello("w-none", units.bootstrap_key(twin.on.signing_key(), "w-none"), TOKEN))
+    assert refused.value.code == "wrong-key"
+
+
+def test_a_refusal_keeps_nothing_of_the_call_that_was_refused(twin: Twin, ada: User) -> None:
+    """SEC-1: an exception that is raised again and again has every frame, with its tokens, for as long as it lives."""
+    job = running(twin, ada)
+    put(twin, worker_of(twin, job), state=UnitState.DIRTY)
+    frames = []
+    for _ in range(2):
+        with pytest.raises(Refused, match="no longer wanted") as refused:
+            agents.authenticate(twin.on, job, TOKEN)
+        frames.append(len(refused.traceback))
+    assert frames[0] == frames[1]
+
+
 def test_a_worker_that_reported_and_says_hello_again_is_sent_home(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START))

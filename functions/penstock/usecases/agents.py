@@ -19,7 +19,7 @@ from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import logs, race, sites, warm
-from penstock.usecases.fencing import GONE
+from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
 
@@ -60,8 +60,8 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     digest = users.digest(ask.token)
     try:
         job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
-    except Refused as refused:
-        waiting = _idle(on, ask.worker, site.limits) if refused is GONE else {}
+    except Gone:
+        waiting = _idle(on, ask.worker, site.limits)
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
             return waiting
         raise
@@ -88,18 +88,18 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
         raise Refused(401, "wrong-key", "this is not the key of that worker")
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
-        raise GONE
+        raise Gone
     if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
     if unit.token_hash:
         if job.report:
-            raise GONE
+            raise Gone
         return [], (job, False)
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.cancelled_by:
-        raise GONE
+        raise Gone
     if job.state is not State.ACQUIRING:
-        raise GONE
+        raise Gone
     now = on.world.now()
     begun = jobs.start(job, unit.id, now)
     there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease))
@@ -175,7 +175,7 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
         or unit.state is not UnitState.READY
         or (unit.job, unit.attempt) != (job.id, job.attempt)
     ):
-        raise GONE
+        raise Gone
     if not hmac.compare_digest(unit.token_hash, users.digest(token)):
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")
     return Caller(unit, job)
@@ -195,7 +195,7 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
     def decide() -> tuple[Sequence[Change], None]:
         unit = on.store.get(caller.unit.key, Unit)
         if unit is None or unit.state is not UnitState.READY or unit.fence != caller.unit.fence:
-            raise GONE
+            raise Gone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
     race.run(on, decide)
@@ -219,7 +219,7 @@ def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: i
     def decide() -> tuple[Sequence[Change], Job]:
         job = on.store.get(caller.job.key, Job)
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
-            raise GONE
+            raise Gone
         told = jobs.report(job, Report(result, reason, on.world.now(), exit_code))
         return ([Replace(job, told)] if told != job else []), told
 

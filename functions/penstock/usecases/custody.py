@@ -15,7 +15,7 @@ from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Check, Replace
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import keeping, logs, losing, race, retiring, sites
@@ -160,4 +160,4 @@ def _told(on: System, unit: Unit) -> Unit:
 
 def end_attempt(on: System, unit: Unit) -> None:
     """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
-    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", custody.is_recycled, again=STEP_WITHIN)
+    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", custody.is_recycled)

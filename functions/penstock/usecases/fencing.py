@@ -8,7 +8,12 @@ from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
 from penstock.domain.rows import Check
 from penstock.system import System
 
-GONE = Refused(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
+
+class Gone(Refused):
+    """The attempt is over. Made anew each time: an exception that is kept keeps every frame that it was raised in."""
+
+    def __init__(self) -> None:
+        super().__init__(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
 
 
 def fence(on: System, job: Job) -> Check:
@@ -18,5 +23,5 @@ def fence(on: System, job: Job) -> Check:
     """
     lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
     if lease is None or lease.state is not LeaseState.READY:
-        raise GONE
+        raise Gone
     return Check(lease)

@@ -167,4 +167,4 @@ def _lose(on: System, unit: Unit) -> None:
         return fresh.state is UnitState.READY and fresh.due is not None and fresh.due <= now
 
     cause = f"worker {unit.id} was lost: nothing was heard from its agent in time"
-    losing.lose(on, unit, cause, is_silent, again=units.STEP_WITHIN)
+    losing.lose(on, unit, cause, is_silent)

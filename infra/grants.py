@@ -52,6 +52,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "outputs": ("s3:GetObject", "s3:PutObject"),
         "bucket": ("s3:ListBucket",),  # without it S3 answers 403, not 404, for an object that is not there
         "signing secret": ("secretsmanager:GetSecretValue",),
+        "metadata key": ("kms:Decrypt",),
     },
     "schedule": {
         "table": ROWS,
@@ -74,6 +75,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": TELL,
         "well queue": (*TAKE, *TELL),
         "flow": ANSWER,
+        "signing secret": ("secretsmanager:GetSecretValue",),
+        "metadata key": ("kms:Encrypt",),
     },
     "settle": {
         "table": ROWS,

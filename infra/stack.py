@@ -81,6 +81,7 @@ class Penstock(Stack):
             "PUBLIC_URL": self._public_url(),
             "PENSTOCK_SITE": self._site,
             "SIGNING_SECRET": self.storage.signing.secret_arn,
+            "METADATA_KEY": self.storage.metadata.key_arn,
             "POWERTOOLS_SERVICE_NAME": "penstock",
             "LOG_LEVEL": "INFO",
         }
@@ -106,6 +107,7 @@ class Penstock(Stack):
             "bucket": self.storage.bucket.bucket_arn,
             "outputs": self.storage.bucket.arn_for_objects(f"{OUTPUTS}*"),
             "signing secret": self.storage.signing.secret_arn,
+            "metadata key": self.storage.metadata.key_arn,
             "flow": flow.arn(self),
             "executions": flow.arn(self, "execution", ":*"),
             **{f"{each} queue": self.queues.of[each].queue_arn for each in NAMES},

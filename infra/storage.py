@@ -1,8 +1,9 @@
-"""Where the bytes of artifacts are, and the secret that bootstrap keys are made with."""
+"""Where the bytes of artifacts are, the key that metadata is sealed with, and the secret that keys are made of."""
 
 from __future__ import annotations
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
@@ -28,6 +29,13 @@ class Storage(Construct):
             lifecycle_rules=[
                 s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(1))
             ],
+        )
+        self.metadata = kms.Key(
+            self,
+            "Metadata",
+            description="What wells say of a resource is encrypted with this, and only the job's worker is told it",
+            enable_key_rotation=True,
+            removal_policy=keep,
         )
         self.signing = secretsmanager.Secret(
             self,

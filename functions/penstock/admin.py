@@ -18,7 +18,7 @@ def create_admin(environment: Mapping[str, str]) -> str:
     """Make the user `admin`, unless there is one, and a new token of theirs. Needs TABLE and AWS_REGION."""
     store = Table(environment["TABLE"], environment["AWS_REGION"])
     nothing: object = None
-    on = System(store, nothing, nothing, nothing, nothing, RealWorld(), "", str)  # type: ignore[arg-type]
+    on = System(store, nothing, nothing, nothing, nothing, RealWorld(), nothing, "", str)  # type: ignore[arg-type]
     try:
         users.create(on, NAME, [ADMIN])
     except Refused as refused:

@@ -12,6 +12,7 @@ from botocore.config import Config
 from penstock.adapters.flows import StepFlows
 from penstock.adapters.objects import S3Objects
 from penstock.adapters.queues import SqsQueues
+from penstock.adapters.vault import KmsVault
 from penstock.adapters.world import RealWorld
 from penstock.drivers import Registry
 from penstock.lazy import Lazy
@@ -38,6 +39,7 @@ def aws() -> System:
         objects=Lazy(lambda: S3Objects(boto3.client("s3", config=_for_s3(config)), env["BUCKET"])),
         drivers=Registry(env),
         world=RealWorld(),
+        vault=Lazy(lambda: KmsVault(boto3.client("kms", config=config), env["METADATA_KEY"])),
         url=env.get("PUBLIC_URL", "").rstrip("/"),
         signing_key=_signing_key,
     )

@@ -100,6 +100,16 @@ class Objects(Protocol):
         """Delete an object; deleting what is gone is fine."""
 
 
+class Vault(Protocol):
+    """Seals what rows may not have in clear. `of` says what it is of: only with the same words is it opened again."""
+
+    def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
+        """A text that tells nobody anything who may not open it."""
+
+    def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
+        """What was sealed. Raises ValueError for what was not sealed as this."""
+
+
 class World(Protocol):
     """Time and chance, passed into the domain by whoever asks."""
 
@@ -138,7 +148,9 @@ class NotYet:
 
 @dataclass(frozen=True)
 class Order:
-    """What a driver needs to make one unit. `key` lets a worker's agent say hello once; wells get none.
+    """What a driver needs to make one unit. `key` lets a worker's agent say hello once. A well's is a secret to make
+    passwords with: the same for every call for one lease, so that the last answer is right whichever of them made it,
+    and another for the next lease.
 
     `avoid` are the scopes of shortages that are too fresh to ask again. A driver that knows no scopes need not look.
     """

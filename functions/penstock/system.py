@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.ports import Drivers, Flows, Objects, Queues, Store, World
+from penstock.ports import Drivers, Flows, Objects, Queues, Store, Vault, World
 
 
 @dataclass(frozen=True)
@@ -18,5 +18,6 @@ class System:
     objects: Objects
     drivers: Drivers
     world: World
+    vault: Vault
     url: str
     signing_key: Callable[[], str]

@@ -24,7 +24,7 @@ from tests.concurrency import faults, site
 from tests.concurrency.cloud import TABLE
 from tests.concurrency.ports import Messages, Steps
 from tests.concurrency.record import RecordedTable
-from tests.twin.world import MemoryObjects
+from tests.twin.world import MemoryObjects, MemoryVault
 
 DELIVERIES = 20
 """How often a message is delivered before it is given up, which the audit then tells."""
@@ -69,7 +69,7 @@ def system(orders: Orders) -> tuple[System, RecordedTable, Messages]:
     messages = Messages(random.Random(f"{orders.seed} messages {orders.number}"))
     store = RecordedTable(TABLE, REGION, orders.folder / f"{orders.number}.jsonl")
     world, objects = RealWorld(), MemoryObjects()
-    on = System(store, messages, Steps(messages), objects, Registry({}), world, "", lambda: "")
+    on = System(store, messages, Steps(messages), objects, Registry({}), world, MemoryVault(), "", lambda: "")
     return on, store, messages
 
 

@@ -126,6 +126,8 @@ class Site:
             patch.setenv(f"{name.upper()}_QUEUE", self.urls[name])
         self._table()
         self.clients["s3"].create_bucket(Bucket="outputs")
+        key = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]
+        patch.setenv("METADATA_KEY", key)
         boto3.client("secretsmanager").create_secret(Name="signing", SecretString="k" * 64)
         self.drivers = Hands()
         for hand in self.drivers.hands.values():

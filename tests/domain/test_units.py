@@ -21,9 +21,9 @@ def test_an_ordered_worker_has_until_the_boot_deadline() -> None:
 
 
 def test_a_ready_resource_owes_nothing_of_its_own() -> None:
-    found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), {"host": "h"}, NOW + MINUTE)
+    found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
     assert (found.state, found.since, found.made, found.due) == (UnitState.READY, NOW + MINUTE, NOW + MINUTE, None)
-    assert (found.metadata, found.tries, found.reason) == ({"host": "h"}, 0, None)
+    assert (found.sealed, found.tries, found.reason) == ("s", 0, None)
 
 
 def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
@@ -95,6 +95,6 @@ def test_pauses_grow_up_to_a_bound_however_long_a_provider_is_down(tries: int) -
 
 
 def test_a_unit_is_gone_only_with_the_proof_and_leaves_no_secrets() -> None:
-    found = units.gone(unit(state=UnitState.DIRTY, metadata={"password": "x"}), PROOF, NOW + MINUTE)
+    found = units.gone(unit(state=UnitState.DIRTY, sealed="x"), PROOF, NOW + MINUTE)
     assert (found.state, found.proof, found.due) == (UnitState.GONE, PROOF, None)
-    assert (found.metadata, found.since) == ({}, NOW + MINUTE)
+    assert (found.sealed, found.since) == ("", NOW + MINUTE)

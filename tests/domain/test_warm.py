@@ -209,7 +209,7 @@ def test_an_idle_slot_is_withdrawn_and_taken_back_like_a_held_one() -> None:
     assert back == (Replace(slot("1", IDLE, unit="w-1", withdrawn=True), slot("1", IDLE, unit="w-1")),)
 
 
-READY = unit(state=UnitState.READY, is_kept=True, token_hash="hash", born=NOW - MINUTE, metadata={"password": "x"})
+READY = unit(state=UnitState.READY, is_kept=True, token_hash="hash", born=NOW - MINUTE, sealed="x")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_only_what_was_ready_and_ended_well_is_cleaned_for_the_next(was: Unit, w
     after = units.soil(was, "its lease ended", NOW, ended_well=well)
     assert after.state is state
     if state is UnitState.CLEANING:
-        assert (after.token_hash, after.past_hash, dict(after.metadata)) == (None, "hash", {})
+        assert (after.token_hash, after.past_hash, after.sealed) == (None, "hash", "")
         assert after.due == NOW + units.CLEAN_WITHIN
         resource = units.soil(replace(was, is_a=UnitKind.RESOURCE), "", NOW, ended_well=True)
         assert resource.due == NOW + units.STEP_WITHIN

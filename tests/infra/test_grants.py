@@ -24,6 +24,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{bucket}.Arn>": "bucket",
         f"<{bucket}.Arn>/outputs/*": "outputs",
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
+        f"<{stack.one('KMS::Key')[0]}.Arn>": "metadata key",
         MACHINE.format("stateMachine"): "flow",
         MACHINE.format("execution") + ":*": "executions",
         f"<{settle}.Arn>": "settle function",
@@ -80,5 +81,11 @@ def test_roles_have_no_managed_policies_and_one_principal(stack: Template) -> No
         assert statement["Principal"]["Service"] in ("lambda.amazonaws.com", "states.amazonaws.com")
 
 
-def test_only_those_who_make_or_check_bootstrap_keys_read_the_secret() -> None:
-    assert {name for name, rows in GRANTS.items() if "signing secret" in rows} == {"factory", "agent_api"}
+def test_only_those_who_make_or_check_keys_read_the_secret() -> None:
+    assert {name for name, rows in GRANTS.items() if "signing secret" in rows} == {"factory", "well", "agent_api"}
+
+
+def test_who_seals_metadata_cannot_open_it_and_only_the_agents_side_can() -> None:
+    """SEC-1"""
+    may = {name: rows["metadata key"] for name, rows in GRANTS.items() if "metadata key" in rows}
+    assert may == {"well": ("kms:Encrypt",), "agent_api": ("kms:Decrypt",)}

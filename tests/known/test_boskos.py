@@ -182,7 +182,7 @@ def test_a_credential_outlives_the_lease_that_it_came_with(twin: Known, ada: Use
     with pytest.raises(Refused):
         agents.authenticate(twin.on, job, TOKEN)
     rows = [row for row in twin.store.rows.values() if isinstance(row, Unit)]
-    assert not [row for row in rows if row.token_hash or row.metadata]
+    assert not [row for row in rows if row.token_hash or row.sealed]
 
 
 @fails_with(breaks.fails_when_nothing_is_free)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import random
@@ -141,6 +142,19 @@ class MemoryObjects:
         self.objects.pop(name, None)
 
 
+class MemoryVault:
+    """Seals nothing, but opens only what was sealed as that."""
+
+    def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
+        return json.dumps([base64.b64encode(secret).decode(), dict(of)])
+
+    def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
+        secret, as_what = json.loads(sealed)
+        if as_what != of:
+            raise ValueError("this was not sealed as that")
+        return base64.b64decode(secret)
+
+
 class Hand:
     """A factory whose machines do nothing until a test lets their agent say hello; or a well that does what is said."""
 
@@ -217,6 +231,7 @@ class Twin:
             self.objects,
             self.drivers,
             self.world,
+            MemoryVault(),
             "http://here",
             lambda: hashlib.sha256(b"key").hexdigest(),
         )

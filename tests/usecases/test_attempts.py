@@ -133,7 +133,7 @@ def test_secrets_are_kept_as_digests_and_die_with_their_lease(twin: Twin, ada: U
     assert key not in str(twin.store.rows)
     finish(twin, job)
     gone = [row for row in twin.store.rows.values() if isinstance(row, Unit)]
-    assert all(unit.token_hash is None and not unit.metadata for unit in gone)
+    assert all(unit.token_hash is None and not unit.sealed for unit in gone)
 
 
 def test_a_unit_whose_well_is_gone_waits_for_the_operator(twin: Twin, ada: User) -> None:

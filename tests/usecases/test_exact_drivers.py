@@ -13,7 +13,7 @@ from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order
-from penstock.usecases import jobs, sites, units
+from penstock.usecases import jobs, sealing, sites, units
 from tests.twin.world import Twin
 from tests.usecases.exact import (
     Flows,
@@ -127,7 +127,9 @@ def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: T
         drop(twin, job_of(twin, job))
         units.advance(twin.on, unit.id)
     assert [order.options for order in given[-4:]] == [{"of": 1}, {"of": 1}, {}, {}]
-    assert all((order.key, order.url) == ("", "") for order in given)
+    secrets = {order.id: sealing.lease_secret(twin.on.signing_key(), unit_of(twin, job, 1)) for order in given[-4:]}
+    assert {order.id: order.key for order in given[-4:]} == secrets
+    assert not any(order.url for order in given)
 
 
 def needs(twin: Twin, job: str) -> Any:

@@ -13,7 +13,7 @@ from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, Pool, pool_key
 from penstock.domain.rows import Change
 from penstock.domain.users import User
-from penstock.usecases import configuring, jobs, settling, sweeping
+from penstock.usecases import configuring, jobs, sealing, settling, sweeping
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
@@ -192,9 +192,9 @@ def test_one_resource_has_as_many_leases_as_the_site_says(twin: Twin, ada: User)
     assert [is_granted(twin, job, "resource/server") for job in held] == [True] * 4 + [False]
     hello(twin, held[0])
     unit = next(
-        row for row in twin.store.rows.values() if getattr(row, "job", "") == held[0] and hasattr(row, "metadata")
+        row for row in twin.store.rows.values() if getattr(row, "job", "") == held[0] and hasattr(row, "sealed")
     )
-    assert (unit.slot, unit.metadata["name"]) == ("one/1", "one")
+    assert (unit.slot, sealing.unseal(twin.on, unit)["name"]) == ("one/1", "one")
 
 
 def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:

@@ -345,7 +345,7 @@ def run_one(twin: Twin, ada: User, resources: tuple[str, ...] = ("db",)) -> Job:
 def test_a_resource_is_cleaned_by_its_well_and_handed_over(twin: Twin, ada: User) -> None:
     assert run_one(twin, ada).outcome is Outcome.SUCCEEDED
     (unit,) = databases(twin)
-    assert (unit.state, twin.drivers.basin.cleaned, dict(unit.metadata)) == (UnitState.IDLE, [unit.id], {})
+    assert (unit.state, twin.drivers.basin.cleaned, unit.sealed) == (UnitState.IDLE, [unit.id], "")
     assert unit.proof
     assert run_one(twin, ada).outcome is Outcome.SUCCEEDED
     (again,) = databases(twin)

@@ -15,11 +15,10 @@ or dirty, and stays there for as long as it is held: `custody` has what operator
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.journal import Journal
@@ -104,7 +103,7 @@ class Unit(Row):
     tries: int = 0
     is_making: bool = False
     reason: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    sealed: str = ""
     token_hash: str | None = None
     past_hash: str | None = None
     is_kept: bool = False
@@ -156,12 +155,12 @@ def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
     return replace(unit, made=now, tries=0, reason=None, due=now + boot, next_look=None)
 
 
-def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
+def ready(unit: Unit, sealed: str, now: datetime) -> Unit:
     """A resource that its well has made. Its job's row has the due time from here, but for the end of a hold."""
     unit = noted(unit, now, f"ready after {unit.tries} failures" if unit.tries else "ready")
     due = unit.hold.until if unit.hold else None
     return replace(
-        unit, state=UnitState.READY, made=now, since=now, due=due, reason=None, tries=0, metadata=metadata, busy=None
+        unit, state=UnitState.READY, made=now, since=now, due=due, reason=None, tries=0, sealed=sealed, busy=None
     )
 
 
@@ -197,7 +196,7 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
         pause = CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN
         return replace(
             unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
-            next_look=None, token_hash=None, past_hash=unit.token_hash, metadata={}, begun=begun,
+            next_look=None, token_hash=None, past_hash=unit.token_hash, sealed="", begun=begun,
         )  # fmt: skip
     return _dirty(unit, reason, now, begun)
 
@@ -260,4 +259,4 @@ def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta |
 def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
     """A unit that is no more. Only with the record that it was cleaned up. [UNIT-2]"""
     unit = noted(unit, now, f"destroyed ({proof.by}: {proof.checked})")
-    return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, metadata={})
+    return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, sealed="")

@@ -18,7 +18,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import logs, race, sites, warm
+from penstock.usecases import logs, race, sealing, sites, warm
 from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -160,7 +160,7 @@ def _metadata(on: System, job: Job) -> dict[str, Any]:
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
         if unit and unit.fence == lease.fence:
-            found[lease.name] = {"type": lease.type, "metadata": dict(unit.metadata)}
+            found[lease.name] = {"type": lease.type, "metadata": sealing.unseal(on, unit)}
     return found
 
 

@@ -28,6 +28,7 @@ from penstock.usecases import (
     retiring,
     retrying,
     returning,
+    sealing,
     sites,
 )  # fmt: skip
 
@@ -80,6 +81,9 @@ def _make(on: System, unit: Unit) -> None:
         return
     try:
         done = sites.driver(on, site, unit.is_a, unit.maker).create(replace(_order(on, unit), avoid=leave.avoid))
+        sealed = (
+            sealing.seal(on, unit, done.metadata) if isinstance(done, Ready) and unit.is_a is UnitKind.RESOURCE else ""
+        )
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
         if isinstance(error, Unsatisfiable):
@@ -90,17 +94,17 @@ def _make(on: System, unit: Unit) -> None:
     if isinstance(done, NotYet):
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
     else:
-        _made(on, unit, done, timedelta(seconds=site.limits.boot))
+        _made(on, unit, sealed, timedelta(seconds=site.limits.boot))
     cooling.answered(on, unit, leave, done)
 
 
-def _made(on: System, unit: Unit, done: Ready, boot: timedelta) -> None:
+def _made(on: System, unit: Unit, sealed: str, boot: timedelta) -> None:
     """A worker's machine was ordered; a resource is there."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         on.store.commit([Replace(unit, units.made(unit, now, boot))])
         return
-    _hand_over(on, unit, units.ready(unit, done.metadata, now))
+    _hand_over(on, unit, units.ready(unit, sealed, now))
 
 
 def _hand_over(on: System, unit: Unit, made: Unit) -> None:
@@ -130,7 +134,9 @@ def _order(on: System, unit: Unit) -> Order:
     if unit.is_a is UnitKind.RESOURCE:
         kind = sites.current(on).resources.get(unit.type)
         settings = kind.settings if kind else {}
-        return Order(unit.id, unit.type, unit.slot, settings, need.options if need else {})
+        options = need.options if need else {}
+        secret = sealing.lease_secret(on.signing_key(), unit)
+        return Order(unit.id, unit.type, unit.slot, settings, options, key=secret)
     return Order(unit.id, unit.type, unit.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
 
 

@@ -17,6 +17,7 @@ from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import acquiring, resizing, settling, units
+from tests.twin.metrics import RecordedMetrics
 from tests.twin.store import MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -210,6 +211,7 @@ class Twin:
         self.flows = MemoryFlows(self.queues)
         self.objects = MemoryObjects()
         self.drivers = TestDrivers()
+        self.metrics = RecordedMetrics()
         self.on = System(
             self.store,
             self.queues,
@@ -219,6 +221,7 @@ class Twin:
             self.world,
             "http://here",
             lambda: hashlib.sha256(b"key").hexdigest(),
+            self.metrics,
         )
 
     def run(self) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import estimates, jobs, leases, pools, units
+from penstock.domain import estimates, jobs, leases, metrics, pools, units
+from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
 from penstock.domain.errors import DriverError, RateLimited, Unsatisfiable
 from penstock.domain.jobs import Job, Report, Result, State, job_key
@@ -22,6 +23,7 @@ from penstock.usecases import (
     acquiring,
     budgeting,
     cooling,
+    counting,
     custody,
     evidence,
     keeping,
@@ -31,8 +33,6 @@ from penstock.usecases import (
     sites,
     turns,
 )  # fmt: skip
-
-NO_HELLO = "no hello"
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -80,7 +80,8 @@ def _make(on: System, unit: Unit) -> None:
         _again(on, unit, leave.why, leave.wait)
         return
     try:
-        done = sites.driver(on, site, unit.is_a, unit.maker).create(replace(_order(on, unit), avoid=leave.avoid))
+        order = replace(_order(on, unit), avoid=leave.avoid)
+        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(order))
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
         if isinstance(error, Unsatisfiable):
@@ -187,7 +188,7 @@ def _lose(on: System, unit: Unit) -> None:
             return [], None
         silent = f"worker {unit.id} was lost: nothing was heard from its agent in time"
         told = jobs.report(job, Report(Result.LOST, silent, now))
-        later = units.later(fresh, "lost", now, units.STEP_WITHIN)
+        later = units.later(fresh, SILENT, now, units.STEP_WITHIN)
         if told == job:
             return [Replace(fresh, later)], (job, False)
         return [Replace(fresh, later), Replace(job, told)], (told, True)
@@ -214,12 +215,12 @@ def _put_back(on: System, unit: Unit) -> None:
     unit = begun
     try:
         site = sites.current(on)
-        driver = sites.driver(on, site, unit.is_a, unit.maker)
         wait = budgeting.token(on, site, unit)
         if wait is not None:
             _again(on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait)
             return
-        proof = driver.destroy(unit.id, on.world.now())
+        driver, now = sites.driver_of, on.world.now()
+        proof = counting.called_for(on, unit, metrics.DESTROY, lambda: driver(on, site, begun).destroy(begun.id, now))
     except DriverError as error:
         cooling.not_destroyed(on, unit, error)
         after = error.seconds if isinstance(error, RateLimited) else None
@@ -228,14 +229,12 @@ def _put_back(on: System, unit: Unit) -> None:
     if isinstance(proof, NotYet):
         _again(on, unit, proof.reason, proof.after)
         return
-    if race.run(on, lambda: _release(on, unit.id, proof)):
+    released = race.run(on, lambda: _release(on, unit.id, proof))
+    counting.gone(on, unit, proof, released)
+    if released:
         took = int((proof.time - unit.since).total_seconds())
-        logs.say(
-            on,
-            unit.job,
-            unit.attempt,
-            f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back",
-        )
+        told = f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back"
+        logs.say(on, unit.job, unit.attempt, told)
     cooling.destroyed(on, unit)
     turns.go_on(on, unit)
 
@@ -253,11 +252,11 @@ def _begin(on: System, unit: Unit) -> Unit | None:
     return None
 
 
-def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
+def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:
     """The one write that frees a slot: with the proof, and only for the holder with this fence. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
-        return [], False
+        return [], None
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time)), *_give_back(on, unit)]
     ends = lease is not None and lease.state is LeaseState.RELEASING

@@ -14,10 +14,10 @@ from penstock.domain.errors import Misconfigured, NoCapacity, Unknown
 from penstock.domain.jobs import Result
 from penstock.domain.metric import Fold, Level
 from penstock.domain.rows import Change
-from penstock.domain.units import UnitKind
+from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order
-from penstock.usecases import agents, configuring, custody, sites, sweeping, units
+from penstock.usecases import agents, configuring, custody, gauges, sites, sweeping, units
 from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import run_to_end, sweep
@@ -350,6 +350,17 @@ def test_units_are_told_when_they_were_read_and_not_as_none_in_between(twin: Twi
     whole, zero = {("kind", "worker"), ("state", "creating")}, twin.metrics.told["Units"]
     assert zero[frozenset({*whole, ("maker", "factory/hand")})] == [1, 1]
     assert zero[frozenset(whole)] == [0, 0]
+
+
+def test_a_unit_that_is_gone_already_is_not_told_although_it_is_still_listed(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    gone = worker_of(twin, job)
+    gauges.tell_units(twin.on, sites.current(twin.on), {UnitKind.WORKER: [gone]})
+    assert gone.state is UnitState.GONE
+    assert twin.metrics.of(metrics.UNITS) == []
 
 
 def test_cool_downs_are_told_while_they_last(twin: Twin, ada: User) -> None:

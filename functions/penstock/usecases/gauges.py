@@ -92,7 +92,8 @@ def tell_units(on: System, site: Site, rows: Mapping[UnitKind, Sequence[Unit]]) 
     for metric in metrics.OF_UNITS:
         _zero(on, site, metric)
     for unit in (unit for units in rows.values() for unit in units):
-        _unit(on, unit, now)
+        if unit.state is not UnitState.GONE:  # the listing may be behind
+            _unit(on, unit, now)
 
 
 def _unit(on: System, unit: Unit, now: datetime) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 
+from penstock.adapters.metrics import EmfMetrics
 from penstock.domain import siteparse
 from penstock.domain.metric import Dimension, Fold, Level, Metric
 from penstock.domain.metrics import METRICS, NAMESPACE, how_many
@@ -11,6 +14,9 @@ from penstock.domain.site import Site
 
 PRICE = 0.30
 """US dollars a month for a metric, of the first 10,000. Source: aws.amazon.com/cloudwatch/pricing, us-east-1, 2026."""
+
+SWEEPS = 60 * 24 * 30
+"""A month."""
 
 FOLDS = {Fold.SUM: "sum", Fold.MOST: "maximum", Fold.EACH: "each"}
 
@@ -46,13 +52,14 @@ COST = f"""
 ${PRICE:.2f} a month for each of the first 10,000, while it is told (aws.amazon.com/cloudwatch/pricing, us-east-1); the
 first ten of an account are free, which is left out here. Only with `pools` a larger site has more of them.
 
-| site | `off` | `site` | `pools` |
-|---|---|---|---|
+| site | `off` | `site` | `pools` | log with `site` | with `pools` |
+|---|---|---|---|---|---|
 """
 
 TAIL = """
 Besides: $0.10 a month for each alarm (the first ten are free), $3 for the dashboard (the first three are free, of up to
-50 metrics), $1 for the key that the alarms' topic is encrypted with, and $0.50 for each GB of log.
+50 metrics), $1 for the key that the alarms' topic is encrypted with, and $0.50 for each GB of log; the table has what
+the sweep's zeros take of it in a month. Sources: aws.amazon.com/cloudwatch/pricing and aws.amazon.com/kms/pricing.
 `grep -c AWS::CloudWatch::Alarm build/cdk.out/Penstock.template.json` after `make synth` counts the alarms.
 
 ## To add one
@@ -83,7 +90,21 @@ def _costs() -> Iterator[str]:
     for targets in (1, 10, 100):
         site = _site(targets)
         dollars = [f"{count} (${PRICE * count:.2f})" for count in (how_many(site, level) for level in Level)]
-        yield f"| a factory and a well, with {targets} targets and {targets} resource types | {' | '.join(dollars)} |"
+        logs = [f"{_gigabytes(site, level):.1f} GB" for level in (Level.SITE, Level.POOLS)]
+        name = f"a factory, a well, {targets} targets, {targets} resource types"
+        yield f"| {' | '.join([name, *dollars, *logs])} |"
+
+
+def _gigabytes(site: Site, level: Level) -> float:
+    """What the sweep's zeros take of the log in a month; what is told besides is little beside them."""
+    metrics, written = EmfMetrics(level, "Penstock"), StringIO()
+    for metric in METRICS:
+        if metric.fold is not Fold.EACH:
+            for by in metric.combinations(site, level):
+                metrics.add(metric, 0, **by)
+    with redirect_stdout(written):
+        metrics.flush_metrics()
+    return len(written.getvalue()) * SWEEPS / 1e9
 
 
 def _site(targets: int) -> Site:

@@ -19,6 +19,7 @@ from penstock import bootstrap
 from penstock.adapters.metrics import EmfMetrics
 from penstock.domain import metrics
 from penstock.domain.metric import Level
+from penstock.local.synth import SOURCES
 from penstock.usecases import configuring, sweeping
 from tests.functions.service import Context, Service
 from tests.twin.world import Twin
@@ -177,3 +178,10 @@ def test_nothing_is_written_where_nothing_is_wanted(
     service.submit()
     bootstrap.metrics.cache_clear()
     assert blocks(capsys) == []
+
+
+def test_every_function_tells_its_metrics() -> None:
+    handlers = sorted((SOURCES / "functions").glob("*.py"))
+    assert len(handlers) >= 7
+    for path in handlers:
+        assert "@bootstrap.metered\ndef handler(" in path.read_text(), f"{path.name} would count for nobody"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from penstock.domain import metrics
 from penstock.domain.errors import Misconfigured, NoCapacity, Unknown
 from penstock.domain.jobs import Result
 from penstock.domain.metric import Fold, Level
-from penstock.domain.rows import Change
+from penstock.domain.rows import Change, Replace
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order
-from penstock.usecases import agents, configuring, custody, gauges, sites, sweeping, units
+from penstock.usecases import agents, configuring, custody, gauges, jobs, sites, sweeping, units
 from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import run_to_end, sweep
@@ -433,3 +434,35 @@ def test_an_id_or_an_unknown_dimension_is_noticed(twin: Twin) -> None:
     with pytest.raises(AssertionError):
         twin.metrics.add(metrics.JOBS_SETTLED, target="linux", outcome="exploded")
     assert Order("w-1", "linux", "1").id not in str(dict(twin.metrics.told))
+
+
+def test_what_the_sweep_ends_is_counted_as_such(twin: Twin, ada: User) -> None:
+    stuck = submit(twin, ada, retries=0)
+    twin.queues.messages.clear()
+    for seconds in (61, 61, 600):
+        twin.pass_time(seconds)
+        sweeping.sweep(twin.on)
+        twin.queues.messages.clear()
+    assert job_of(twin, stuck).is_settled
+    assert twin.metrics.of(metrics.ATTEMPTS_LOST) == twin.metrics.of(metrics.ATTEMPTS_LOST, cause="flow") == [1]
+    assert twin.metrics.of(metrics.JOBS_SETTLED) == twin.metrics.of(metrics.JOBS_SETTLED, outcome="errored") == [1]
+
+
+def test_a_script_that_neither_ends_nor_stops_is_overdue(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    running = job_of(twin, job)
+    twin.store.commit([Replace(running, replace(running, due=twin.world.now()))])
+    sweeping.nudge(twin.on, "job", running.key)
+    assert twin.metrics.of(metrics.ATTEMPTS_LOST) == twin.metrics.of(metrics.ATTEMPTS_LOST, cause="overdue") == [1]
+
+
+def test_an_attempt_that_got_nothing_yet_has_no_worker_that_boots(twin: Twin, ada: User, root: User) -> None:
+    holder, waiter = (submit(twin, ada, resources=["bench"]) for _ in range(2))
+    twin.run()
+    jobs.cancel(twin.on, ada, waiter)
+    twin.run()
+    assert twin.metrics.of(metrics.JOBS_SETTLED, outcome="cancelled") == [1]
+    assert twin.metrics.of(metrics.BOOT_OUTCOMES) == []
+    assert not job_of(twin, holder).is_settled

@@ -74,6 +74,7 @@ def agent_finish(job: str) -> Response[Any]:
 
 
 @log.inject_lambda_context
+@bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""
     return answer(app, event, context)

@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from penstock import bootstrap
 from penstock.web import jobs, site, units
 from penstock.web.entry import answer, document, resolver
 
@@ -24,6 +25,7 @@ def get_openapi() -> Response[Any]:
 
 
 @log.inject_lambda_context
+@bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""
     return answer(app, event, context)

@@ -32,6 +32,7 @@ def step(message: dict[str, Any]) -> None:
 
 
 @log.inject_lambda_context
+@bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
     return messages.each(event, context, step)

@@ -14,6 +14,7 @@ log = Logger()
 
 
 @log.inject_lambda_context
+@bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Settle the attempt that the event speaks of."""
     detail = event.get("detail")

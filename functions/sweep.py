@@ -15,6 +15,7 @@ log = Logger()
 
 
 @log.inject_lambda_context
+@bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Sweep once."""
     done = asdict(sweeping.sweep(bootstrap.aws()))

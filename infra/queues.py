@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -17,10 +16,11 @@ VISIBILITY_FACTOR = 6
 
 
 class Queues(Construct):
-    """A queue, its dead-letter queue and an alarm on that, for each of NAMES."""
+    """A queue and its dead-letter queue for each of NAMES."""
 
     def __init__(self, scope: Construct, name: str, *, timeouts: dict[str, Duration]) -> None:
         super().__init__(scope, name)
+        self.dead: dict[str, sqs.Queue] = {}
         self.of = {each: self._queue(each, timeouts[each]) for each in NAMES}
 
     def _queue(self, name: str, timeout: Duration) -> sqs.Queue:
@@ -31,15 +31,7 @@ class Queues(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(14),
         )
-        cloudwatch.Alarm(
-            self,
-            f"{name.title()}Alarm",
-            alarm_description=f"The {name} function failed {TRIES} times on a message; see docs/operations.md",
-            metric=dead.metric_approximate_number_of_messages_visible(period=Duration.minutes(5)),
-            threshold=1,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
+        self.dead[name] = dead
         return sqs.Queue(
             self,
             name.title(),

@@ -8,13 +8,16 @@ from typing import Any
 
 from aws_cdk import RemovalPolicy
 
+from penstock.domain.metric import Level
+
 
 @dataclass(frozen=True)
 class Settings:
-    """Set with `cdk deploy -c name=… -c ephemeral=true -c ec2=true -c ec2_role=arn:… -c libcloud=true`.
+    """Set with `cdk deploy -c name=… -c ephemeral=true -c ec2=true -c ec2_role=arn:… -c libcloud=true` and so on.
 
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
     `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
+    `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
     name: str = "Penstock"
@@ -22,6 +25,8 @@ class Settings:
     ec2: bool = False
     ec2_role: str = ""
     libcloud: bool = False
+    metrics: Level = Level.SITE
+    alarm_email: str = ""
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -36,6 +41,8 @@ class Settings:
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
             libcloud=is_set("libcloud"),
+            metrics=Level(str(context.get("metrics", Settings.metrics))),
+            alarm_email=str(context.get("alarm_email", "")),
         )
 
     @property

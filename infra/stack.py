@@ -6,10 +6,13 @@ from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
 from constructs import Construct
 
 from infra import flow
+from infra.alarms import Alarms
 from infra.api import Api
+from infra.dashboard import Dashboard
 from infra.flow import Flow
 from infra.functions import SIZES, Functions
 from infra.grants import CLOUD_GRANTS, EC2_GRANTS, GRANTS, cloud_arns, ec2_statements, pass_role, statements
+from infra.measures import Watched
 from infra.queues import NAMES, Queues
 from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, machines, wildcards
 from infra.schedule import Schedule
@@ -30,7 +33,7 @@ class Penstock(Stack):
         self.storage = Storage(self, "Storage", keep=settings.keep)
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
         self.api = Api(self, "Api")
-        environment = self._environment()
+        environment = self._environment(settings)
         self.functions = Functions(self, "Functions", environment=environment, libcloud=settings.libcloud)
         functions = self.functions.of
         self.api.route(users=functions["api"], agents=functions["agent_api"])
@@ -49,6 +52,7 @@ class Penstock(Stack):
             self._make_machines(settings.ec2_role)
         if settings.libcloud:
             self._read_cloud_secrets()
+        self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
 
@@ -66,12 +70,27 @@ class Penstock(Stack):
             self.functions.allow(each, statements(rows, cloud_arns()))
         acknowledge(self, cloud_secrets())
 
+    def _watch(self, settings: Settings) -> None:
+        """A page to look at, and alarms for when nobody does."""
+        on = Watched(
+            service=self.stack_name,
+            level=settings.metrics,
+            functions=self.functions.of,
+            queues=self.queues.of,
+            dead=self.queues.dead,
+            table=self.rows.table,
+            machine=self.flow.machine,
+            api=self.api.http,
+        )
+        Dashboard(self, "Dashboard", on=on)
+        self.alarms = Alarms(self, "Alarms", on=on, email=settings.alarm_email)
+
     @property
     def _site(self) -> str:
         """What tells this deployment's machines from any other's: its name, and the region that it is in."""
         return f"{self.stack_name}.{Aws.REGION}"
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, settings: Settings) -> dict[str, str]:
         """What every function is told. penstock/bootstrap.py is its only reader."""
         return {
             "TABLE": self.rows.table.table_name,
@@ -82,7 +101,8 @@ class Penstock(Stack):
             "PENSTOCK_SITE": self._site,
             "SIGNING_SECRET": self.storage.signing.secret_arn,
             "METADATA_KEY": self.storage.metadata.key_arn,
-            "POWERTOOLS_SERVICE_NAME": "penstock",
+            "POWERTOOLS_SERVICE_NAME": self.stack_name,
+            "PENSTOCK_METRICS": settings.metrics,
             "LOG_LEVEL": "INFO",
         }
 
@@ -121,6 +141,7 @@ class Penstock(Stack):
             "BucketName": self.storage.bucket.bucket_name,
             "FlowArn": flow.arn(self),
             "SigningSecret": self.storage.signing.secret_arn,
+            "AlarmTopic": self.alarms.topic.topic_arn,
             "Region": Aws.REGION,
         }
         for name, value in shown.items():

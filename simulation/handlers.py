@@ -21,6 +21,7 @@ from simulation.people import People
 from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
 from simulation.promises import Promises
 from simulation.story import Story
+from tests.twin.metrics import RecordedMetrics
 from tests.twin.world import START, MemoryObjects, MemoryVault, Twin
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class Handlers(Twin):
         self.outside.made = self._boot
         self.on = System(
             self.store, self.queues, self.flows, self.objects, self.outside, self.world, MemoryVault(),
-            "http://here", lambda: hashlib.sha256(b"key").hexdigest(),
+            "http://here", lambda: hashlib.sha256(b"key").hexdigest(), RecordedMetrics(),
         )  # fmt: skip
 
     def _boot(self, thing: Thing) -> None:

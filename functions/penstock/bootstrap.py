@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-from functools import cache
-from typing import Literal
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, Literal
 
 import boto3
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 
 from penstock.adapters.flows import StepFlows
+from penstock.adapters.metrics import EmfMetrics
 from penstock.adapters.objects import S3Objects
 from penstock.adapters.queues import SqsQueues
 from penstock.adapters.vault import KmsVault
 from penstock.adapters.world import RealWorld
+from penstock.domain.metric import Level
 from penstock.drivers import Registry
 from penstock.lazy import Lazy
 from penstock.store.table import Table
 from penstock.system import System
+
+Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 
 @cache
@@ -42,7 +48,26 @@ def aws() -> System:
         vault=Lazy(lambda: KmsVault(boto3.client("kms", config=config), env["METADATA_KEY"])),
         url=env.get("PUBLIC_URL", "").rstrip("/"),
         signing_key=_signing_key,
+        metrics=metrics(),
     )
+
+
+@cache
+def metrics() -> EmfMetrics:
+    """The metrics of this function's process."""
+    env = os.environ
+    return EmfMetrics(Level(env.get("PENSTOCK_METRICS", Level.SITE)), env.get("POWERTOOLS_SERVICE_NAME", "penstock"))
+
+
+def metered(handler: Handler) -> Handler:
+    """A handler after which its metrics are told, however it ended."""
+
+    @wraps(handler)
+    def told(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+        answer: dict[str, Any] = metrics().telling(handler)(event, context)
+        return answer
+
+    return told
 
 
 def _for_s3(config: Config) -> Config:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from penstock.domain.errors import Shortage
+from penstock.domain.metric import Metric
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import CleanProof
 
@@ -124,6 +125,16 @@ class World(Protocol):
 
     def pause(self, tries: int) -> None:
         """Wait a moment, longer with every try, before racing again."""
+
+
+class Metrics(Protocol):
+    """What is counted and measured, for whoever watches the site. No step may depend on it."""
+
+    def add(self, metric: Metric, value: float = 1, **by: str) -> None:
+        """Tell a value, by all dimensions of the metric. Never fails, and is told when the handler has ended."""
+
+    def wants(self, metric: Metric) -> bool:
+        """Whether a metric is told at all: what is read for it alone need not be read otherwise."""
 
 
 @dataclass(frozen=True)

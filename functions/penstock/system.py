@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from penstock.ports import Drivers, Flows, Objects, Queues, Store, Vault, World
+from penstock.domain.metric import Metric
+from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Store, Vault, World
+
+
+class Untold:
+    """Metrics that nobody watches."""
+
+    def add(self, metric: Metric, value: float = 1, **by: str) -> None:
+        """Nothing is told."""
+
+    def wants(self, metric: Metric) -> bool:
+        """Nothing is wanted."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -21,3 +33,4 @@ class System:
     vault: Vault
     url: str
     signing_key: Callable[[], str]
+    metrics: Metrics = field(default_factory=Untold)

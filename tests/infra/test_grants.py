@@ -17,6 +17,7 @@ def resources(stack: Template) -> dict[str, str]:
     """What grants.py calls each resource, by its ARN in the template."""
     table, bucket = stack.one("DynamoDB::GlobalTable")[0], stack.one("S3::Bucket")[0]
     settle = next(name for name in stack.of("Lambda::Function") if "Settle" in name)
+    metadata = next(name for name in stack.of("KMS::Key") if "Metadata" in name)
     return {
         f"<{table}.Arn>": "table",
         f"<{table}.Arn>/index/due": "due index",
@@ -24,7 +25,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{bucket}.Arn>": "bucket",
         f"<{bucket}.Arn>/outputs/*": "outputs",
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
-        f"<{stack.one('KMS::Key')[0]}.Arn>": "metadata key",
+        f"<{metadata}.Arn>": "metadata key",
         MACHINE.format("stateMachine"): "flow",
         MACHINE.format("execution") + ":*": "executions",
         f"<{settle}.Arn>": "settle function",

@@ -57,8 +57,9 @@ def test_a_queue_outwaits_its_function_and_sets_failures_aside(stack: Template, 
     assert queue["VisibilityTimeout"] == 6 * stack.functions()[name]["Timeout"]
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
     dead = queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
-    watched = [each["Properties"]["Dimensions"][0]["Value"] for each in stack.of("CloudWatch::Alarm").values()]
-    assert {"Fn::GetAtt": [dead, "QueueName"]} in watched
+    (alarm,) = [each for each in stack.of("CloudWatch::Alarm") if each.startswith(f"AlarmsDeadLetters{name}")]
+    looked_at = stack.of("CloudWatch::Alarm")[alarm]["Properties"]["Dimensions"]
+    assert looked_at == [{"Name": "QueueName", "Value": {"Fn::GetAtt": [dead, "QueueName"]}}]
 
 
 def test_queues_are_encrypted_and_refuse_plain_http(stack: Template) -> None:

@@ -18,6 +18,7 @@ from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import acquiring, resizing, settling, units
+from tests.twin.metrics import RecordedMetrics
 from tests.twin.store import MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -224,6 +225,7 @@ class Twin:
         self.flows = MemoryFlows(self.queues)
         self.objects = MemoryObjects()
         self.drivers = TestDrivers()
+        self.metrics = RecordedMetrics()
         self.on = System(
             self.store,
             self.queues,
@@ -234,6 +236,7 @@ class Twin:
             MemoryVault(),
             "http://here",
             lambda: hashlib.sha256(b"key").hexdigest(),
+            self.metrics,
         )
 
     def run(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import granting, jobs, leases, pools, units
+from penstock.domain import granting, jobs, leases, metrics, pools, units
 from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
@@ -17,7 +17,7 @@ from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import logs, outlook, race, retiring
+from penstock.usecases import counting, logs, outlook, race, retiring
 
 IDLE = 100
 """How many idle slots of a pool are looked at when room is to be made."""
@@ -139,7 +139,8 @@ def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         for unit in granting.evict(pool_name, known):
-            retiring.retire(on, unit, "it made room for others")
+            was_idle = retiring.retire(on, unit, "it made room for others")
+            on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
 
 
 def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
@@ -173,6 +174,7 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
         return False
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    counting.granted(on, given, waiting)
     waited = int((given[0].since - waiting[0].since).total_seconds())
     got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.leases > 1)}unit {unit.id})" for unit in given)
     logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s")

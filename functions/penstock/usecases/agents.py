@@ -18,7 +18,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import logs, race, sealing, sites, warm
+from penstock.usecases import counting, logs, race, sealing, sites, warm
 from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -68,10 +68,11 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
         on.flows.succeed(lease.token)
+    unit = on.store.get(unit_key(ask.worker), Unit)
     if news:
+        counting.started(on, job, unit)
         place = f" on {ask.host[:64]}" if ask.host else ""
         logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
-    unit = on.store.get(unit_key(ask.worker), Unit)
     return _assignment(on, job, site.limits, ask.worker, is_kept=unit is not None and unit.is_kept)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import estimates, idle, leases, pools, units
+from penstock.domain import estimates, idle, leases, metrics, pools, units
 from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
@@ -14,7 +14,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.units import CLEAN_WITHIN, EARLY, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import Keeper
 from penstock.system import System
-from penstock.usecases import logs, race, retiring, sites, turns
+from penstock.usecases import counting, logs, race, retiring, sites, turns
 
 TRIES = 3
 """How often cleaning is tried before the unit is destroyed instead."""
@@ -62,7 +62,7 @@ def _call(on: System, begun: Unit) -> None:
         if not isinstance(well, Keeper):
             give_up(on, begun, "its well does not clean")
             return
-        proof = well.clean(begun.id, on.world.now())
+        proof = counting.called_for(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
     except DriverError as error:
         told = units.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:

@@ -6,13 +6,14 @@ nobody, and after an outage of ours nothing is for a while: docs/cooling.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import comparing, cooling
+from penstock.domain import comparing, cooling, metrics
 from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep, comparison_key
 from penstock.domain.errors import DriverError
 from penstock.domain.rows import Create, Replace
@@ -20,7 +21,7 @@ from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import cooling as remembering
-from penstock.usecases import fading, sites
+from penstock.usecases import counting, fading, sites
 
 PAGE = 500
 
@@ -29,11 +30,12 @@ log = Logger(child=True)
 
 @dataclass
 class Compared:
-    """What came of it."""
+    """What came of it, and the units that were read for it: all of them, or none."""
 
     unlisted: int = 0
     strays: int = 0
     lost: int = 0
+    rows: Mapping[UnitKind, list[Unit]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def reconcile(on: System) -> Compared:
     site, done = sites.current(on), Compared()
     is_quiet = _is_quiet(on)
     lists = list(_lists(on, site, done))
-    rows = {kind: _units(on, kind) for kind in {one.is_a for one in lists}}
+    rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}
+    done.rows = rows
     for one in lists:
         try:
             _compare(on, site, one, rows[one.is_a], done, is_quiet=is_quiet)
@@ -83,7 +86,7 @@ def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
         if not comparing.is_due(row, start):
             continue
         try:
-            yield Listed(is_a, maker, start, frozenset(sites.driver(on, site, is_a, maker).list()), row)
+            yield Listed(is_a, maker, start, _list(on, site, is_a, maker), row)
         except Exception as error:
             extra = {"maker": name, "why": str(error)}
             log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
@@ -92,6 +95,11 @@ def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
             on.store.commit([Replace(row, told) if row else Create(told)])
             if isinstance(error, DriverError):
                 remembering.count(on, name, error)
+
+
+def _list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
+    name = cooling.maker_of(is_a, maker)
+    return counting.called(on, name, metrics.LIST, lambda: frozenset(sites.driver(on, site, is_a, maker).list()))
 
 
 def _units(on: System, is_a: UnitKind) -> list[Unit]:
@@ -115,7 +123,9 @@ def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compa
     if not on.store.commit([Replace(one.before, verdict.row) if one.before else Create(verdict.row)]):
         return
     for unit in verdict.lost:
-        done.lost += fading.vanished(on, unit, lease, one.start)
+        vanished = fading.vanished(on, unit, lease, one.start)
+        on.metrics.add(metrics.UNITS_VANISHED, int(vanished), maker=one.name, state=unit.state)
+        done.lost += vanished
     if not is_quiet:
         for unit in rows.values():
             fading.unwanted(on, unit)
@@ -130,7 +140,8 @@ def _destroy(on: System, site: Site, one: Listed, strays: tuple[str, ...]) -> in
         if unit is not None and unit.state is not UnitState.GONE:
             continue
         try:
-            driver.destroy(id, on.world.now())
+            counting.called(on, one.name, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
+            on.metrics.add(metrics.STRAYS_DESTROYED, maker=one.name)
             log.warning("a stray was destroyed", extra={"maker": one.name, "unit": id})
             count += 1
         except DriverError as error:

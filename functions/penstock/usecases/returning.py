@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.domain import estimates, leases, pools, units
+from penstock.domain import estimates, leases, metrics, pools, units
 from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
@@ -13,7 +13,7 @@ from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet
 from penstock.system import System
-from penstock.usecases import budgeting, cooling, logs, race, retiring, retrying, sites, turns
+from penstock.usecases import budgeting, cooling, counting, logs, race, retiring, retrying, sites, turns
 
 
 def put_back(on: System, unit: Unit) -> None:
@@ -28,12 +28,12 @@ def put_back(on: System, unit: Unit) -> None:
     unit = begun
     try:
         site = sites.current(on)
-        driver = sites.driver(on, site, unit.is_a, unit.maker)
         wait = budgeting.token(on, site, unit)
         if wait is not None:
             retrying.again(on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait)
             return
-        proof = driver.destroy(unit.id, on.world.now())
+        driver, now = sites.driver_of(on, site, unit), on.world.now()
+        proof = counting.called_for(on, unit, metrics.DESTROY, lambda: driver.destroy(begun.id, now))
     except DriverError as error:
         cooling.not_destroyed(on, unit, error)
         after = error.seconds if isinstance(error, RateLimited) else None
@@ -42,14 +42,11 @@ def put_back(on: System, unit: Unit) -> None:
     if isinstance(proof, NotYet):
         retrying.again(on, unit, proof.reason, proof.after)
         return
-    if race.run(on, lambda: _release(on, unit.id, proof)):
+    released = race.run(on, lambda: _release(on, unit.id, proof))
+    counting.gone(on, unit, proof, released)
+    if released:
         took = int((proof.time - unit.since).total_seconds())
-        logs.say(
-            on,
-            unit.job,
-            unit.attempt,
-            f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back",
-        )
+        logs.say(on, unit.job, unit.attempt, f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back")
     cooling.destroyed(on, unit)
     turns.go_on(on, unit)
 
@@ -67,11 +64,11 @@ def _begin(on: System, unit: Unit) -> Unit | None:
     return None
 
 
-def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
+def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:
     """The one write that frees a slot: with the proof, and only for the holder with this fence. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
-        return [], False
+        return [], None
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time)), *_give_back(on, unit)]
     ends = lease is not None and lease.state is LeaseState.RELEASING

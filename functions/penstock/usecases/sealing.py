@@ -9,11 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.domain.errors import Misconfigured
-from penstock.domain.units import Unit
+from penstock.domain.units import Unit, UnitKind
+from penstock.ports import NotYet, Ready
 from penstock.system import System
 
 MOST = 16 * 1024
 """Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all of a job's."""
+
+
+def answer(on: System, unit: Unit, done: Ready | NotYet) -> str:
+    """What the row keeps of a driver's answer: nothing of a machine's, for that is no job's to know."""
+    if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
+        return ""
+    return seal(on, unit, done.metadata)
 
 
 def seal(on: System, unit: Unit, metadata: Mapping[str, Any]) -> str:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from penstock.domain import endings, leases, units
+from penstock.domain.causes import Ending
 from penstock.domain.jobs import Job, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import logs, race
+from penstock.usecases import counting, logs, race
 
 
 def settle(
@@ -31,7 +32,9 @@ def settle(
     """
     ended = race.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
-        after, waited_for = ended
+        ending, waited_for = ended
+        after = ending.after
+        counting.ended(on, ending)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
         told = f"settled: {after.outcome}: {after.reason}"
@@ -49,25 +52,29 @@ def _end(
     error: str | None,
     cause: str | None,
     overdue: datetime | None,
-) -> tuple[Sequence[Change], tuple[Job, list[str]] | None]:
+) -> tuple[Sequence[Change], tuple[Ending, list[str]] | None]:
     """The job's end, and with it the end of every lease of the attempt, in one commit; and whose queues it leaves."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or job.is_settled:
         return [], None
     if overdue and (job.due is None or job.due > overdue):
         return [], None
-    ending = replace(job, stop_from=job.stop_from or attempt) if overdue else job
-    after = endings.conclude(ending, error, cause, on.world.now())
+    stopping = replace(job, stop_from=job.stop_from or attempt) if overdue else job
+    after = endings.conclude(stopping, error, cause, on.world.now())
     changes: list[Change] = [Replace(job, after)]
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    had: list[Unit] = []
     for lease in held:
-        changes += _end_lease(on, lease, job)
+        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
+        had += [unit] if unit else []
+        changes += _end_lease(on, lease, job, unit)
     waiting = {lease.step for lease in held if lease.state is LeaseState.WAITING}
     claims = claims_of(job, waiting)
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    return changes, (after, list(dict.fromkeys(pool for _, pool in claims)))
+    ending = Ending(job, after, had, error, is_overdue=overdue is not None)
+    return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 
 
 def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
@@ -79,10 +86,9 @@ def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
     ]
 
 
-def _end_lease(on: System, lease: Lease, job: Job) -> list[Change]:
+def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
     ended = leases.end(lease)
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
-    unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
     if unit:
         told = job.report is not None and job.report.result is not Result.LOST
         well = told or unit.is_a is UnitKind.RESOURCE

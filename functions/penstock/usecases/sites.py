@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain import siteparse
 from penstock.domain.errors import Misconfigured
 from penstock.domain.site import SITE_KEY, Maker, Site, SiteText
-from penstock.domain.units import UnitKind
+from penstock.domain.units import Unit, UnitKind
 from penstock.ports import Driver
 from penstock.system import System
 
@@ -39,3 +39,8 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
         raise Misconfigured(f"the site has no {kind} {maker!r} any more")
     plug = on.drivers.factory if is_a is UnitKind.WORKER else on.drivers.well
     return plug(found.driver, found.settings, maker)
+
+
+def driver_of(on: System, site: Site, unit: Unit) -> Driver:
+    """The driver of a unit. Raises Misconfigured."""
+    return driver(on, site, unit.is_a, unit.maker)

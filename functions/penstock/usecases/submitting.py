@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from penstock.domain import limits, looks
+from penstock.domain import limits, looks, metrics
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
 from penstock.domain.jobs import START_WITHIN, Job, Spec, State, Times, spec_key
@@ -67,6 +67,7 @@ def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) 
 
     accepted = race.run(on, decide)
     if accepted == job.id:
+        on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
         logs.say(on, job.id, 1, _welcome(job))
         with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
             on.flows.start(job.id, 1, acquiring.steps(job.needs))

@@ -6,9 +6,11 @@ It decides nothing itself: it sends the hint that was lost, or takes the step th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
+from penstock.domain import metrics
 from penstock.domain.jobs import FLOW_WITHIN, Job, State, job_key
 from penstock.domain.jobs import nudge as nudge_flow
 from penstock.domain.leases import LeaseState
@@ -16,7 +18,7 @@ from penstock.domain.pools import Claim, Pool, collection
 from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind
 from penstock.system import System
-from penstock.usecases import acquiring, jobs, outputs, reconciling, settling
+from penstock.usecases import acquiring, gauges, jobs, outputs, reconciling, settling, sites
 
 AT_ONCE = 500
 """How many overdue rows one sweep looks at; the rest are the next one's."""
@@ -38,7 +40,7 @@ class Swept:
 
 def sweep(on: System) -> Swept:
     """One sweep. What fails for one row does not stop the others."""
-    done = Swept()
+    done, start = Swept(), on.world.now()
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
         try:
             nudge(on, kind, key)
@@ -46,11 +48,25 @@ def sweep(on: System) -> Swept:
         except Exception:
             log.exception("a nudge failed", extra={"kind": kind, "key": list(key)})
             done.failed += 1
-    serve_all(on)
+    pools, waited_for = serve_all(on)
     done.flows = settle_ended(on)
     compared = reconciling.reconcile(on)
     done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
+    try:
+        site = sites.current(on)
+        gauges.tell(on, site, pools, waited_for)
+        gauges.tell_units(on, site, compared.rows)
+    except Exception:
+        log.exception("how things stand could not be told")
+    _tell(on, done, start)
     return done
+
+
+def _tell(on: System, done: Swept, start: datetime) -> None:
+    on.metrics.add(metrics.SWEEPS)
+    on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
+    on.metrics.add(metrics.OVERDUE_ROWS, done.nudged + done.failed)
+    on.metrics.add(metrics.FAILED_NUDGES, done.failed)
 
 
 def nudge(on: System, kind: str, key: Key) -> None:
@@ -127,11 +143,15 @@ def _stop(on: System, job: Job) -> None:
     on.store.commit([Replace(job, replace(job, stop_from=None, due=None if job.is_settled else job.due))])
 
 
-def serve_all(on: System) -> None:
-    """Serve every pool that somebody waits for: a hand-over may have been lost. [QUEUE-1]"""
-    for pool in on.store.listed("pools", Pool, limit=1000):
+def serve_all(on: System) -> tuple[list[Pool], list[str]]:
+    """Serve every pool that somebody waits for: a hand-over may have been lost. All pools, and those. [QUEUE-1]"""
+    pools = on.store.listed("pools", Pool, limit=1000)
+    waited_for = []
+    for pool in pools:
         if on.store.find(collection(pool.name), "wait#", Claim, limit=1):
             acquiring.serve(on, pool.name)
+            waited_for.append(pool.name)
+    return pools, waited_for
 
 
 def settle_ended(on: System) -> int:

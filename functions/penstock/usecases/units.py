@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import jobs, leases, units
+from penstock.domain import jobs, leases, metrics, units
+from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
 from penstock.domain.errors import DriverError, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order
 from penstock.system import System
 from penstock.usecases import (
     acquiring,
     cooling,
+    counting,
     custody,
     evidence,
     keeping,
@@ -31,8 +33,6 @@ from penstock.usecases import (
     sealing,
     sites,
 )  # fmt: skip
-
-NO_HELLO = "no hello"
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -80,10 +80,9 @@ def _make(on: System, unit: Unit) -> None:
         retrying.again(on, unit, leave.why, leave.wait)
         return
     try:
-        done = sites.driver(on, site, unit.is_a, unit.maker).create(replace(_order(on, unit), avoid=leave.avoid))
-        sealed = (
-            sealing.seal(on, unit, done.metadata) if isinstance(done, Ready) and unit.is_a is UnitKind.RESOURCE else ""
-        )
+        order = replace(_order(on, unit), avoid=leave.avoid)
+        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(order))
+        sealed = sealing.answer(on, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
         if isinstance(error, Unsatisfiable):
@@ -173,4 +172,4 @@ def _lose(on: System, unit: Unit) -> None:
         return fresh.state is UnitState.READY and fresh.due is not None and fresh.due <= now
 
     cause = f"worker {unit.id} was lost: nothing was heard from its agent in time"
-    losing.lose(on, unit, cause, is_silent)
+    losing.lose(on, unit, cause, is_silent, reason=SILENT)

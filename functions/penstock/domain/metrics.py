@@ -1,0 +1,131 @@
+"""All metrics that there are, a line each. docs/metrics.md is made from it: `python -m infra.metricspage`.
+
+Counters are told where something happens, after the commit that made it so: who lost that race counts nothing. Gauges
+are told by the sweep each minute, those of units when it compares: every three. It also tells a zero of every
+combination that the site knows, so that "nothing" can be told from "no data"; but not of what is told one by one, for
+a duration that was not is no duration of zero.
+"""
+
+from __future__ import annotations
+
+from penstock.domain.causes import Boot, LostBy
+from penstock.domain.cooling import Cause, maker_of
+from penstock.domain.errors import (
+    DriverError,
+    Misconfigured,
+    NoCapacity,
+    QuotaReached,
+    RateLimited,
+    Unknown,
+    Unsatisfiable,
+)
+from penstock.domain.jobs import Outcome
+from penstock.domain.metric import Dimension, Fold, Level, Measure, Metric, among
+from penstock.domain.site import Site
+from penstock.domain.units import UnitKind, UnitState
+
+NAMESPACE = "Penstock"
+
+COUNT, SECONDS, PERCENT = Measure.COUNT, Measure.SECONDS, Measure.PERCENT
+SUM, MOST, EACH = Fold.SUM, Fold.MOST, Fold.EACH
+
+HELD = "held"
+"""What a unit counts as that an operator holds, whatever its state."""
+
+ERRORS: tuple[type[DriverError], ...] = (
+    RateLimited, QuotaReached, NoCapacity, Unsatisfiable, Misconfigured, Unknown,
+)  # fmt: skip
+OK, YIELD = "ok", "yield"
+CREATE, DESTROY, CLEAN, LIST = "create", "destroy", "clean", "list"
+
+
+def result_of(error: Exception) -> str:
+    """The name under which a driver's error is counted. What is none of the closed set counts as Unknown."""
+    return next((kind.__name__ for kind in ERRORS if isinstance(error, kind)), Unknown.__name__)
+
+
+def makers(site: Site) -> list[str]:
+    """The factories and wells of a site, as `factory/aws`."""
+    found = [maker_of(UnitKind.WORKER, name) for name in site.factories]
+    return found + [maker_of(UnitKind.RESOURCE, name) for name in site.wells]
+
+
+def targets(site: Site) -> list[str]:
+    """The targets of a site that are no aliases."""
+    return [target.name for target in site.targets.values() if target.redirect is None]
+
+
+TARGET = Dimension("target", targets)
+POOL = Dimension("pool", lambda site: list(site.pools()))
+MAKER = Dimension("maker", makers)
+KIND = Dimension("kind", among(UnitKind))
+STATE = Dimension("state", among([*(state for state in UnitState if state is not UnitState.GONE), HELD]))
+OUTCOME = Dimension("outcome", among(Outcome))
+BOOT = Dimension("outcome", among(Boot))
+LOST = Dimension("cause", among(LostBy))
+COOLING = Dimension("cause", among(Cause))
+WARM = Dimension("result", among(("hit", "miss")))
+OPERATION = Dimension("operation", among((CREATE, DESTROY, CLEAN, LIST)))
+RESULT = Dimension("result", among((OK, YIELD, *(kind.__name__ for kind in ERRORS))))
+
+
+# fmt: off
+JOBS_SUBMITTED = Metric("JobsSubmitted", COUNT, SUM, "jobs accepted", (), (TARGET,))
+JOBS_SETTLED = Metric("JobsSettled", COUNT, SUM, "jobs that came to their end", (OUTCOME,), (TARGET, OUTCOME))
+ATTEMPTS_LOST = Metric("AttemptsLost", COUNT, SUM, "attempts lost, also the last of a job", (LOST,), (TARGET, LOST))
+STARTED_AFTER = Metric(
+    "StartedAfter", SECONDS, EACH, "from being accepted to the script's start, of first attempts", (), (TARGET,))
+GRANTED_AFTER = Metric("GrantedAfter", SECONDS, EACH, "from a claim to its grant", (), (POOL,))
+JOBS_WAITING = Metric("JobsWaiting", COUNT, SUM, "jobs with a claim in a queue; up to 1000 claims a pool are read")
+OLDEST_WAIT = Metric("OldestWait", SECONDS, MOST, "how long the oldest claim waits", (), (POOL,))
+OLDEST_WAIT_PERCENT = Metric(
+    "OldestWaitPercent", PERCENT, MOST, "the same, of the site's queue deadline (`limits.queue`)")
+POOL_LIMIT = Metric("PoolLimit", COUNT, SUM, "a pool's limit", None, (POOL,))
+POOL_HELD = Metric("PoolHeld", COUNT, SUM, "slots that are held, or how much of an amount is used", None, (POOL,))
+POOL_FREE = Metric("PoolFree", COUNT, SUM, "free slots, warm ones too, or what is left of an amount", None, (POOL,))
+POOL_WAITING = Metric("PoolWaiting", COUNT, SUM, "claims in a pool's queue", None, (POOL,))
+WARM_HAND_OVERS = Metric(
+    "WarmHandOvers", COUNT, SUM, "grants of pools that keep units: hit, a kept one; miss, a new one", (WARM,),
+    (POOL, WARM))
+EVICTIONS = Metric("Evictions", COUNT, SUM, "kept units destroyed to make room for who waits for the pool", (), (POOL,))
+BOOT_OUTCOMES = Metric("BootOutcomes", COUNT, SUM, "what became of ordered workers", (BOOT,), (TARGET, BOOT))
+BOOT_FAILURES = Metric(
+    "BootFailures", PERCENT, EACH,
+    "100 for a worker that failed or disappeared before its hello, 0 for one that said it: the mean is their share",
+    (), (TARGET,))
+BOOTED_AFTER = Metric("BootedAfter", SECONDS, EACH, "from a worker's order to its hello", (), (TARGET,))
+GONE_AFTER = Metric(
+    "GoneAfter", SECONDS, EACH, "from the wish to destroy a unit to the proof that it is gone", (), (MAKER,))
+UNITS = Metric(
+    "Units", COUNT, SUM, "units by state; one that an operator holds counts as held alone", (KIND, STATE),
+    (MAKER, STATE))
+UNITS_VANISHED = Metric(
+    "UnitsVanished", COUNT, SUM, "units that are not listed any more, by the state they were in", (STATE,),
+    (MAKER, STATE), lambda by: by["state"] in (HELD, UnitState.CLEANING, UnitState.DIRTY))
+OLDEST_HOLD = Metric("OldestHold", SECONDS, MOST, "how long an operator has held what is held longest", (), (MAKER,))
+OLDEST_DIRTY = Metric("OldestDirty", SECONDS, MOST, "how long the oldest unit waits to be destroyed", (), (MAKER,))
+DRIVER_CALLS = Metric(
+    "DriverCalls", COUNT, SUM, "calls of drivers by what came of them; yield: not done yet, look again", (RESULT,),
+    (MAKER, OPERATION, RESULT),
+    lambda by: (by.get("operation"), by["result"]) == (LIST, YIELD)
+    or (by.get("operation") == CLEAN and by["maker"].startswith("factory/")))
+COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "cool-downs in force: docs/cooling.md", (COOLING,), (MAKER, COOLING))
+UNLISTED = Metric("Unlisted", COUNT, SUM, "factories and wells whose last list could not be had", (), (MAKER,))
+STRAYS = Metric("Strays", COUNT, SUM, "what is listed without a row of ours", (), (MAKER,))
+STRAYS_DESTROYED = Metric("StraysDestroyed", COUNT, SUM, "strays that were destroyed", (), (MAKER,))
+MISSING = Metric("Missing", COUNT, SUM, "units that have a row, were listed, and are not now", (), (MAKER,))
+SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that came to their end")
+SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
+OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found; it looks at 500")
+FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "overdue rows that a sweep could not move on")
+# fmt: on
+
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+
+OF_UNITS = (UNITS, OLDEST_HOLD, OLDEST_DIRTY)
+"""Gauges that are told when the units were read, and not each minute."""
+
+
+def how_many(site: Site, level: Level) -> int:
+    """How many metrics a site has, as CloudWatch counts them: one for every combination."""
+    return sum(len(list(metric.combinations(site, level))) for metric in METRICS)

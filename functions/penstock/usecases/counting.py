@@ -1,0 +1,83 @@
+"""What is counted where it happens. Each is told after the commit that made it so, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from penstock.domain import metrics
+from penstock.domain.causes import Boot, Ending
+from penstock.domain.cooling import maker_of
+from penstock.domain.jobs import Job
+from penstock.domain.leases import Lease
+from penstock.domain.units import CleanProof, Unit
+from penstock.ports import NotYet
+from penstock.system import System
+
+T = TypeVar("T")
+
+
+def called(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
+    """Call a driver, and count what came of it. What it raises is raised."""
+
+    def count(result: str) -> None:
+        on.metrics.add(metrics.DRIVER_CALLS, maker=maker, operation=operation, result=result)
+
+    try:
+        done = call()
+    except Exception as error:
+        count(metrics.result_of(error))
+        raise
+    count(metrics.YIELD if isinstance(done, NotYet) else metrics.OK)
+    return done
+
+
+def called_for(on: System, unit: Unit, operation: str, call: Callable[[], T]) -> T:
+    """The same, for a unit."""
+    return called(on, maker_of(unit.is_a, unit.maker), operation, call)
+
+
+def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease]) -> None:
+    """A claim was granted: how long it waited, and which of its units were kept ones."""
+    waited = (given[0].since - waiting[0].since).total_seconds()
+    on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
+    for unit in given:
+        if unit.is_kept:
+            on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.leases > 1 else "miss")
+
+
+def started(on: System, job: Job, unit: Unit | None) -> None:
+    """A worker said hello, and its job's script starts."""
+    begun, times = job.times.started or on.world.now(), job.times
+    if job.attempt == 1:
+        waited = begun - (times.ready or times.submitted)
+        on.metrics.add(metrics.STARTED_AFTER, waited.total_seconds(), target=job.target_resolved)
+    if unit and unit.leases == 1:
+        _booted(on, job, Boot.SUCCESS)
+        took = begun - (unit.born or begun)
+        on.metrics.add(metrics.BOOTED_AFTER, took.total_seconds(), target=job.target_resolved)
+
+
+def ended(on: System, ending: Ending) -> None:
+    """An attempt came to its end."""
+    target = ending.before.target_resolved
+    if ending.after.outcome:
+        on.metrics.add(metrics.JOBS_SETTLED, target=target, outcome=ending.after.outcome)
+    if ending.lost_by:
+        on.metrics.add(metrics.ATTEMPTS_LOST, target=target, cause=ending.lost_by)
+    if ending.boot:
+        _booted(on, ending.before, ending.boot)
+
+
+def _booted(on: System, job: Job, outcome: Boot) -> None:
+    on.metrics.add(metrics.BOOT_OUTCOMES, target=job.target_resolved, outcome=outcome)
+    if outcome is not Boot.ABORTED:
+        failed = 0 if outcome is Boot.SUCCESS else 100
+        on.metrics.add(metrics.BOOT_FAILURES, failed, target=job.target_resolved)
+
+
+def gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:
+    """A unit was destroyed; `released` is None for who found that somebody else had written so."""
+    if released is not None:
+        took = (proof.time - unit.since).total_seconds()
+        on.metrics.add(metrics.GONE_AFTER, took, maker=maker_of(unit.is_a, unit.maker))

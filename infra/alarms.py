@@ -1,0 +1,170 @@
+"""When somebody is to be called. docs/operations.md has a section for each: what it means, and what to do.
+
+An alarm looks at one metric and computes nothing, so that the local cloud takes it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aws_cdk import Aws, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from infra.measures import Watched
+from penstock.domain import metrics
+from penstock.domain.metric import Level
+from penstock.usecases.sweeping import AT_ONCE
+
+BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
+AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+BAD = cloudwatch.TreatMissingData.BREACHING
+GOOD = cloudwatch.TreatMissingData.NOT_BREACHING
+
+QUEUE_SECONDS = 1800
+"""A message may be put off for 15 minutes on purpose; one twice as old is not being worked at."""
+
+HOLD_SECONDS = 24 * 3600
+DIRTY_SECONDS = 3600
+WAIT_PERCENT = 50
+BOOT_PERCENT = 50
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One alarm. `section` is its part of docs/operations.md, `of` what of several it is about."""
+
+    section: str
+    what: str
+    metric: cloudwatch.IMetric
+    threshold: float = 1
+    times: int = 1
+    of: str = ""
+    missing: cloudwatch.TreatMissingData = GOOD
+    compare: cloudwatch.ComparisonOperator = AT_LEAST
+
+    @property
+    def name(self) -> str:
+        """Its name below the deployment's."""
+        return f"{self.section}-{self.of}" if self.of else self.section
+
+    @property
+    def description(self) -> str:
+        """What a mail says."""
+        return f'{self.what}. What to do: docs/operations.md, "{self.section}".'
+
+
+def alarms(on: Watched) -> Iterator[Alarm]:
+    """All of them. Where our own code tells nothing, those that need it are left out."""
+    yield from _of_aws(on)
+    if on.level is Level.OFF:
+        called = on.functions["sweep"].metric_invocations(period=Duration.minutes(5), statistic="Sum")
+        yield Alarm("SweepStopped", "The sweep has not run for 5 minutes", called, missing=BAD, compare=BELOW)
+    else:
+        yield from _of_ours(on)
+        yield from _of_drivers(on)
+
+
+def _of_aws(on: Watched) -> Iterator[Alarm]:
+    five, quarter = Duration.minutes(5), Duration.minutes(15)
+    for name, function in on.functions.items():
+        errors = function.metric_errors(period=quarter, statistic="Sum")
+        yield Alarm("FunctionErrors", f"The function {name} failed or ran out of time 3 times", errors, 3, of=name)
+        throttles = function.metric_throttles(period=five, statistic="Sum")
+        yield Alarm("FunctionThrottles", f"The function {name} is not let run", throttles, times=2, of=name)
+    for name, queue in on.queues.items():
+        dead = on.dead[name].metric_approximate_number_of_messages_visible(period=five, statistic="Maximum")
+        yield Alarm("DeadLetters", f"The {name} function gave up on a message", dead, of=name)
+        age = queue.metric_approximate_age_of_oldest_message(period=five, statistic="Maximum")
+        yield Alarm("QueueAge", f"A message to {name} waits too long", age, QUEUE_SECONDS, of=name)
+    errors = on.api.metric_server_error(period=five, statistic="Sum")
+    yield Alarm("ApiErrors", "The API answered with 5xx", errors, 5)
+    yield Alarm("FlowsFailed", "A flow failed", on.machine.metric_failed(period=quarter, statistic="Sum"))
+    throttled = on.machine.metric_throttled(period=five, statistic="Sum")
+    yield Alarm("FlowsThrottled", "Step Functions holds flows back", throttled, times=2)
+    for of in ("Read", "Write"):
+        yield Alarm(
+            "TableThrottled", f"{of}s of the table are held back", on.of_table(f"{of}ThrottleEvents"), 10, of=of
+        )
+
+
+def _of_ours(on: Watched) -> Iterator[Alarm]:
+    own = on.own
+    swept = own(metrics.SWEEPS, "Sum", 5)
+    yield Alarm("SweepStopped", "No sweep has come to its end for 5 minutes", swept, missing=BAD, compare=BELOW)
+    behind = own(metrics.OVERDUE_ROWS, "Minimum", 5)
+    yield Alarm("OverdueRows", "The sweep does not get through with what is overdue", behind, AT_ONCE)
+    failed = own(metrics.FAILED_NUDGES, "Sum", 15)
+    yield Alarm("FailedNudges", "The sweep cannot move on what is overdue", failed, 5)
+    wait = own(metrics.OLDEST_WAIT_PERCENT, "Maximum", 5)
+    yield Alarm("OldestWait", "A job waits for more than half of the queue deadline", wait, WAIT_PERCENT)
+    errored = own(metrics.JOBS_SETTLED, "Sum", 15, outcome="errored")
+    yield Alarm("JobsErrored", "A job ended as errored, which is our fault", errored)
+    hold = own(metrics.OLDEST_HOLD, "Maximum", 15)
+    yield Alarm("ForgottenHold", "A unit has been held for more than a day", hold, HOLD_SECONDS)
+    dirty = own(metrics.OLDEST_DIRTY, "Maximum", 15)
+    yield Alarm("NotPutBack", "A unit has waited for an hour to be destroyed", dirty, DIRTY_SECONDS)
+
+
+def _of_drivers(on: Watched) -> Iterator[Alarm]:
+    own = on.own
+    unlisted = own(metrics.UNLISTED, "Minimum", 10)
+    yield Alarm("Unlisted", "A factory or well has not been listed for 10 minutes", unlisted)
+    strays = own(metrics.STRAYS, "Minimum", 15)
+    yield Alarm("Strays", "Something has existed without a row for 15 minutes", strays)
+    wrong = own(metrics.DRIVER_CALLS, "Sum", 15, result="Misconfigured")
+    yield Alarm("Misconfigured", "A driver says that the site's settings are wrong", wrong)
+    unknown = own(metrics.DRIVER_CALLS, "Sum", 15, result="Unknown")
+    yield Alarm("UnknownErrors", "A driver met an error that no table knows", unknown)
+    boots = own(metrics.BOOT_FAILURES, "Average", 15)
+    yield Alarm("BootFailures", "Half of the workers or more do not boot", boots, BOOT_PERCENT, times=2)
+
+
+class Alarms(Construct):
+    """The alarms, and the topic that they are told to. Without an address somebody else may subscribe."""
+
+    def __init__(self, scope: Construct, name: str, *, on: Watched, email: str) -> None:
+        super().__init__(scope, name)
+        self.topic = self._topic(email)
+        tell = actions.SnsAction(self.topic)
+        for alarm in alarms(on):
+            made = self._alarm(alarm)
+            made.add_alarm_action(tell)
+            made.add_ok_action(tell)
+
+    def _alarm(self, alarm: Alarm) -> cloudwatch.Alarm:
+        return cloudwatch.Alarm(
+            self,
+            alarm.name,
+            alarm_name=f"{Stack.of(self).stack_name}-{alarm.name}",
+            alarm_description=alarm.description,
+            metric=alarm.metric,
+            threshold=alarm.threshold,
+            evaluation_periods=alarm.times,
+            comparison_operator=alarm.compare,
+            treat_missing_data=alarm.missing,
+        )
+
+    def _topic(self, email: str) -> sns.Topic:
+        """Encrypted with a key of our own: CloudWatch may not use the one that AWS manages for SNS."""
+        key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+        topic = sns.Topic(self, "Topic", master_key=key, enforce_ssl=True)
+        alarms_do = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+        ours = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+        key.add_to_resource_policy(_leave(alarms_do, ["kms:Decrypt", "kms:GenerateDataKey*"], ["*"], ours))
+        topic.add_to_resource_policy(_leave(alarms_do, ["sns:Publish"], [topic.topic_arn], ours))
+        if email:
+            topic.add_subscription(subscriptions.EmailSubscription(email))
+        return topic
+
+
+def _leave(
+    who: iam.ServicePrincipal, what: list[str], on: list[str], conditions: dict[str, dict[str, str]]
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(principals=[who], actions=what, resources=on, conditions=conditions)

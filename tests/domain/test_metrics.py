@@ -1,0 +1,174 @@
+"""The table of metrics, and the causes that are counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain import metrics, siteparse
+from penstock.domain.causes import NO_HELLO, SILENT, Boot, Ending, LostBy
+from penstock.domain.errors import (
+    DriverError,
+    Misconfigured,
+    NoCapacity,
+    QuotaReached,
+    RateLimited,
+    Unknown,
+    Unsatisfiable,
+)
+from penstock.domain.holds import Drain
+from penstock.domain.jobs import Report, Result, State
+from penstock.domain.metric import Fold, Level, Metric
+from penstock.domain.site import Site
+from penstock.domain.units import UnitKind, UnitState
+from tests.domain.helpers import NOW, job, unit
+
+SITE = """
+[factories.aws]
+driver = "ec2"
+[targets.linux]
+factory = "aws"
+limit = 2
+[targets.default]
+redirect = "linux"
+[wells.locks]
+driver = "lock"
+[resources.bench]
+well = "locks"
+names = ["bench-1"]
+[quotas.vcpus]
+amount = 8
+"""
+
+
+@pytest.fixture
+def site() -> Site:
+    found = siteparse.parse(SITE, "site.toml")
+    assert isinstance(found, Site)
+    return found
+
+
+def test_names_are_told_once_and_are_words() -> None:
+    names = [metric.name for metric in metrics.METRICS]
+    assert len(names) == len(set(names)) > 30
+    assert all(name.isalpha() and name[0].isupper() for name in names)
+    assert all(metric.meaning for metric in metrics.METRICS)
+
+
+def test_the_finer_set_has_a_name_of_the_site_and_the_other_has_none(site: Site) -> None:
+    named = {metrics.POOL, metrics.MAKER, metrics.TARGET}
+    for metric in metrics.METRICS:
+        assert not named & {*(metric.site or ())}, metric.name
+        assert metric.pools is None or len(named & {*metric.pools}) == 1, metric.name
+
+
+def test_the_values_are_what_the_site_has(site: Site) -> None:
+    assert metrics.targets(site) == ["linux"]
+    assert metrics.makers(site) == ["factory/aws", "well/locks"]
+    assert list(metrics.POOL_HELD.combinations(site, Level.POOLS)) == [
+        {"pool": "target/linux"},
+        {"pool": "resource/bench"},
+        {"pool": "quota/vcpus"},
+    ]
+    assert list(metrics.POOL_HELD.combinations(site, Level.SITE)) == []
+    assert list(metrics.STRAYS.combinations(site, Level.POOLS)) == [
+        {},
+        {"maker": "factory/aws"},
+        {"maker": "well/locks"},
+    ]
+    assert list(metrics.SWEEPS.combinations(site, Level.OFF)) == []
+
+
+def test_what_cannot_be_is_left_out(site: Site) -> None:
+    calls = [by for by in metrics.DRIVER_CALLS.combinations(site, Level.POOLS) if "maker" in by]
+    told = {(by["maker"], by["operation"], by["result"]) for by in calls}
+    assert ("factory/aws", "list", "ok") in told
+    assert ("factory/aws", "list", "yield") not in told
+    assert ("factory/aws", "clean", "ok") not in told
+    assert ("well/locks", "clean", "yield") in told
+    vanished = {by["state"] for by in metrics.UNITS_VANISHED.combinations(site, Level.SITE)}
+    assert vanished == {"creating", "ready", "idle"}
+
+
+def test_units_are_told_by_every_state_there_is(site: Site) -> None:
+    states = {by["state"] for by in metrics.UNITS.combinations(site, Level.SITE)}
+    assert states == {*UnitState, "held"} - {"gone"}
+
+
+def test_how_many_there_are_grows_with_the_site_only_where_that_is_asked_for(site: Site) -> None:
+    empty = metrics.how_many(Site(), Level.SITE)
+    assert metrics.how_many(site, Level.OFF) == 0
+    assert metrics.how_many(site, Level.SITE) == empty
+    assert metrics.how_many(site, Level.POOLS) > empty == metrics.how_many(Site(), Level.POOLS)
+
+
+def test_a_metric_is_itself_alone() -> None:
+    one, other = (Metric("Same", metrics.COUNT, Fold.SUM, "it") for _ in range(2))
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    "error", [RateLimited(), QuotaReached(), NoCapacity(), Unsatisfiable(), Misconfigured(), Unknown(code="X")]
+)
+def test_an_error_counts_under_its_own_name(error: DriverError) -> None:
+    assert metrics.result_of(error) == type(error).__name__
+
+
+def test_an_error_of_no_known_kind_counts_as_unknown() -> None:
+    class Odd(NoCapacity):
+        """A third party's own."""
+
+    assert metrics.result_of(Odd()) == "NoCapacity"
+    assert metrics.result_of(ValueError()) == metrics.result_of(DriverError()) == "Unknown"
+
+
+LOST = Report(Result.LOST, "silent", NOW)
+RECYCLED = Drain("root", "broken", NOW, at_once=True)
+MACHINE = unit(state=UnitState.READY)
+BENCH = unit(id="r-1", is_a=UnitKind.RESOURCE, state=UnitState.READY)
+RUNNING = job(state=State.RUNNING)
+
+
+def ending(before: Any, *units: Any, error: str | None = None, is_overdue: bool = False) -> Ending:
+    return Ending(before, before, units, error, is_overdue)
+
+
+@pytest.mark.parametrize(
+    ("found", "by"),
+    [
+        (ending(RUNNING, MACHINE), None),
+        (ending(RUNNING, MACHINE, error="QueueDeadline"), None),
+        (ending(replace(RUNNING, report=Report(Result.SUCCEEDED, "", NOW)), MACHINE, error="Lost"), None),
+        (ending(replace(RUNNING, cancelled_by="ada", report=LOST), MACHINE), None),
+        (ending(replace(RUNNING, report=LOST), replace(MACHINE, reason=SILENT)), LostBy.SILENT),
+        (ending(replace(RUNNING, report=LOST), replace(MACHINE, reason=SILENT), is_overdue=True), LostBy.SILENT),
+        (ending(replace(RUNNING, report=LOST), MACHINE), LostBy.VANISHED),
+        (ending(replace(RUNNING, report=LOST), BENCH, replace(MACHINE, drain=RECYCLED)), LostBy.RECYCLED),
+        (ending(job(), unit(reason=NO_HELLO), error="Lost"), LostBy.NO_HELLO),
+        (ending(job(), replace(BENCH, reason=NO_HELLO), error="Lost"), LostBy.VANISHED),
+        (ending(job(), error="Lost", is_overdue=True), LostBy.FLOW),
+        (ending(RUNNING, MACHINE, error="Lost", is_overdue=True), LostBy.OVERDUE),
+    ],
+)
+def test_why_an_attempt_was_lost(found: Ending, by: LostBy | None) -> None:
+    assert found.lost_by == by
+
+
+@pytest.mark.parametrize(
+    ("found", "boot"),
+    [
+        (ending(job()), None),
+        (ending(job(), BENCH), None),
+        (ending(RUNNING, MACHINE), None),
+        (ending(job(), unit(leases=2, reason=NO_HELLO), error="Lost"), None),
+        (ending(job(), unit(reason=NO_HELLO), error="Lost"), Boot.FAILED),
+        (ending(job(), unit(), error="Unsatisfiable"), Boot.FAILED),
+        (ending(job(), BENCH, unit(), error="Lost"), Boot.DISAPPEARED),
+        (ending(job(), unit(drain=RECYCLED), error="Lost"), Boot.ABORTED),
+        (ending(job(cancelled_by="ada"), unit(), error="Cancelled"), Boot.ABORTED),
+    ],
+)
+def test_what_became_of_a_worker_that_was_to_boot(found: Ending, boot: Boot | None) -> None:
+    assert found.boot == boot

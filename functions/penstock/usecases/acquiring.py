@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import granting, jobs, leases, pools, units
+from penstock.domain import granting, jobs, leases, pools, proving, units
 from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
@@ -189,7 +189,7 @@ def _granted(
     for lease in waiting:
         need = next(need for need in job.needs if need.order == lease.order)
         warm = hand.warm(need.pool)
-        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_unit(on, lease, need.maker), need)
+        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_unit(on, job, lease, need.maker), need)
         if unit is None:
             return [], []
         changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
@@ -213,7 +213,7 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
     return hand.over(unit, warm, others, need.order, now)
 
 
-def _unit(on: System, lease: Lease, maker: str) -> Unit:
+def _unit(on: System, job: Job, lease: Lease, maker: str) -> Unit:
     """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
@@ -233,7 +233,8 @@ def _unit(on: System, lease: Lease, maker: str) -> Unit:
         born=now,
         due=now + STEP_WITHIN,
     )
-    return units.noted(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
+    said = f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}"
+    return proving.ordered(units.noted(ordered, now, said), job, now)
 
 
 def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:

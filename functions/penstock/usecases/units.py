@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from penstock.domain import jobs, leases, units
 from penstock.domain.custody import is_recycled
-from penstock.domain.errors import DriverError, Unsatisfiable
+from penstock.domain.errors import DriverError, Misconfigured, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
@@ -28,6 +28,7 @@ from penstock.usecases import (
     retiring,
     retrying,
     returning,
+    seeing,
     sites,
 )  # fmt: skip
 
@@ -37,7 +38,14 @@ NO_HELLO = "no hello"
 def advance(on: System, unit_id: str) -> None:
     """Take a unit's next step. Doing it twice, late or for nothing is the same as doing it once."""
     unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or unit.state is UnitState.GONE:
+    if unit:
+        _go_on(on, unit)
+        if unit.seen:
+            seeing.look(on, unit_id)
+
+
+def _go_on(on: System, unit: Unit) -> None:
+    if unit.state is UnitState.GONE:
         return
     if unit.hold and custody.waits(on, unit):
         return
@@ -82,7 +90,7 @@ def _make(on: System, unit: Unit) -> None:
         done = sites.driver(on, site, unit.is_a, unit.maker).create(replace(_order(on, unit), avoid=leave.avoid))
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
-        if isinstance(error, Unsatisfiable):
+        if isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
             _fail(on, unit, "Unsatisfiable", str(error))
         else:
             retrying.again(on, unit, reason, after)

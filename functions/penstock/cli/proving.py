@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rich.status import Status
+from rich.text import Text
+
 from penstock.cli import times
 from penstock.cli.errors import CliError, Interrupted, Refused
 from penstock.cli.output import clean
@@ -84,16 +87,22 @@ class Prover:
         errors = self.session.out.errors
         with errors.status("begins") if errors.is_terminal else contextlib.nullcontext() as status:
             while True:
+                if status:  # it would share its line with the results
+                    status.stop()
                 self._look()
                 if self.page["over"] or self._is_parked():
                     return True
                 if time.monotonic() >= end:
                     return False
-                if status:
-                    status.update(clean(self._next()))
-                elif self.page["waits"]:
-                    self.session.out.notice(self.page["waits"])
-                time.sleep(EACH)
+                self._wait(status)
+
+    def _wait(self, status: Status | None) -> None:
+        if status:
+            status.update(Text(clean(self._next())))
+            status.start()
+        elif self.page["waits"]:
+            self.session.out.notice(self.page["waits"])
+        time.sleep(EACH)
 
     def _look(self) -> None:
         self.page = self.session.api.get("factories", self.factory, "tests", self._job)

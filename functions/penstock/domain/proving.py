@@ -1,4 +1,4 @@
-"""Does a factory work? An ordinary job finds out: what it runs, and what its rows say about each check. [UNIT-1]
+"""Does a factory work? An ordinary job finds out: what it runs, and what its rows say about each check.
 
 The job takes a worker that is new, and all promises hold for it as for any other: so a test that nobody watches to its
 end leaves nothing behind either.

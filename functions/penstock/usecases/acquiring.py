@@ -189,7 +189,7 @@ def _granted(
     for lease in waiting:
         need = next(need for need in job.needs if need.order == lease.order)
         warm = hand.warm(need.pool)
-        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_unit(on, job, lease, need.maker), need)
+        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_ordered(on, job, lease, need), need)
         if unit is None:
             return [], []
         changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
@@ -213,7 +213,11 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
     return hand.over(unit, warm, others, need.order, now)
 
 
-def _unit(on: System, job: Job, lease: Lease, maker: str) -> Unit:
+def _ordered(on: System, job: Job, lease: Lease, need: Need) -> Unit:
+    return proving.ordered(_unit(on, lease, need.maker), job, on.world.now())
+
+
+def _unit(on: System, lease: Lease, maker: str) -> Unit:
     """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
@@ -233,8 +237,7 @@ def _unit(on: System, job: Job, lease: Lease, maker: str) -> Unit:
         born=now,
         due=now + STEP_WITHIN,
     )
-    said = f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}"
-    return proving.ordered(units.noted(ordered, now, said), job, now)
+    return units.noted(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
 def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:

@@ -133,10 +133,10 @@ def test_what_a_machine_said_that_never_said_hello_is_told() -> None:
     assert one("agent said hello", replace(facts, job=job())).ok is None
 
 
-@pytest.mark.parametrize("agent", ["1.1", None])
-def test_an_agent_of_another_version(agent: str | None) -> None:
+@pytest.mark.parametrize(("agent", "says"), [("1.1", "1.1"), ("", "none")])
+def test_an_agent_of_another_version(agent: str, says: str) -> None:
     found = one("agent version", replace(GOOD, unit=destroyed(agent=agent)))
-    assert (found.ok, found.detail) == (False, f"it says {agent}; the service has 1.2")
+    assert (found.ok, found.detail) == (False, f"it says {says}; the service has 1.2")
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def _version(facts: Facts) -> Check:
     if unit is None or facts.job.times.started is None:
         return Check(name)
     same = unit.agent == facts.version
-    return Check(name, same, str(unit.agent) if same else f"it says {unit.agent}; the service has {facts.version}")
+    return Check(name, same, unit.agent if same else f"it says {unit.agent or 'none'}; the service has {facts.version}")
 
 
 def _ran(facts: Facts) -> Check:

@@ -118,7 +118,7 @@ class Unit(Row):
     hold: Hold | None = None
     drain: Drain | None = None
     begun: datetime | None = None
-    agent: str | None = None
+    agent: str = ""
     seen: Seen | None = None
     journal: Journal = field(default_factory=Journal)
 
@@ -169,7 +169,7 @@ def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:
     )
 
 
-def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str | None = None) -> Unit:
+def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:
     """A worker whose agent said hello; it must renew before its lease runs out.
 
     Its hello says that it was made, also where it comes before its factory's own word.

@@ -103,7 +103,7 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
         raise GONE
     now = on.world.now()
     begun = jobs.start(job, unit.id, now)
-    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease), ask.version or None)
+    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease), ask.version)
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
 
 

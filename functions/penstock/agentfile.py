@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,12 @@ def build() -> bytes:
         for name, source in sorted({**sources, "__main__.py": START.encode()}.items()):
             file.writestr(_entry(name), source)
     return buffer.getvalue()
+
+
+def version() -> str:
+    """The version that an agent of this file says it has."""
+    found = re.search(r'^VERSION = "(.+)"$', (PACKAGE / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""
 
 
 def digest() -> str:

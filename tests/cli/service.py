@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.cli.proof import Proof
+
 TOKEN = "good-token"
 BYTES = b"".join(b"line %d\n" % number for number in range(4000))
 SUBMITTED, STARTED, SETTLED = "2026-01-01T10:00:00Z", "2026-01-01T10:01:00Z", "2026-01-01T10:02:30Z"
@@ -90,6 +92,7 @@ class Service:
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     looks: int = 0
+    proof: Proof = field(default_factory=lambda: Proof(OUTPUT))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, end: str = "succeeded", **body: Any) -> str:
@@ -191,8 +194,10 @@ class Service:
                     "state": self.worker["state"],
                 }
             case "POST", ["hold"]:
+                self.proof.act("hold")
                 self.worker["hold"] = {"by": "alice", "reason": body["reason"], "since": STARTED, "until": SETTLED}
             case "POST", ["release"]:
+                self.proof.act("release")
                 self.worker["hold"] = None
             case "POST", ["recycle"] if self.worker["hold"]:
                 return 409, _problem(409, "held", "worker w1 is held by alice: release it first")
@@ -304,6 +309,8 @@ SLOTS = [{"slot": "bench-1", "state": "held", "job": "j9", "attempt": 1, "since"
 TARGETS = [
     {"name": "default", "settings": {"redirect": "lab", "limit": 0, "factory": ""}},
     {"name": "lab", "settings": {"factory": "here", "limit": 4, "redirect": None}},
+    {"name": "closed", "settings": {"factory": "aws", "limit": 4, "redirect": None}},
+    {"name": "big", "settings": {"factory": "aws", "limit": 4, "redirect": None}},
 ]
 FACTORY = {
     "name": "aws",
@@ -372,7 +379,7 @@ class Handler(BaseHTTPRequestHandler):
         if path != ["openapi.json"] and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self._send(401, _problem(401, "unauthorized", "the token is not known"))
             return
-        status, document = service.answer(
+        status, document = service.proof.answer(self.command, path, body, service.url) or service.answer(
             self.command, path, parse_qs(parts.query), body, self.headers.get("Idempotency-Key")
         )
         if service.lose_replies and self.command == "POST":

@@ -139,7 +139,7 @@ def test_cancel_and_retry(penstock: Run, service: Service) -> None:
 
 
 def test_site(penstock: Run) -> None:
-    header, default, lab = penstock("target", "list").stdout.splitlines()
+    header, default, lab, *_ = penstock("target", "list").stdout.splitlines()
     assert header.split() == ["NAME", "FACTORY", "REDIRECT", "LIMIT", "PRIVILEGE"]
     assert (default.split(), lab.split()) == (["default", "-", "lab", "-", "-"], ["lab", "here", "-", "4", "-"])
     assert "redirect  lab" in penstock("target", "show", "default").stdout

@@ -15,7 +15,7 @@ from tests.functions.test_operations import BODIES, Stage
 
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 WORDS = st.text(max_size=40) | st.sampled_from(
-    ["linux", "bench", "ada", "root", "target", "resource", "1", "true", "\0", "%2F"]
+    ["linux", "bench", "hand", "ada", "root", "target", "resource", "1", "true", "\0", "%2F"]
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS
 VALUES = st.recursive(
@@ -49,7 +49,10 @@ def bodies(draw: st.DrawFn, operation: Operation) -> Any:
 
 @pytest.fixture
 def stage(service: Service) -> Stage:
-    return Stage(service)
+    made = Stage(service)
+    made.tested = service.ask("POST", "/v1/factories/hand/test", as_="root").json["id"]
+    service.twin.run()
+    return made
 
 
 @pytest.mark.parametrize("operation", EVERY, ids=lambda operation: operation.name)
@@ -61,7 +64,7 @@ def test_no_request_is_our_fault(stage: Stage, operation: Operation) -> None:
     def anything(data: st.DataObject) -> None:
         stage.service.twin.store.rows.clear()
         stage.service.twin.store.rows.update(rows)
-        known = st.sampled_from([stage.job, stage.waiting, stage.output, stage.unit(0), stage.unit(1)])
+        known = st.sampled_from([stage.job, stage.waiting, stage.tested, stage.output, stage.unit(0), stage.unit(1)])
         ids = {name: data.draw(known | WORDS, name) for name in _parameters(operation)}
         query = data.draw(st.dictionaries(st.sampled_from(["tag", *operation.query]) | WORDS, WORDS, max_size=3))
         body = data.draw(bodies(operation), "body")

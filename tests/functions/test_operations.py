@@ -24,6 +24,7 @@ BODIES: dict[str, Any] = {
     "submit_job": {"script": "#!/bin/sh\n", "resources": ["licence"], "tags": {"a": "b"}},
     "resize_pool": {"limit": 3},
     "apply_site": {"toml": SITE + "\n[limits]\nboot = 60\n"},
+    "test_factory": {"target": "linux", "keep_on_failure": 60},
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "create_token": {"expires_in": 60},
     "sign_output": {"expires_in": 60},
@@ -47,6 +48,7 @@ class Stage:
         self.hello()
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
+        self.tested = ""
         self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
         service.twin.objects.objects[f"outputs/{self.job}/{self.output}"] = BYTES
         assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
@@ -74,6 +76,9 @@ class Stage:
             "name": {"pools": "linux", "users": "ada", **NAMES}.get(sort, ""), "privilege": "target.lab",
         }  # fmt: skip
         body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
+        if operation.name == "get_factory_test":
+            begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
+            values["job"] = begun.json["id"]
         if operation.name.startswith("release_"):
             self.service.ask(
                 "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"

@@ -205,7 +205,7 @@ def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
 
 def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
     """`sweeping.serve_all`: a hand-over that was lost stays lost."""
-    patch.setattr(sweeping, "serve_all", lambda on: None)
+    patch.setattr(sweeping, "serve_all", lambda on: ([], []))
 
 
 def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             priority=job.priority,
             since=now,
             takes=tuple(need.takes for need in needs),
+            fresh=job.proves is not None,
         )
         for pool, count in wanted.items()
     ]
@@ -80,6 +81,11 @@ class Pick:
         """What each of its leases takes."""
         return next(iter(self.rows.values())).takes
 
+    @property
+    def reuses(self) -> Sequence[Mapping[str, int]]:
+        """What those of its leases take that may be given warm units: all of them, or of a fresh claim none."""
+        return () if next(iter(self.rows.values())).fresh else self.takes
+
 
 def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
@@ -101,7 +107,7 @@ def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     """What a claim takes from each of its pools beyond what the warm units bring that are handed over to it."""
     total = {name: row.count for name, row in found.rows.items()}
     warm = {name: len(stocks[name].warm) for name in found.rows}
-    for takes in found.takes:
+    for takes in found.reuses:
         own = next(iter(takes))
         if warm[own]:
             warm[own] -= 1
@@ -131,7 +137,7 @@ def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
         stock = stocks[name]
         if stock.pool.paused:
             return None
-        own = sum(next(iter(takes)) == name for takes in claim.takes)
+        own = sum(next(iter(takes)) == name for takes in claim.reuses)
         kept = [slot for slot in (*stock.idle, *stock.warm[own:]) if not slot.leaving]
         short = count - stock.left - sum(slot.count for slot in stock.idle if slot.leaving)
         for slot in sorted(kept, key=lambda slot: (slot.unit not in found, str(slot.since), slot.name)):

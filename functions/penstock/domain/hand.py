@@ -26,8 +26,8 @@ class Hand:
         self._changes: list[Change] = []
 
     def warm(self, pool: str) -> Slot | None:
-        """The next slot of a pool that carries a unit."""
-        return self._warm[pool].pop(0) if self._warm[pool] else None
+        """The next slot of a pool that carries a unit; for a fresh claim there is none."""
+        return self._warm[pool].pop(0) if self._warm[pool] and not self.claim.fresh else None
 
     def over(self, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
         """A warm unit goes to its next lease, with everything that it takes."""
@@ -42,7 +42,7 @@ class Hand:
         """A unit that will be made takes its own slot, and all that its type uses."""
         own, *others = [slot for pool, count in need.takes.items() for slot in self._take(pool, count, unit)]
         also = tuple((other.pool, other.name) for other in others)
-        is_kept = self._pools[need.pool].warm is not None
+        is_kept = self._pools[need.pool].warm is not None and not self.claim.fresh
         made = replace(unit, slot=own.name, fence=own.fence, also=also, is_kept=is_kept)
         self._changes.append(Create(made))
         return made

@@ -92,6 +92,17 @@ class PastAttempt:
     reason: str
 
 
+@dataclass(frozen=True)
+class Proves:
+    """That a job is there to show that a factory works: its worker is new, looked for in the factory's list, not kept.
+
+    With `keep`, its worker is held for that many seconds from when it is ordered.
+    """
+
+    factory: str
+    keep: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
@@ -117,6 +128,7 @@ class Job(Row):
     attempt: int = 1
     attempts: tuple[PastAttempt, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    proves: Proves | None = None
     cancelled_by: str | None = None
     run_token: str | None = None
     worker: str | None = None

@@ -137,7 +137,8 @@ class Claim(Row):
 
     A claim over several pools stands in the queue of each, and is granted in all or in none. [SLOT-2] `overtaken` is
     how often a claim behind it was granted from this pool while it had to wait. [QUEUE-2] `takes` is what each of its
-    leases takes, its own pool first: a warm unit on a slot of that pool brings all of it.
+    leases takes, its own pool first: a warm unit on a slot of that pool brings all of it. A `fresh` claim is granted no
+    warm unit: those that are in its way make room, and its own units are not kept.
     """
 
     kind: ClassVar[str] = "claim"
@@ -151,6 +152,7 @@ class Claim(Row):
     since: datetime
     overtaken: int = 0
     takes: tuple[Mapping[str, int], ...] = ()
+    fresh: bool = False
 
     @property
     def key(self) -> Key:

@@ -23,6 +23,7 @@ from typing import ClassVar
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.journal import Journal
 from penstock.domain.rows import Key, Place, Row
+from penstock.domain.sights import Seen
 
 STEP_WITHIN = timedelta(seconds=45)
 """How long a message to a factory or well may take before the sweep sends it again."""
@@ -80,7 +81,8 @@ class Unit(Row):
     `until` how long it may be idle, `busy` how long a call that makes or cleans it may be under way; `past_hash` knows
     its agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its
     step again; None when none was sent for later. `is_making` says that its driver has begun to make it, and is not
-    done; `begun`, since when it is too late to hold it, for its driver cleans or destroys it.
+    done; `begun`, since when it is too late to hold it, for its driver cleans or destroys it. `agent` is the version of
+    its agent; `seen` is set for one that is looked for in its driver's list: see `seeing`.
     """
 
     kind: ClassVar[str] = "unit"
@@ -115,6 +117,8 @@ class Unit(Row):
     hold: Hold | None = None
     drain: Drain | None = None
     begun: datetime | None = None
+    agent: str = ""
+    seen: Seen | None = None
     journal: Journal = field(default_factory=Journal)
 
     @property
@@ -164,7 +168,7 @@ def ready(unit: Unit, sealed: str, now: datetime) -> Unit:
     )
 
 
-def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta) -> Unit:
+def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:
     """A worker whose agent said hello; it must renew before its lease runs out.
 
     Its hello says that it was made, also where it comes before its factory's own word.
@@ -172,8 +176,9 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta) -> Unit:
     made = unit.made or now
     unit = noted(unit, now, "its agent said hello")
     return replace(
-        unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease
-    )
+        unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease,
+        agent=agent,
+    )  # fmt: skip
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:

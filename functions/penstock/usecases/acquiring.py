@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import granting, jobs, leases, metrics, pools, units
+from penstock.domain import granting, jobs, leases, metrics, pools, proving, units
 from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
@@ -191,7 +191,7 @@ def _granted(
     for lease in waiting:
         need = next(need for need in job.needs if need.order == lease.order)
         warm = hand.warm(need.pool)
-        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_unit(on, lease, need.maker), need)
+        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_ordered(on, job, lease, need), need)
         if unit is None:
             return [], []
         changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
@@ -213,6 +213,10 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
         retiring.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
         return None
     return hand.over(unit, warm, others, need.order, now)
+
+
+def _ordered(on: System, job: Job, lease: Lease, need: Need) -> Unit:
+    return proving.ordered(_unit(on, lease, need.maker), job, on.world.now())
 
 
 def _unit(on: System, lease: Lease, maker: str) -> Unit:

@@ -37,6 +37,7 @@ class Hello:
     host: str = ""
     previous: str = ""
     cleaned: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
         raise Gone
     now = on.world.now()
     begun = jobs.start(job, unit.id, now)
-    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease))
+    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease), ask.version)
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
 
 

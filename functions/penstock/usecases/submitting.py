@@ -13,7 +13,7 @@ from typing import Any
 from penstock.domain import limits, looks, metrics
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
-from penstock.domain.jobs import START_WITHIN, Job, Spec, State, Times, spec_key
+from penstock.domain.jobs import START_WITHIN, Job, Proves, Spec, State, Times, spec_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
@@ -53,10 +53,10 @@ def make(on: System, user: User, ask: SubmitJob) -> Made:
     return Made(job, spec, file, site)
 
 
-def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None) -> str:
+def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None, proves: Proves | None = None) -> str:
     """Accept a job and return its id; the same key and the same request return the same job. Raises Refused."""
     made = make(on, user, ask)
-    job, spec = made.job, made.spec
+    job, spec = replace(made.job, proves=proves), made.spec
     memory = _memory(user, ask, idempotency_key, job)
 
     def decide() -> tuple[Sequence[Change], str]:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from penstock.domain import jobs, leases, metrics, units
 from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
-from penstock.domain.errors import DriverError, Unsatisfiable
+from penstock.domain.errors import DriverError, Misconfigured, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
@@ -31,6 +31,7 @@ from penstock.usecases import (
     retrying,
     returning,
     sealing,
+    seeing,
     sites,
 )  # fmt: skip
 
@@ -38,7 +39,14 @@ from penstock.usecases import (
 def advance(on: System, unit_id: str) -> None:
     """Take a unit's next step. Doing it twice, late or for nothing is the same as doing it once."""
     unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or unit.state is UnitState.GONE:
+    if unit:
+        _go_on(on, unit)
+        if unit.seen:
+            seeing.look(on, unit_id)
+
+
+def _go_on(on: System, unit: Unit) -> None:
+    if unit.state is UnitState.GONE:
         return
     if unit.hold and custody.waits(on, unit):
         return
@@ -85,7 +93,7 @@ def _make(on: System, unit: Unit) -> None:
         sealed = sealing.answer(on, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
-        if isinstance(error, Unsatisfiable):
+        if isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
             _fail(on, unit, "Unsatisfiable", str(error))
         else:
             retrying.again(on, unit, reason, after)

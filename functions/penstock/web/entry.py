@@ -225,6 +225,14 @@ def is_on(app: BaseRouter, name: str) -> bool:
     return text in ("true", "1")
 
 
+def idempotency_key(app: BaseRouter) -> str | None:
+    """The Idempotency-Key of a request, if it has one. Raises Refused 400."""
+    key: str | None = app.current_event.headers.get("idempotency-key")
+    if key is not None and not 1 <= len(key) <= 255:
+        raise Refused(400, "bad-request", "an Idempotency-Key has 1 to 255 characters")
+    return key
+
+
 def page_after(app: BaseRouter) -> str:
     """The page that was asked for. Raises Refused 400 for what no answer ever named as one."""
     text = app.current_event.get_query_string_value("page", "") or ""

@@ -15,7 +15,7 @@ from penstock.domain.jobs import Job, State
 from penstock.domain.users import User
 from penstock.usecases import jobs, logs, outputs, planning, submitting, users
 from penstock.web import views
-from penstock.web.entry import body, is_on, page_after, reply, whole_number
+from penstock.web.entry import body, idempotency_key, is_on, page_after, reply, whole_number
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -39,9 +39,7 @@ def submit_job() -> Response[Any]:
     ask = body(router, wire.SubmitJob)
     if is_on(router, "plan"):
         return reply(views.plan(planning.plan(bootstrap.aws(), user, ask)))
-    key = router.current_event.headers.get("idempotency-key")
-    if key is not None and not 1 <= len(key) <= 255:
-        raise Refused(400, "bad-request", "an Idempotency-Key has 1 to 255 characters")
+    key = idempotency_key(router)
     return reply(wire.Created(submitting.submit(bootstrap.aws(), user, ask, key)), 201)
 
 

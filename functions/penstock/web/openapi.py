@@ -114,7 +114,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
             "default": {"description": "refused", **_content("application/problem+json", ProblemView)},
         },
     }
-    if operation.name == "submit_job":
+    if operation.name in ("submit_job", "test_factory"):
         parameters.append({"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}})
     if parameters:
         made["parameters"] = parameters

@@ -126,6 +126,22 @@ OPERATIONS = (
         )
         for sort in SORTS
     ),
+    Operation(
+        "test_factory",
+        "POST",
+        "/v1/factories/{name}/test",
+        "Submit a job that shows whether a factory works",
+        wire.FactoryTestStarted,
+        wire.NewFactoryTest,
+        201,
+    ),
+    Operation(
+        "get_factory_test",
+        "GET",
+        "/v1/factories/{name}/tests/{job}",
+        "Show how far a factory's test is",
+        wire.FactoryTestView,
+    ),
     Operation("who_am_i", "GET", "/v1/whoami", "Show whose token this is", wire.UserView),
     Operation("list_users", "GET", "/v1/users", "List the users", wire.UserPage, query=("page",)),
     Operation("create_user", "POST", "/v1/users", "Create a user", wire.UserView, wire.NewUser, 201),

@@ -49,6 +49,7 @@ from penstock.wire.pools import (
     WorkerPage,
     WorkerView,
 )
+from penstock.wire.proving import CheckView, FactoryTestStarted, FactoryTestView, NewFactoryTest
 from penstock.wire.shapes import Bound, Created, FaultView, ProblemView
 from penstock.wire.site import (
     ApplySite,
@@ -69,6 +70,7 @@ __all__ = [
     "ApplySite",
     "BlockView",
     "Bound",
+    "CheckView",
     "ComparedView",
     "CoolDownView",
     "Created",
@@ -78,6 +80,8 @@ __all__ = [
     "EntryPage",
     "EventPage",
     "EventView",
+    "FactoryTestStarted",
+    "FactoryTestView",
     "FailureView",
     "FaultView",
     "GraphView",
@@ -90,6 +94,7 @@ __all__ = [
     "JobTimes",
     "JobView",
     "MakerView",
+    "NewFactoryTest",
     "NewToken",
     "NewUser",
     "NodeView",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.commands import factory_test
 from penstock.cli.errors import Refused
 from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, moment
@@ -86,6 +87,7 @@ target = _group(
     "The execution environments of this site.",
 )
 factory = _group("factory", "factories", (NAMED, *_settings("driver")), "What makes workers.")
+factory.add_command(factory_test.test)
 well = _group("well", "wells", (NAMED, *_settings("driver")), "What makes resources.")
 resource_type = _group(
     "resource-type",

@@ -1,0 +1,105 @@
+"""When a unit is looked for in its driver's list, and what follows from what was seen."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from penstock.domain import seeing
+from penstock.domain.seeing import EACH, LATE, Sight
+from penstock.domain.sights import LOOKS, Look, Seen
+from penstock.domain.units import EARLY, Unit, UnitState
+from tests.domain.helpers import NOW, SECOND, unit
+
+HERE, NOT_HERE, DOWN = Sight(listed=True), Sight(), Sight(failure="RateLimited: slow down")
+
+
+def made(**changes: object) -> Unit:
+    return unit(**{"seen": Seen(), "made": NOW, **changes})
+
+
+def gone(**changes: object) -> Unit:
+    return made(state=UnitState.GONE, **changes)
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (made(seen=None), None),
+        (gone(seen=None), None),
+        (made(made=None), None),
+        (made(), "there"),
+        (made(state=UnitState.READY), "there"),
+        (made(state=UnitState.DIRTY), None),
+        (made(seen=Seen(there=Look(found=NOW))), None),
+        (made(seen=Seen(there=Look(tries=LOOKS))), None),
+        (made(seen=Seen(there=Look(tries=LOOKS - 1))), "there"),
+        (gone(), "gone"),
+        (gone(made=None), "gone"),
+        (gone(seen=Seen(there=Look(found=NOW))), "gone"),
+        (gone(seen=Seen(gone=Look(found=NOW))), None),
+        (gone(seen=Seen(gone=Look(tries=LOOKS))), None),
+    ],
+)
+def test_one_looks_after_it_was_made_and_after_it_was_destroyed(found: Unit, wanted: str | None) -> None:
+    assert seeing.phase(found) == wanted
+
+
+@pytest.mark.parametrize(("phase", "sight"), [(made(), HERE), (gone(), NOT_HERE)])
+def test_what_was_looked_for_is_found_and_noted(phase: Unit, sight: Sight) -> None:
+    told = seeing.saw(phase, sight, NOW)
+    look = told.seen.gone if phase.state is UnitState.GONE else told.seen.there  # type: ignore[union-attr]
+    assert look == Look(found=NOW)
+    assert seeing.phase(told) is None
+    assert told.journal.entries[-1].what.startswith("its factory ")
+    assert ("with our tags" in told.journal.entries[-1].what) is (sight is HERE)
+
+
+@pytest.mark.parametrize(("phase", "sight"), [(made(), NOT_HERE), (gone(), HERE), (made(), DOWN), (gone(), DOWN)])
+def test_a_list_may_lag_or_not_be_had_so_one_looks_again_for_a_minute(phase: Unit, sight: Sight) -> None:
+    """No list that could not be had says that a unit is gone."""
+    told, now = phase, NOW
+    for tries in range(1, LOOKS + 1):
+        assert seeing.phase(told)
+        told = seeing.saw(told, sight, now)
+        look = told.seen.gone if phase.state is UnitState.GONE else told.seen.there  # type: ignore[union-attr]
+        assert look == Look(None, tries, now + EACH * SECOND, sight.failure)
+        now += timedelta(seconds=EACH)
+    assert seeing.phase(told) is None
+    assert now - NOW > timedelta(minutes=1)
+    assert told.journal == phase.journal
+
+
+def test_what_is_not_looked_for_cannot_be_seen() -> None:
+    for found in (made(seen=None), made(state=UnitState.DIRTY)):
+        with pytest.raises(ValueError, match="unit w-1 is not looked for"):
+            seeing.saw(found, HERE, NOW)
+
+
+@pytest.mark.parametrize(
+    ("again", "due"),
+    [(None, True), (NOW, True), (NOW + EARLY, True), (NOW + EARLY + SECOND, False), (NOW - SECOND, True)],
+)
+def test_a_message_that_comes_before_its_time_is_another(again: datetime | None, due: bool) -> None:
+    assert seeing.is_due(made(seen=Seen(there=Look(again=again, tries=1))), NOW) is due
+    assert seeing.is_due(gone(seen=Seen(gone=Look(again=again, tries=1))), NOW) is due
+    assert not seeing.is_due(made(seen=Seen(there=Look(again=again, tries=LOOKS))), NOW)
+
+
+@pytest.mark.parametrize(
+    ("found", "lost"),
+    [
+        (made(made=NOW - LATE), False),
+        (made(made=NOW - LATE - SECOND), True),
+        (made(made=NOW - 2 * LATE, seen=Seen(there=Look(again=NOW - LATE))), False),
+        (made(seen=Seen(there=Look(again=NOW - LATE - SECOND))), True),
+        (gone(since=NOW - LATE), False),
+        (gone(made=NOW - 2 * LATE, since=NOW - LATE), False),
+        (gone(made=None, since=NOW - LATE - SECOND), True),
+        (made(made=NOW - 2 * LATE, state=UnitState.DIRTY), False),
+        (made(made=None), False),
+    ],
+)
+def test_a_look_that_does_not_come_was_lost(found: Unit, lost: bool) -> None:
+    assert seeing.is_lost(found, NOW) is lost

@@ -98,6 +98,7 @@ def _words(shape: Shape) -> str:
     if shape.is_amount:
         return f"amount {shape.limit}"
     kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
+    kept += f", {shape.warm.least} made ahead" if shape.warm and shape.warm.least else ""
     return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
 
 

@@ -128,9 +128,9 @@ def _stop(on: System, job: Job) -> None:
 
 
 def serve_all(on: System) -> None:
-    """Serve every pool that somebody waits for: a hand-over may have been lost. [QUEUE-1]"""
+    """Serve every pool that somebody waits for, as a hand-over may have been lost; or has too few made. [QUEUE-1]"""
     for pool in on.store.listed("pools", Pool, limit=1000):
-        if on.store.find(collection(pool.name), "wait#", Claim, limit=1):
+        if (pool.warm and pool.warm.least) or on.store.find(collection(pool.name), "wait#", Claim, limit=1):
             acquiring.serve(on, pool.name)
 
 

@@ -121,7 +121,12 @@ def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
     """
     if ask.previous:
         return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
-    if unit.leases > 1 or (unit.past_hash and not hmac.compare_digest(unit.past_hash, users.digest(ask.token))):
+    is_done = unit.leases == 1 and unit.state in (UnitState.CLEANING, UnitState.IDLE)
+    if (
+        unit.leases > 1
+        or is_done
+        or (unit.past_hash and not hmac.compare_digest(unit.past_hash, users.digest(ask.token)))
+    ):
         return False
     return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
 

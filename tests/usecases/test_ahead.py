@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -222,6 +223,24 @@ def test_two_that_look_at_once_make_one() -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1, most=1))
     before_the_next_commit(twin, lambda: ahead.fill(twin.on, LINUX))
+    ahead.fill(twin.on, LINUX)
+    assert len(existing(twin)) == 1
+
+
+def test_what_another_makes_while_one_looks_is_noticed() -> None:
+    """SLOT-1: the pool's row is read before its units are counted, and not after."""
+    twin = a_twin(NONE)
+    change_pool(twin, LINUX, warm=Warm(least=1, most=1))
+    find = twin.store.find
+
+    def between(pk: str, prefix: str, *given: Any, **how: Any) -> Any:
+        found = find(pk, prefix, *given, **how)
+        if prefix == "free#warm#":
+            twin.store.find = find  # type: ignore[method-assign]
+            ahead.fill(twin.on, LINUX)
+        return found
+
+    twin.store.find = between  # type: ignore[method-assign, assignment]
     ahead.fill(twin.on, LINUX)
     assert len(existing(twin)) == 1
 

@@ -37,7 +37,10 @@ def fill(on: System, pool_name: str) -> None:
 
 
 def _decide(on: System, name: str) -> tuple[Unit, list[Change]] | None:
-    """One more unit for a pool, and the commit that gives it its slots; None when none is wanted, or has room."""
+    """One more unit for a pool, and the commit that gives it its slots; None when none is wanted, or has room.
+
+    Each pool's row is read before everything else of it, and is the one that the commit names. [SLOT-1]
+    """
     pool = on.store.get(pool_key(name), Pool)
     if pool is None or pool.warm is None or not pool.warm.least:
         return None
@@ -47,8 +50,10 @@ def _decide(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     kind = _kind(site, name)
     if kind is None or not ahead.is_short(pool, len(warm), now):
         return None
-    takes = {name: 1, **site.takes(kind.uses)}
-    rooms = {each: room for each, count in takes.items() if (room := _room(on, each, count))}
+    uses = site.takes(kind.uses)
+    found = {name: pool} | {each: on.store.get(pool_key(each), Pool) for each in uses}
+    takes = {name: 1, **uses}
+    rooms = {each: room for each, count in takes.items() if (room := _room(on, found[each], count))}
     if len(rooms) < len(takes):
         return None
     is_a = UnitKind.WORKER if isinstance(kind, Target) else UnitKind.RESOURCE
@@ -63,10 +68,12 @@ def _kind(site: Site, pool: str) -> Target | ResourceType | None:
     return next((kind for kind in kinds if kind.pool == pool), None)
 
 
-def _room(on: System, name: str, count: int) -> Room | None:
+def _room(on: System, pool: Pool | None, count: int) -> Room | None:
     """What a pool has for a unit that nobody asked for; None while anybody waits for it. [QUEUE-2]"""
-    pool, pk = on.store.get(pool_key(name), Pool), pools.collection(name)
-    if pool is None or not ahead.is_open(pool) or on.store.find(pk, "wait#", Claim, limit=1):
+    if pool is None or not ahead.is_open(pool):
+        return None
+    pk = pools.collection(pool.name)
+    if on.store.find(pk, "wait#", Claim, limit=1):
         return None
     return Room(pool, () if pool.is_amount else on.store.find(pk, "free#cold#", Slot, limit=count))
 

@@ -87,12 +87,12 @@ def _released(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change],
         return [Replace(unit, free)], free
     pool, slots = on.store.get(pool_key(unit.pool), Pool), retiring.slots_of(on, unit)
     reason = keeping.why_not(on, free, pool, slots)
-    if reason:
-        dirty = units.give_up(free, reason, now)
+    if reason or pool is None:
+        dirty = units.give_up(free, reason or "", now)
         return [Replace(unit, dirty), *retiring.leave(on, unit)], dirty
     since = None if units.is_coming(free) else now
     back = [pools.move(slot, pools.keep(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
-    return [Replace(unit, free), *(change for moves in back for change in moves)], free
+    return [Replace(unit, free), Replace(pool, pool), *(change for moves in back for change in moves)], free
 
 
 def _go_on(on: System, unit: Unit) -> None:

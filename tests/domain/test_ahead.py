@@ -211,6 +211,11 @@ def test_what_becomes_of_it_next_is_told() -> None:
     assert prospects.next_step(there, NOW).startswith("the next job is lent it, or it is destroyed")
 
 
+def test_what_slots_are_is_told_by_pool() -> None:
+    found = [slot(RACK, "1"), slot(RACK, "2"), slot(QUOTA, "w-1", count=4)]
+    assert pools.amounts(found) == {RACK: 2, QUOTA: 4}
+
+
 def test_idle_again_and_stamped() -> None:
     assert ahead.idle_again(replace(fresh(), busy=NOW)).busy is None
     assert pools.stamped(slot(TARGET, "1"), NOW).since == NOW

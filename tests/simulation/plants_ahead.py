@@ -44,20 +44,3 @@ def _as_limited(change: Any, rooms: Any) -> Any:
         return change
     was = rooms[change.row.name].pool
     return Replace(was, replace(change.row, limit=was.limit))
-
-
-def two_make_two(patch: pytest.MonkeyPatch) -> None:
-    """Who makes a unit ahead of need does not write its pool's row, and may do so beside another."""
-    order = rules.order
-
-    def beside(unit: Any, takes: Any, rooms: Any) -> Any:
-        found = order(unit, takes, rooms)
-        if found is None:
-            return None
-        return found[0], [change for change in found[1] if not _is_as_it_was(change)]
-
-    patch.setattr(rules, "order", beside)
-
-
-def _is_as_it_was(change: Any) -> bool:
-    return isinstance(change, Replace) and isinstance(change.row, Pool) and change.row == change.was

@@ -188,7 +188,6 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_warm.any_job_of_the_worker, {"SEC-2"}, ()),
     (plants_ahead.takes_what_others_wait_for, {"QUEUE-2"}, ()),
     (plants_ahead.makes_past_the_limit, {"SLOT-1"}, ()),
-    (plants_ahead.two_make_two, {"SLOT-1"}, ()),
 )
 
 

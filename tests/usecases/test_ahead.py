@@ -320,6 +320,21 @@ def test_what_can_never_be_made_is_not_tried_in_a_hot_loop() -> None:
     assert len(existing(twin)) == 2
 
 
+def test_a_site_that_is_applied_again_tries_again_at_once(twin: Twin) -> None:
+    """What an operator put right may be in a factory's settings, or outside."""
+    sweep(twin, 601)
+    assert pool_of(twin).setback
+    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    twin.run()
+    assert (pool_of(twin).setback, only(twin).leases) == (None, 0)
+
+
+def test_how_much_is_made_ahead_is_told_when_a_site_is_applied() -> None:
+    told_ = configuring.apply(Twin().on, "admin", SITE, "site.toml")
+    assert "pool target/linux: new -> limit 3, up to 2 kept warm, 1 made ahead" in told_
+    assert "pool target/linux: new -> limit 3, up to 2 kept warm" in configuring.apply(Twin().on, "a", NONE, "s.toml")
+
+
 def test_what_there_is_none_of_now_is_waited_for(twin: Twin, ada: User) -> None:
     """It keeps its slot and backs off as others do; who needs it, is asked for at once."""
     twin = a_twin(NONE)

@@ -126,6 +126,11 @@ def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> 
     assert old.until == NOW + 60 * MINUTE
     assert ahead.there(replace(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).until == old.until
     assert ahead.there(fresh(), None, "hash", NOW + MINUTE, LEASE).until == NOW + MINUTE
+    assert (
+        ahead.there(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).until == old.until
+    )
+    assert come.journal.entries[-1].what == "its agent said hello; it waits for its first lease"
+    assert ready.journal.entries[-1].what == "ready; it waits for its first lease"
 
 
 def test_one_that_is_held_is_there_and_stays_due_when_its_hold_ends() -> None:

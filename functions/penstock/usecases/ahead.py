@@ -115,7 +115,7 @@ def let_go(on: System, begun: Unit) -> None:
 
     unit = race.run(on, decide)
     if unit:
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+        on.queues.advance(unit.id, is_worker=False)
 
 
 def end(on: System, unit: Unit) -> None:
@@ -132,9 +132,11 @@ def _stay(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     """Keep an idle unit for longer if the pool would have too few without it, and the site would have it made so."""
     unit = on.store.get(unit_key(unit_id), Unit)
     pool = on.store.get(pool_key(unit.pool), Pool) if unit else None
-    if unit is None or unit.state is not UnitState.IDLE or pool is None or pool.warm is None or not pool.warm.least:
+    if unit is None or unit.state is not UnitState.IDLE or pool is None or pool.warm is None:
         return [], False
     site, now = sites.current(on), on.world.now()
+    if is_held(unit, now):  # [UNIT-3]
+        return [], False
     warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.least + 1)
     kept = ahead.stay(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
     if kept is None or len(warm) > pool.warm.least or not _is_as_said(on, site, unit):

@@ -166,7 +166,8 @@ def lent(twin: Twin, unit: Unit) -> None:
 
 
 @pytest.mark.parametrize("meddle", [no_pool, not_kept, lent])
-def test_who_does_not_stay(twin: Twin, meddle: Callable[[Twin, Unit], None]) -> None:
+def test_who_does_not_stay(meddle: Callable[[Twin, Unit], None]) -> None:
+    twin = a_twin(SITE.replace("uses = { vcpus = 4 }\nwarm", "warm"))
     unit = unit_of(twin, at_rest(twin).worker)
     assert ahead._stay(twin.on, unit.id)[1]
     meddle(twin, unit)

@@ -194,3 +194,22 @@ def test_one_that_had_a_job_is_no_setback(ada: User) -> None:
     assert retiring.retire(twin.on, agent.worker, ahead.SILENT, is_setback=True)
     assert pool_of(twin).setback is None
     assert isinstance(pool_of(twin), Pool)
+
+
+@pytest.mark.parametrize(("site", "queue"), [(SITE, "factory"), (DB, "well")])
+def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> None:
+    twin = a_twin(site)
+    unit = only(twin)
+    later = twin.world.now() + timedelta(seconds=1)
+    before_the_next_commit(twin, lambda: change_unit(twin, unit, born=later))
+    assert retiring.retire(twin.on, unit.id, "it is in the way")
+    assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": unit.id})]
+    assert (unit_of(twin, unit.id).state, unit_of(twin, unit.id).born) == (UnitState.DIRTY, later)
+
+
+def test_only_what_is_idle_is_retired(twin: Twin) -> None:
+    """UNIT-2: what is being cleaned is given up by whoever cleans it."""
+    assert not retiring.retire(twin.on, "w-none", "it is in the way")
+    cleaning = change_unit(twin, only(twin), state=UnitState.CLEANING)
+    assert not retiring.retire(twin.on, cleaning.id, "it is in the way")
+    assert unit_of(twin, cleaning.id) == cleaning

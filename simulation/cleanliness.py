@@ -46,6 +46,9 @@ def kept_clean(moment: Moment) -> Iterator[Broke]:
 
 
 def _is_clean(moment: Moment, unit: Unit) -> bool:
+    """Whether a unit has nothing of its last lease. One that was made ahead of need, and never leased, has had none."""
+    if unit.leases == 0:
+        return unit.id not in moment.facts.ended
     if unit.proof is None or unit.proof.time < moment.facts.ended[unit.id]:
         return False
     return moment.rests(unit.id) if unit.order == WORKER else moment.cleanings.get(unit.id) == unit.proof
@@ -55,7 +58,7 @@ def lent_clean(moment: Moment) -> Iterator[Broke]:
     """UNIT-2: a unit goes to its next lease from being idle, and from nothing else; and no script runs on it."""
     for was, now in moment.of(Unit):
         if was and now and was.leases != now.leases:
-            if was.state is not UnitState.IDLE or was.proof is None or not _is_clean(moment, was):
+            if was.state is not UnitState.IDLE or not _is_clean(moment, was):
                 yield "UNIT-2", f"{now.id} goes to {now.job}/{now.attempt}, and was {was.state}, cleaned {was.proof}"
             if any(machine == now.id for _, _, machine in moment.running()):
                 yield "UNIT-2", f"{now.id} goes to {now.job}/{now.attempt} while a script may still run on it"

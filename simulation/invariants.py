@@ -12,6 +12,7 @@ from penstock.domain.leases import WORKER, Lease, LeaseState, prefix
 from penstock.domain.logs import Batch
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
 from penstock.domain.units import Unit, UnitState, unit_key
+from simulation.ahead import nobodys
 from simulation.cleanliness import freed_clean, kept_clean, lent_clean
 from simulation.moments import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of
@@ -253,6 +254,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     fences_grow,
     old_leases_change_nothing,
     nobody_is_passed,
+    nobodys,
     one_after_the_other,
     settled_once,
     one_worker,

@@ -44,8 +44,12 @@ class Shape:
         return "\n".join(lines) + "\n"
 
     def _used(self, name: str) -> str:
-        """What a target or a type uses, and what is kept of it."""
-        tables = {"uses": self.uses.get(name, {}), "warm": self.warm.get(name, {})}
+        """What a target or a type uses, and what is kept of it; no more is made ahead than may be kept or has slots."""
+        warm, names = dict(self.warm.get(name, {})), self.names.get(name, [])
+        slots = self.targets[name][1] if name in self.targets else self.counts.get(name, len(names) * self.leases)
+        if "min" in warm:
+            warm["min"] = min(warm["min"], warm["max"], slots)
+        tables = {"uses": self.uses.get(name, {}), "warm": warm}
         return "".join(f"\n{key} = {_inline(table)}" for key, table in tables.items() if table)
 
     def varied(self, dice: random.Random) -> Shape:
@@ -99,6 +103,7 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     many = dice.choice((10, 10, 15, 20, 40))
     made = [_job(dice, shape) for _ in range(many)]
     _add_warm(dice, shape, types)
+    _add_ahead(dice, shape)
     return Plan(shape, made[:jobs])
 
 
@@ -131,6 +136,12 @@ def _add_warm(dice: random.Random, shape: Shape, types: list[str]) -> None:
             for name in (*shape.targets, *types)
             if dice.random() < 0.7
         }
+
+
+def _add_ahead(dice: random.Random, shape: Shape) -> None:
+    """In most of these sites some are made ahead of need."""
+    if dice.random() < 0.7:
+        shape.warm = {name: {**kept, "min": dice.choice((0, 1, 1, 2))} for name, kept in shape.warm.items()}
 
 
 def _limits(dice: random.Random) -> Mapping[str, int]:

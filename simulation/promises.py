@@ -97,7 +97,7 @@ class Promises:
         """UNIT-1: before anything is made there is a row that knows it. SEC-1: only workers get a key."""
         unit = self._engine.store.rows.get(unit_key(order.id))
         self._must("UNIT-1", isinstance(unit, Unit), f"{order.id} is made, and no row knows it")
-        is_late = isinstance(unit, Unit) and unit.state is UnitState.IDLE
+        is_late = isinstance(unit, Unit) and unit.state is UnitState.IDLE and unit.leases > 0
         self._must("UNIT-2", not is_late, f"{order.id} is made for its last lease, and is clean and idle by now")
 
     def _cleans(self, unit_id: str) -> None:

@@ -197,6 +197,8 @@ class Keeper(Driver, Protocol):
         """Make the unit as it was when it was made, with nothing of its last lease. Raises DriverError.
 
         After it, `create` is asked with the same id again. Factories are not asked: their workers' agents clean.
+        A unit that was made ahead of need is asked for without options, and then, as nobody has had it, without being
+        cleaned once more with its job's: `create` gives it these.
         """
 
 

@@ -123,6 +123,13 @@ def test_outputs(penstock: Run, service: Service) -> None:
     assert "/work/out/log.txt  38.0 KiB" in penstock("job", "outputs", "j1").stdout
 
 
+def test_a_pool_whose_units_come_to_nothing_says_why(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    setback = {"count": 2, "until": "2026-01-01T10:00:00Z", "why": "its agent did not say hello"}
+    monkeypatch.setitem(POOL, "setback", setback)
+    said = " ".join(penstock("pool", "show", "resource/bench").stdout.split())
+    assert "2 came to nothing, the last as its agent did not say hello; tried again from 2026-01-01T10:00:00Z" in said
+
+
 def test_pools(penstock: Run, service: Service) -> None:
     assert json.loads(penstock("pool", "list", "--json").stdout) == [POOL]
     assert "bench-1" in penstock("pool", "show", "resource/bench").stdout

@@ -154,6 +154,11 @@ class Life:
         """Asks whether no unit is in use or on its way: what there is, is idle."""
         return all(unit.state in (UnitState.IDLE, UnitState.GONE) for unit in self.units())
 
+    def ready(self) -> bool:
+        """Asks whether a worker and a resource are there that were made ahead of need, or are had by a job already."""
+        there = {unit.is_a for unit in self.units() if unit.until or unit.leases}
+        return len(there) == 2 and self.rest()
+
     def empty(self) -> bool:
         """Asks whether there is no unit any more."""
         return all(unit.state is UnitState.GONE for unit in self.units())

@@ -107,7 +107,7 @@ def _workers(rows: Rows) -> None:
 
 
 def _is_live_worker(unit: Unit) -> bool:
-    return unit.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
+    return unit.order == 0 and unit.job != "" and unit.state not in (UnitState.IDLE, UnitState.GONE)
 
 
 def _logs(rows: Rows) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.domain.jobs import State
 from tests.crash.life import Life, Script
-from tests.crash.sitefile import COLD, SITE
+from tests.crash.sitefile import AHEAD, COLD, SITE
 
 Steps = Iterator[Callable[[], bool]]
 
@@ -268,5 +268,28 @@ def clean(life: Life) -> Steps:
     yield life.is_(first)
     yield life.is_(second)
     yield life.rest
+    life.configure(COLD)
+    yield life.empty
+
+
+@scenario()
+def ahead(life: Life) -> Steps:
+    """A worker and a resource are made before anybody asks, lent, and made again; then nothing is wanted any more."""
+    life.configure(AHEAD)
+    yield life.ready
+    first = life.submit(target="kept", resources=["sandbox"])
+    yield life.is_(first)
+    yield life.rest
+    life.configure(COLD)
+    yield life.empty
+
+
+@scenario()
+def ahead_of_another(life: Life) -> Steps:
+    """What was made ahead of need makes room for jobs that wait for its quota."""
+    life.configure(AHEAD)
+    yield life.ready
+    first = life.submit(target="big")
+    yield life.is_(first)
     life.configure(COLD)
     yield life.empty

@@ -41,12 +41,14 @@ class Hand:
     def create(self, order: Order) -> Ready | NotYet:
         """Make a unit. Nothing else may be in its slot, and no other worker be there for its job. [SLOT-1] [JOB-2]
 
-        One that is there already has its next lease, and must have been cleaned since its last. [UNIT-2]
+        One that is there already has its next lease, and must have been cleaned since its last; or its first, and was
+        made ahead of need. [UNIT-2]
         """
         assert self.site is not None
         if order.id in self.made:
-            fence = self.site.unit(order.id).fence
-            assert self.soiled.setdefault(order.id, fence) == fence, f"UNIT-2: {order.id} is not clean"
+            mine = self.site.unit(order.id)
+            if mine.leases:
+                assert self.soiled.setdefault(order.id, mine.fence) == mine.fence, f"UNIT-2: {order.id} is not clean"
             return Ready(self._metadata(order))
         if self.slow:
             self.slow -= 1
@@ -54,9 +56,11 @@ class Hand:
         mine = self.site.unit(order.id)
         for other in map(self.site.unit, self.made):
             assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
-            assert (other.job, other.order) != (mine.job, mine.order), f"two units of one need of job {mine.job}"
+            is_same = mine.job != "" and (other.job, other.order) == (mine.job, mine.order)
+            assert not is_same, f"two units of one need of job {mine.job}"
         self.made[order.id] = order
-        self.soiled[order.id] = mine.fence
+        if mine.leases:
+            self.soiled[order.id] = mine.fence
         return Ready(self._metadata(order))
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:

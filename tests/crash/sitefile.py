@@ -33,5 +33,8 @@ limit = 1
 warm = { max = 1 }
 """
 
+AHEAD = SITE.replace('max = 1, idle = "2m"', 'min = 1, max = 2, idle = "1h"').replace("{ max = 1 }", "{ min = 1 }")
+"""The same, where a worker and a resource are made ahead of need."""
+
 COLD = "\n".join(line for line in SITE.splitlines() if not line.startswith("warm"))
 """The same, where nothing is kept for the next lease."""

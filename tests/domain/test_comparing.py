@@ -162,7 +162,8 @@ def test_a_sweep_knows_when_there_was_none_for_long() -> None:
     ("changes", "was_heard"),
     [
         ({}, True),
-        ({"state": UnitState.IDLE}, True),
+        ({"state": UnitState.IDLE, "until": NOW}, True),
+        ({"state": UnitState.IDLE}, False),
         ({"due": NOW + LEASE - timedelta(seconds=1)}, False),
         ({"due": None}, False),
         ({"is_a": UnitKind.RESOURCE}, False),

@@ -222,7 +222,7 @@ SAID: tuple[tuple[dict[str, Any], str], ...] = (
     ),
     ({"state": "idle", "hold": HOLD}, f"nobody is lent it until its hold ends, by {END}"),
     ({"state": "idle", "until": NOW + HOUR}, f"the next job is lent it, or it is destroyed by {END}"),
-    ({"state": "idle"}, "the next job is lent it, or it is destroyed"),
+    ({"state": "idle"}, f"f makes it by {AT}; the next job is lent it, there or not"),
     ({"state": "dirty", "hold": HOLD}, f"it is destroyed when its hold ends, by {END}"),
     ({"state": "dirty"}, "it is destroyed when what its attempt gives back before it is back"),
     ({"state": "dirty", "begun": NOW, "hold": OVER}, f"f destroys it; asked again by {AT}"),

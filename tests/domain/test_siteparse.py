@@ -122,9 +122,18 @@ TARGETS = [
         "only named resources",
         "`names`",
     ),
-    ("warm = { min = 1 }", 7, 10, "targets.ubuntu.warm.min", "nothing is made ahead", "leave `min` at 0"),
+    (
+        "limit = 9\nwarm = { min = 3, max = 2 }",
+        8,
+        16,
+        "targets.ubuntu.warm.min",
+        "`min` (3) must be at most `max` (2)",
+        "raise `max`",
+    ),
+    ("warm = { min = 2 }", 7, 16, "targets.ubuntu.warm.min", "at most the number of slots (1)", ""),
 ]
 RESOURCES = [
+    ("well = 'benches'\nnames = ['a']\nwarm = { min = 2 }", 10, 16, "resources.r.warm.min", "slots (1)", ""),
     ("", 7, 12, "resources.r", "`resources.r` has no `well`", 'well = "benches"'),
     ("well = 'bench'", 8, 8, "resources.r.well", "there is no well `bench`", "did you mean `benches`?"),
     ("well = 'benches'\nname = ['a']", 9, 1, "resources.r.name", "unknown key `name`", "did you mean `names`?"),

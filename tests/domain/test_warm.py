@@ -267,7 +267,7 @@ def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_i
 
 @pytest.mark.parametrize(("is_a", "made"), [(UnitKind.WORKER, NOW), (UnitKind.RESOURCE, None)])
 def test_a_unit_that_is_lent_again_is_made_already_only_if_it_is_a_worker(is_a: UnitKind, made: object) -> None:
-    lent = idle.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF), "B", 2, 0, 5, NOW)
+    lent = idle.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF, until=NOW), "B", 2, 0, 5, NOW)
     assert (lent.made, lent.proof, lent.fence, lent.due) == (made, None, 5, NOW + units.STEP_WITHIN)
 
 

@@ -30,7 +30,7 @@ from penstock.usecases.fencing import Gone
 from penstock.usecases.reconciling import Compared
 from simulation import runs
 from simulation.__main__ import main
-from tests.simulation import plants_warm
+from tests.simulation import plants_ahead, plants_warm
 from tests.twin.store import MemoryStore
 
 SEEDS = range(100)
@@ -186,6 +186,8 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_warm.idle_makes_no_room, {"QUEUE-1", "QUEUE-3"}, ()),
     (plants_warm.key_opens_again, {"SEC-2"}, ()),
     (plants_warm.any_job_of_the_worker, {"SEC-2"}, ()),
+    (plants_ahead.takes_what_others_wait_for, {"QUEUE-2"}, ()),
+    (plants_ahead.makes_past_the_limit, {"SLOT-1"}, ()),
 )
 
 

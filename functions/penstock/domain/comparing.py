@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from penstock.domain.cooling import WHY_CHARS, collection
 from penstock.domain.rows import Key, Row
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.units import Unit, UnitKind, UnitState, is_coming
 
 EVERY = timedelta(minutes=3)
 """How long after one comparison the next is made."""
@@ -150,12 +150,13 @@ def compare(
 
 
 def _is_made(unit: Unit) -> bool:
-    return unit.state in (UnitState.READY, UnitState.IDLE) or (unit.state is UnitState.CREATING and bool(unit.made))
+    return unit.state in (UnitState.READY, UnitState.IDLE, UnitState.CREATING) and unit.made is not None
 
 
 def was_heard(unit: Unit, start: datetime, lease: timedelta) -> bool:
     """Whether a worker's agent spoke after the list was begun: whoever speaks exists."""
-    speaks = unit.is_a is UnitKind.WORKER and unit.state in (UnitState.READY, UnitState.IDLE)
+    is_there = unit.state in (UnitState.READY, UnitState.IDLE) and not is_coming(unit)
+    speaks = unit.is_a is UnitKind.WORKER and is_there
     return speaks and unit.due is not None and unit.due - lease >= start
 
 

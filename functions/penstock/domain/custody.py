@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST, REASON, Drain, Hold, clock
 from penstock.domain.idle import heard
-from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState, is_held, noted
+from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState, is_coming, is_held, noted
 
 LEASED = (UnitState.CREATING, UnitState.READY)
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)
@@ -54,6 +54,8 @@ def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit
     what = f"released by {by}" if by else f"the hold of {unit.hold.by} ran out"
     free = noted(replace(unit, hold=None, next_look=None), now, what)
     is_worker = unit.is_a is UnitKind.WORKER
+    if is_coming(unit):  # it is asked for once more, and has as long to boot as any other
+        return replace(free, made=None, due=now + STEP_WITHIN)
     if unit.state is UnitState.IDLE:
         return heard(free, now, lease)
     if unit.state is UnitState.CLEANING:  # a worker's agent asks, and cleans when it hears this

@@ -120,7 +120,7 @@ def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
     """The kept units to be destroyed so that the first claim that nothing else keeps waiting can be granted.
 
     None, when what is leaving already is enough, or when no claim could be granted even then. Those go first that
-    nobody has leased for longest.
+    are not made yet, then those that nobody has leased for longest.
     """
     for claim in stocks[pool].claims:
         found = _next(claim, stocks)
@@ -140,13 +140,18 @@ def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
         own = sum(next(iter(takes)) == name for takes in claim.reuses)
         kept = [slot for slot in (*stock.idle, *stock.warm[own:]) if not slot.leaving]
         short = count - stock.left - sum(slot.count for slot in stock.idle if slot.leaving)
-        for slot in sorted(kept, key=lambda slot: (slot.unit not in found, str(slot.since), slot.name)):
+        for slot in sorted(kept, key=lambda slot: (slot.unit not in found, *_loss(slot))):
             if short > 0:
                 found[str(slot.unit)] = None
                 short -= slot.count
         if short > 0:
             return None
     return list(found)
+
+
+def _loss(slot: Slot) -> tuple[bool, str, str]:
+    """How much is lost with a kept unit, by its slot: least with one that is not made yet, then with the idlest."""
+    return slot.since is not None, str(slot.since), slot.name
 
 
 def _next(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools import Warm
-from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, noted
+from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, is_coming, noted
 
 
 def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
@@ -42,11 +42,17 @@ def heard(unit: Unit, now: datetime, lease: timedelta) -> Unit:
 
 
 def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: datetime) -> Unit:
-    """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job."""
-    is_worker = unit.is_a is UnitKind.WORKER
+    """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job.
+
+    One that was made ahead of need, and is still on its way, goes on from where it is: a machine that was ordered has
+    as long to boot as it had; what is not made yet is asked for at once, whatever it had to wait for until now.
+    """
+    is_worker, is_on_its_way = unit.is_a is UnitKind.WORKER, is_coming(unit)
+    due = unit.due if is_on_its_way and unit.made else now + STEP_WITHIN
+    made = unit.made if is_on_its_way else now if is_worker else None
     unit = noted(unit, now, f"handed over to job {job}, attempt {attempt}")
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
-        made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
-        next_look=None, is_making=False,
+        made=made, since=now, due=due, until=None, proof=None, reason=None, tries=0,
+        next_look=None, is_making=unit.is_making and is_on_its_way,
     )  # fmt: skip

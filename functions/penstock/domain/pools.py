@@ -14,7 +14,8 @@ exists is idle: nobody leases it, and it comes back when the unit is handed over
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -39,13 +40,24 @@ class SlotState(StrEnum):
 class Warm:
     """What a pool keeps for the next lease. Durations in seconds.
 
-    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases.
+    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. As long as there
+    are fewer than `least`, more are made ahead of need: `ahead`.
     """
 
+    least: int = 0
     most: int = 1
     idle: int = 600
     life: int = 24 * 3600
     reuse: int = 100
+
+
+@dataclass(frozen=True)
+class Setback:
+    """Units that were made ahead of need came to nothing: how many in a row, why, and until when none is made."""
+
+    count: int
+    until: datetime
+    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +68,8 @@ class Pool(Row):
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
     `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
-    back, and `mean_hold` is how long, in seconds, the last of them kept what they had.
+    back, and `mean_hold` is how long, in seconds, the last of them kept what they had. `setback` is set while what is
+    made ahead of need comes to nothing.
     """
 
     kind: ClassVar[str] = "pool"
@@ -68,6 +81,7 @@ class Pool(Row):
     paused: bool = False
     over: bool = False
     warm: Warm | None = None
+    setback: Setback | None = None
     holds: int = 0
     mean_hold: float = 0.0
     due: datetime | None = None
@@ -95,7 +109,8 @@ class Slot(Row):
     """One unit of a pool. Whoever's commit moves it from free to held, has it.
 
     In an amount pool a slot exists only while a unit takes it, and `count` is how much of the amount it is. `leaving`
-    is an idle slot whose unit is being destroyed: it is on its way back.
+    is an idle slot whose unit is being destroyed: it is on its way back. One with a unit that is free or idle, and has
+    no `since`, waits for the unit to be made.
     """
 
     kind: ClassVar[str] = "slot"
@@ -219,10 +234,33 @@ def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now
     return replace(pool, used=pool.used + count), held
 
 
-def keep(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
-    """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle."""
+def reserve(slot: Slot, unit: str, *, is_own: bool) -> Slot:
+    """A free slot that is given to a unit which nobody leases yet: its own stays free, the others are idle. [SLOT-1]"""
+    if slot.state is not SlotState.FREE or slot.unit:
+        raise ValueError(f"only a free, cold slot can be reserved; {slot.pool}/{slot.name} is {slot.state}")
+    return replace(slot, state=SlotState.FREE if is_own else SlotState.IDLE, unit=unit)
+
+
+def reserve_amount(pool: Pool, count: int, unit: str) -> tuple[Pool, Slot]:
+    """A pool with that much more used by a unit which nobody leases yet. Raises ValueError for too much. [SLOT-1]"""
+    if pool.used + count > pool.limit:
+        raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
+    idle = Slot(pool=pool.name, name=unit, state=SlotState.IDLE, fence=1, count=count, unit=unit)
+    return replace(pool, used=pool.used + count), idle
+
+
+def keep(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
+    """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle.
+
+    `now` is None for a unit that is not made yet.
+    """
     state = SlotState.FREE if is_own else SlotState.IDLE
     return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
+
+
+def stamped(slot: Slot, now: datetime) -> Slot:
+    """A slot whose unit was on its way, and is there."""
+    return replace(slot, since=now)
 
 
 def set_aside(slot: Slot, now: datetime) -> Slot:
@@ -244,6 +282,14 @@ def give_back(slot: Slot) -> Slot:
     """A slot whose unit is gone, free again; or off, if it was withdrawn while it was held."""
     state = SlotState.OFF if slot.withdrawn else SlotState.FREE
     return Slot(pool=slot.pool, name=slot.name, state=state, fence=slot.fence, version=slot.version)
+
+
+def amounts(slots: Iterable[Slot]) -> Counter[str]:
+    """How much of each pool some slots are."""
+    found: Counter[str] = Counter()
+    for slot in slots:
+        found[slot.pool] += slot.count
+    return found
 
 
 def as_free(pool: Pool, slots: Sequence[Slot], idle: Sequence[Slot]) -> tuple[Pool, list[Slot]]:

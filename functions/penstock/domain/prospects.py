@@ -22,8 +22,11 @@ def next_step(unit: Unit, now: datetime) -> str:
             return f"{'its agent' if is_worker else unit.maker} says that it is clean{by}, or it is destroyed"
         case UnitState.IDLE if held:
             return f"nobody is lent it until its hold ends, by {held}"
+        case UnitState.IDLE if unit.until:
+            return f"the next job is lent it, or it is destroyed by {clock(unit.until)}"
         case UnitState.IDLE:
-            return f"the next job is lent it, or it is destroyed{f' by {clock(unit.until)}' if unit.until else ''}"
+            coming = f"its agent says hello{by}, or it is destroyed" if unit.made else f"{unit.maker} makes it{by}"
+            return f"{coming}; the next job is lent it, there or not"
         case UnitState.DIRTY if held:
             return f"it is destroyed when its hold ends, by {held}"
         case UnitState.DIRTY if unit.begun is None:

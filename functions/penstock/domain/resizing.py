@@ -32,10 +32,13 @@ def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
 
 
 def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
-    """Free slots whose units are to be destroyed first: they are withdrawn, or more than the pool keeps warm."""
+    """Free slots whose units are to be destroyed first: they are withdrawn, or more than the pool keeps warm.
+
+    Of those, what is not made yet goes before what is.
+    """
     everything = list(slots)
     wanted = _wanted(pool, everything)
-    warm = [slot for slot in everything if _is_warm(slot)]
+    warm = sorted((slot for slot in everything if _is_warm(slot)), key=lambda slot: slot.since is None)
     kept = [slot for slot in warm if slot.name in wanted][: pool.warm.most if pool.warm else 0]
     return [slot for slot in warm if slot not in kept]
 

@@ -109,17 +109,22 @@ def _target(name: str, value: object, place: Place) -> Target:
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
-    uses, warm = found.get("uses", {}), found.get("warm")
-    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege, uses=uses, warm=warm)
+    uses, warm, limit = found.get("uses", {}), found.get("warm"), found.get("limit", 1)
+    if len(place.faults) == before:
+        _check_least(warm, limit, place)
+    return Target(name, found.get("factory"), limit, privilege=privilege, uses=uses, warm=warm)
 
 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
+    before = len(place.faults)
     found = _resource_keys(value, place)
     names, limit = found.get("names"), found.get("limit", 1)
     if names is None and "leases" in found:
         (place / "leases").fault("only named resources are leased more than once", "give it `names`", on_key=True)
     if names is not None and "limit" in found:
         (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
+    if len(place.faults) == before:
+        _check_least(found.get("warm"), limit if names is None else len(names) * found.get("leases", 1), place)
     return ResourceType(
         name=name,
         well=found.get("well", ""),
@@ -136,10 +141,17 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
 def _warm(value: object, place: Place) -> Warm | None:
     """What is kept for the next lease; nothing for `max = 0`."""
     found = _warm_keys(value, place)
-    if found.pop("min", 0):
-        (place / "min").fault("nothing is made ahead of need yet", "leave `min` at 0", on_key=True)
-    most = found.pop("max", 1)
-    return Warm(most=most, **found) if most else None
+    least = found.pop("min", 0)
+    most = found.pop("max", max(1, least))
+    if least > most:
+        (place / "min").fault(f"`min` ({least}) must be at most `max` ({most})", "raise `max`, or leave it out")
+    return Warm(least=least, most=most, **found) if most else None
+
+
+def _check_least(warm: Warm | None, limit: int, place: Place) -> None:
+    """No more are made ahead of need than there are slots for."""
+    if warm and warm.least > limit:
+        (place / "warm" / "min").fault(f"`min` ({warm.least}) must be at most the number of slots ({limit})")
 
 
 def _quota(name: str, value: object, place: Place) -> Quota:

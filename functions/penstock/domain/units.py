@@ -9,8 +9,9 @@
 
 A resource is ready when its well says so; a worker when its agent says hello. What was never made is dirty all the
 same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, one whose lease
-ended well is cleaned and stays on its slot for the next. A unit that an operator holds comes as far as cleaning, idle
-or dirty, and stays there for as long as it is held: `custody` has what operators do. [UNIT-3]
+ended well is cleaned and stays on its slot for the next; one that is made ahead of need is idle from the start. A unit
+that an operator holds comes as far as cleaning, idle or dirty, and stays there for as long as it is held: `custody` has
+what operators do. [UNIT-3]
 """
 
 from __future__ import annotations
@@ -77,12 +78,13 @@ class Unit(Row):
     """A worker or a resource, known by an id that was chosen before it was made.
 
     `also` are the pools and names of the other slots that it takes, for as long as it exists. The job is that of its
-    present lease, or of its last; `leases` counts them. `is_kept` says that its pool keeps units for the next lease,
-    `until` how long it may be idle, `busy` how long a call that makes or cleans it may be under way; `past_hash` knows
-    its agent again by the token that it had for the last job. `next_look` is when the message comes that asks for its
-    step again; None when none was sent for later. `is_making` says that its driver has begun to make it, and is not
-    done; `begun`, since when it is too late to hold it, for its driver cleans or destroys it. `agent` is the version of
-    its agent; `seen` is set for one that is looked for in its driver's list: see `seeing`.
+    present lease, or of its last; `leases` counts them. Made ahead of need it has had none, and its job is "".
+    `is_kept` says that its pool keeps units for the next lease, `until` how long it may be idle, `busy` how long a call
+    that makes or cleans it may be under way; `past_hash` knows its agent again by the token that it had for the last
+    job. `next_look` is when the message comes that asks for its step again; None when none was sent for later.
+    `is_making` says that its driver has begun to make it, and is not done; `begun`, since when it is too late to hold
+    it, for its driver cleans or destroys it. `agent` is the version of its agent; `seen` is set for one that is looked
+    for in its driver's list: see `seeing`.
     """
 
     kind: ClassVar[str] = "unit"
@@ -151,6 +153,11 @@ def noted(unit: Unit, now: datetime, what: str) -> Unit:
 def is_held(unit: Unit, now: datetime) -> bool:
     """Whether an operator's hold stands; nothing that happens by itself may touch the unit then. [UNIT-3]"""
     return unit.hold is not None and now < unit.hold.until
+
+
+def is_coming(unit: Unit) -> bool:
+    """Whether a unit is made ahead of need, and not there yet: nobody waits for it to have been idle for long."""
+    return unit.state is UnitState.IDLE and unit.until is None
 
 
 def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:

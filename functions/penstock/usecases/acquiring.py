@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,10 +16,13 @@ from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import counting, logs, outlook, race, retiring
+from penstock.usecases import ahead, counting, logs, outlook, race, retiring
 
 IDLE = 100
 """How many idle slots of a pool are looked at when room is to be made."""
+
+WARM = 100
+"""Among how many warm slots one is looked for whose unit is there already."""
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -113,6 +115,8 @@ def serve(on: System, pool_name: str) -> None:
         found = granting.pick(pool_name, stocks) if stocks else None
         if found is None:
             make_room(on, pool_name, stocks)
+            if not stocks:
+                ahead.fill(on, pool_name)
             break
         if _grant(on, found, stocks):
             left |= dict.fromkeys(name for name in found.rows if name != pool_name)
@@ -155,9 +159,16 @@ def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
         queue = claims if name == pool_name else on.store.find(pk, "wait#", Claim, limit=WINDOW)
         most = 0 if pool.is_amount or pool.paused else max((claim.count for claim in queue), default=0)
         free = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
-        warm = on.store.find(pk, "free#warm#", Slot, limit=most) if most and pool.warm else []
+        warm = _warm(on, pool, most) if most and pool.warm else []
         found[name] = Stock(pool, queue, free, warm)
     return found
+
+
+def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
+    """Slots that carry a unit; where some are made ahead of need, those first whose unit is there already."""
+    is_ahead = pool.warm is not None and pool.warm.least
+    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=max(most, WARM) if is_ahead else most)
+    return sorted(found, key=lambda slot: slot.since is None)[:most]
 
 
 def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
@@ -174,9 +185,10 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
         return False
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    counting.granted(on, given, waiting)
+    warm = {slot.unit for stock in stocks.values() for slot in stock.warm}
+    counting.granted(on, given, waiting, {unit.id for unit in given if unit.id in warm})
     waited = int((given[0].since - waiting[0].since).total_seconds())
-    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.leases > 1)}unit {unit.id})" for unit in given)
+    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
     logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s")
     return True
 
@@ -205,11 +217,9 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
         return None
     others = retiring.slots_of(on, unit)[1:]
-    took: Counter[str] = Counter()
-    for slot in others:
-        took[slot.pool] += slot.count
     now = on.world.now()
-    if unit.maker != need.maker or took != need.uses or (unit.due and unit.due <= now):
+    is_late = unit.made and unit.due and unit.due <= now
+    if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
         retiring.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
         return None
     return hand.over(unit, warm, others, need.order, now)

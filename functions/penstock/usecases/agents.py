@@ -18,7 +18,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, sealing, sites, warm
+from penstock.usecases import ahead, counting, logs, race, sealing, sites, warm
 from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -60,12 +60,15 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         return _idle(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+        found = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
     except Gone:
         waiting = _idle(on, ask.worker, site.limits)
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
             return waiting
         raise
+    if found is None:
+        return _idle(on, ask.worker, site.limits)
+    job, news = found
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
         on.flows.succeed(lease.token)
@@ -84,10 +87,14 @@ def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
-def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool]]:
+def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool] | None]:
+    """The start of a worker's job, and whether that is news; nothing while one that was made ahead of need has none."""
     unit = on.store.get(unit_key(ask.worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
+    if unit.state is UnitState.IDLE and not unit.leases:
+        lease_ = timedelta(seconds=limits_.lease)
+        return (warm.still_there(on, unit, lease_) if unit.past_hash else ahead.arrive(on, unit, digest, lease_)), None
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
         raise Gone
@@ -111,12 +118,19 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
 def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
     """Whether the agent showed the worker's key; after its first job, the token of its last one or the present one.
 
-    The key has served its turn by then: a job may have read it.
+    The key has served its turn by then: a job may have read it. An agent that said hello ahead of its first job goes
+    on with the token that it chose, and no other may come in its place.
     """
     if ask.previous:
         return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
-    key = bootstrap_key(on.signing_key(), ask.worker)
-    return unit.leases == 1 and hmac.compare_digest(key.encode(), ask.key.encode())
+    is_done = unit.leases == 1 and unit.state in (UnitState.CLEANING, UnitState.IDLE)
+    if (
+        unit.leases > 1
+        or is_done
+        or (unit.past_hash and not hmac.compare_digest(unit.past_hash, users.digest(ask.token)))
+    ):
+        return False
+    return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
 
 
 def _assignment(on: System, job: Job, bounds: Limits, worker: str, *, is_kept: bool) -> dict[str, Any]:

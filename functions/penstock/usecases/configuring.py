@@ -82,7 +82,7 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     told = []
     for name, shape in {**wanted, **gone}.items():
         was = on.store.get(pool_key(name), Pool)
-        if was and _shape(was) == shape and was.due is None:
+        if was and _shape(was) == shape and was.due is None and was.setback is None:
             continue
         set_pool(on, name, shape)
         if was is None or _shape(was) != shape:
@@ -98,14 +98,18 @@ def _words(shape: Shape) -> str:
     if shape.is_amount:
         return f"amount {shape.limit}"
     kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
+    kept += f", {shape.warm.least} made ahead" if shape.warm and shape.warm.least else ""
     return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
 
 
 def set_pool(on: System, name: str, shape: Shape) -> None:
-    """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is."""
+    """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is.
+
+    What came to nothing before, may come to something now.
+    """
     due = on.world.now() + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
-    given |= {"warm": shape.warm, "due": due}
+    given |= {"warm": shape.warm, "due": due, "setback": None}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)

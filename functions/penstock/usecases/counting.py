@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from penstock.domain import metrics
@@ -37,13 +37,13 @@ def called_for(on: System, unit: Unit, operation: str, call: Callable[[], T]) ->
     return called(on, maker_of(unit.is_a, unit.maker), operation, call)
 
 
-def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease]) -> None:
+def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
     """A claim was granted: how long it waited, and which of its units were kept ones."""
     waited = (given[0].since - waiting[0].since).total_seconds()
     on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
     for unit in given:
         if unit.is_kept:
-            on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.leases > 1 else "miss")
+            on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.id in warm else "miss")
 
 
 def started(on: System, job: Job, unit: Unit | None) -> None:

@@ -87,11 +87,12 @@ def _released(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change],
         return [Replace(unit, free)], free
     pool, slots = on.store.get(pool_key(unit.pool), Pool), retiring.slots_of(on, unit)
     reason = keeping.why_not(on, free, pool, slots)
-    if reason:
-        dirty = units.give_up(free, reason, now)
+    if reason or pool is None:
+        dirty = units.give_up(free, reason or "", now)
         return [Replace(unit, dirty), *retiring.leave(on, unit)], dirty
-    back = [pools.move(slot, pools.keep(slot, is_own=at == 0, now=now)) for at, slot in enumerate(slots)]
-    return [Replace(unit, free), *(change for moves in back for change in moves)], free
+    since = None if units.is_coming(free) else now
+    back = [pools.move(slot, pools.keep(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
+    return [Replace(unit, free), Replace(pool, pool), *(change for moves in back for change in moves)], free
 
 
 def _go_on(on: System, unit: Unit) -> None:
@@ -99,7 +100,7 @@ def _go_on(on: System, unit: Unit) -> None:
     if unit.state is UnitState.IDLE:
         for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
             on.queues.schedule({"do": "serve", "pool": pool})
-    else:
+    if unit.state is not UnitState.IDLE or units.is_coming(unit):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
 
 

@@ -29,7 +29,12 @@ class Event:
 
 
 def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL) -> None:
-    """Tell a job's log what was decided and why. A text of several lines is as many of the log's."""
+    """Tell a job's log what was decided and why. A text of several lines is as many of the log's.
+
+    What nobody asked for yet is no job's: then there is no log.
+    """
+    if not job:
+        return
     now = on.world.now()
     lines = [Line(now, stream, each) for each in text.splitlines()]
 

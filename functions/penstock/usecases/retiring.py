@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.domain import pools, units
-from penstock.domain.pools import Slot, SlotState
+from penstock.domain import ahead, pools, units
+from penstock.domain.pools import Pool, Slot, SlotState, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import race
 
 
-def retire(on: System, unit_id: str, reason: str) -> bool:
-    """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more."""
-    unit = race.run(on, lambda: _decide(on, unit_id, reason))
+def retire(on: System, unit_id: str, reason: str, *, is_setback: bool = False) -> bool:
+    """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more.
+
+    One that nobody ever had, and that came to nothing, is a setback: its pool makes the next one ahead of need later.
+    """
+    unit = race.run(on, lambda: _decide(on, unit_id, reason, is_setback=is_setback))
     if unit is None:
         return False
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return True
 
 
-def _decide(on: System, unit_id: str, reason: str) -> tuple[Sequence[Change], Unit | None]:
+def _decide(on: System, unit_id: str, reason: str, *, is_setback: bool) -> tuple[Sequence[Change], Unit | None]:
     unit = on.store.get(unit_key(unit_id), Unit)
     now = on.world.now()
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, now):  # [UNIT-3]
         return [], None
     dirty = units.give_up(unit, reason, now)
-    return [Replace(unit, dirty), *leave(on, unit)], dirty
+    pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
+    setback = [Replace(pool, ahead.failed(pool, reason, now))] if pool else []
+    return [Replace(unit, dirty), *leave(on, unit), *setback], dirty
 
 
 def leave(on: System, unit: Unit) -> list[Change]:

@@ -144,13 +144,17 @@ def _stop(on: System, job: Job) -> None:
 
 
 def serve_all(on: System) -> tuple[list[Pool], list[str]]:
-    """Serve every pool that somebody waits for: a hand-over may have been lost. All pools, and those. [QUEUE-1]"""
+    """Serve every pool that somebody waits for, as a hand-over may have been lost; or has too few made. [QUEUE-1]
+
+    All pools, and the names of those that somebody waits for.
+    """
     pools = on.store.listed("pools", Pool, limit=1000)
     waited_for = []
     for pool in pools:
-        if on.store.find(collection(pool.name), "wait#", Claim, limit=1):
+        is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
+        waited_for += [pool.name] if is_waited_for else []
+        if is_waited_for or (pool.warm and pool.warm.least):
             acquiring.serve(on, pool.name)
-            waited_for.append(pool.name)
     return pools, waited_for
 
 

@@ -18,7 +18,7 @@ def go_on(on: System, unit: Unit) -> None:
     left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
     if left and left.unit:
         on.queues.advance(left.unit, left.order == WORKER)
-    if unit.order == WORKER:
+    if unit.order == WORKER and unit.job:
         on.queues.schedule({"do": "start", "job": unit.job})
 
 

@@ -15,11 +15,13 @@ from penstock.domain.errors import DriverError, Misconfigured, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
+from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet, Order
 from penstock.system import System
 from penstock.usecases import (
     acquiring,
+    ahead,
     cooling,
     counting,
     custody,
@@ -62,23 +64,19 @@ def _step(on: System, unit: Unit) -> None:
         returning.put_back(on, unit)
     elif unit.state is UnitState.CLEANING:
         keeping.clean(on, unit)
-    elif unit.state is UnitState.IDLE:
+    elif unit.state is UnitState.IDLE and (unit.made or not units.is_coming(unit)):
         if overdue:
-            retiring.retire(on, unit.id, _worn(on, unit))
+            ahead.end(on, unit)
     elif unit.is_a is UnitKind.WORKER and unit.made and overdue:
         _lose(on, unit)
-    elif unit.state is UnitState.CREATING and not unit.made:
+    elif unit.state is UnitState.IDLE or (unit.state is UnitState.CREATING and not unit.made):
         begun = keeping.alone(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
         if begun:
             _make(on, begun)
+            if unit.state is UnitState.IDLE and begun.busy:
+                ahead.let_go(on, begun)
     elif unit.state is UnitState.READY:
         _answer(on, unit)
-
-
-def _worn(on: System, unit: Unit) -> str:
-    if unit.until and unit.until <= on.world.now():
-        return "it was idle for as long as it may be, or is too old"
-    return "nothing was heard from its agent while it was idle"
 
 
 def _make(on: System, unit: Unit) -> None:
@@ -93,7 +91,9 @@ def _make(on: System, unit: Unit) -> None:
         sealed = sealing.answer(on, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
-        if isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
+        if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:
+            retiring.retire(on, unit.id, f"it can never be made: {error}", is_setback=True)
+        elif isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
             _fail(on, unit, "Unsatisfiable", str(error))
         else:
             retrying.again(on, unit, reason, after)
@@ -101,17 +101,19 @@ def _make(on: System, unit: Unit) -> None:
     if isinstance(done, NotYet):
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
     else:
-        _made(on, unit, sealed, timedelta(seconds=site.limits.boot))
+        _made(on, unit, sealed, site.limits)
     cooling.answered(on, unit, leave, done)
 
 
-def _made(on: System, unit: Unit, sealed: str, boot: timedelta) -> None:
+def _made(on: System, unit: Unit, sealed: str, bounds: Limits) -> None:
     """A worker's machine was ordered; a resource is there."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
-        on.store.commit([Replace(unit, units.made(unit, now, boot))])
-        return
-    _hand_over(on, unit, units.ready(unit, sealed, now))
+        on.store.commit([Replace(unit, units.made(unit, now, timedelta(seconds=bounds.boot)))])
+    elif unit.state is UnitState.IDLE:
+        ahead.ready(on, unit, timedelta(seconds=bounds.lease))
+    else:
+        _hand_over(on, unit, units.ready(unit, sealed, now))
 
 
 def _hand_over(on: System, unit: Unit, made: Unit) -> None:
@@ -169,7 +171,7 @@ def _lose(on: System, unit: Unit) -> None:
     """A worker that did not say hello, or was not heard of, in time: its attempt is lost. [JOB-1]"""
     now = on.world.now()
     if unit.state is UnitState.CREATING:
-        since = "after it was made" if unit.leases == 1 else "for its next job"
+        since = "for its next job" if unit.past_hash else "after it was made"
         if unit.reason != NO_HELLO:
             evidence.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")

@@ -54,7 +54,12 @@ def _hear(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], 
     unit = on.store.get(unit_key(worker), Unit)
     if unit is None or unit.state is not UnitState.IDLE:
         return [], False
+    return still_there(on, unit, lease), True
+
+
+def still_there(on: System, unit: Unit, lease: timedelta) -> list[Change]:
+    """What is written of an idle worker that asked again. One that is held is due when its hold ends, heard or not."""
     now = on.world.now()
     heard = idle.heard(unit, now, lease)
     is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
-    return ([] if is_fresh else [Replace(unit, heard)]), True
+    return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]

@@ -154,6 +154,7 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
     """A pool; `whole` with its slots and its queue."""
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
     sort: Any = row.sort
+    setback = row.setback
     queue = [
         wire.QueuedView(number, claim.job, claim.attempt, _stamp(claim.since), claim.priority)
         for number, claim in enumerate(claims, 1)
@@ -165,6 +166,8 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
         held=row.used if row.is_amount else sum(slot.state is not SlotState.FREE for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
+        coming=sum(_slot(slot).state == "coming" for slot in slots),
+        setback=wire.SetbackView(setback.count, _stamp(setback.until), setback.why) if setback else None,
         waiting=len(claims),
         paused=row.paused,
         slots=[_slot(slot) for slot in shown] if whole else None,
@@ -173,8 +176,8 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
 
 
 def _slot(row: Slot) -> wire.SlotView:
-    is_warm = row.state is SlotState.FREE and row.unit is not None
-    state: Any = "withdrawn" if row.withdrawn else "warm" if is_warm else row.state.value
+    warm = None if row.state is not SlotState.FREE or row.unit is None else "warm" if row.since else "coming"
+    state: Any = "withdrawn" if row.withdrawn else warm or row.state.value
     return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit)
 
 
@@ -193,9 +196,9 @@ def _unit(row: Unit, now: datetime) -> dict[str, Any]:
     hold = row.hold if units.is_held(row, now) else None
     drain = row.drain
     return {
-        "state": row.state.value,
-        "job": row.job,
-        "attempt": row.attempt,
+        "state": "creating" if units.is_coming(row) else row.state.value,
+        "job": row.job or None,
+        "attempt": row.attempt or None,
         "since": _stamp(row.since),
         "due": stamp(row.due),
         "reason": row.reason,

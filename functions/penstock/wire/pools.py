@@ -11,10 +11,13 @@ from penstock.wire.shapes import Bound
 
 @dataclass(frozen=True)
 class SlotView:
-    """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm."""
+    """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm.
+
+    One that is coming is warm, but for its unit, which is still being made.
+    """
 
     slot: str
-    state: Literal["free", "warm", "held", "idle", "withdrawn"]
+    state: Literal["free", "coming", "warm", "held", "idle", "withdrawn"]
     job: str | None
     attempt: int | None
     since: str | None
@@ -34,8 +37,20 @@ class QueuedView:
 
 
 @dataclass(frozen=True)
+class SetbackView:
+    """How many units that were made ahead of need came to nothing in a row, why, and until when none is made."""
+
+    count: int
+    until: str
+    why: str
+
+
+@dataclass(frozen=True)
 class PoolView:
-    """A pool. `warm` of those that are free carry a unit. `slots` and `queue` are given when one pool is asked for."""
+    """A pool. `warm` of those that are free carry a unit, and of these `coming` are still being made.
+
+    `slots` and `queue` are given when one pool is asked for.
+    """
 
     pool: str
     kind: Literal["numbered", "named", "amount"]
@@ -45,6 +60,8 @@ class PoolView:
     waiting: int
     paused: bool
     warm: int = 0
+    coming: int = 0
+    setback: SetbackView | None = None
     slots: list[SlotView] | None = None
     queue: list[QueuedView] | None = None
 
@@ -120,7 +137,8 @@ class UnitEventPage:
 
 @dataclass(frozen=True)
 class WorkerView:
-    """A worker. `due` is when it is looked at again if nothing is heard. The job is the present one, or the last.
+    """A worker. `due` is when it is looked at again if nothing is heard. The job is the present one, or the last; it
+    is null for one that was made ahead of need and had none yet.
 
     `leases` is how many it had, `next_step` what becomes of it, and by when.
     """
@@ -129,8 +147,8 @@ class WorkerView:
     target: str
     factory: str
     state: str
-    job: str
-    attempt: int
+    job: str | None
+    attempt: int | None
     since: str
     due: str | None
     reason: str | None
@@ -157,8 +175,8 @@ class ResourceView:
     well: str
     slot: str
     state: str
-    job: str
-    attempt: int
+    job: str | None
+    attempt: int | None
     since: str
     due: str | None
     reason: str | None

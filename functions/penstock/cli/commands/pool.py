@@ -80,6 +80,11 @@ def _show_graph(session: Session, *, as_json: bool) -> None:
 def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     """A pool's numbers, slots and queue."""
     out.rows([pool], POOLS)
+    if pool.get("setback"):
+        count, why = pool["setback"]["count"], pool["setback"]["why"]
+        again = pool["setback"]["until"]
+        out.line()
+        out.line(f"made ahead of need: {count} came to nothing, the last as {why}; tried again from {again}", "yellow")
     for title, columns in (("slots", SLOTS), ("queue", QUEUE)):
         if pool.get(title):
             out.line()

@@ -1,0 +1,215 @@
+"""What moves between a look and the commit that follows it, where units are made ahead of need. [SLOT-1] [UNIT-3]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.pools import Pool, Warm, pool_key
+from penstock.domain.rows import Replace
+from penstock.domain.site import SITE_KEY, SiteText
+from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.users import User
+from penstock.usecases import ahead, configuring, custody, retiring, units
+from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.test_ahead import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
+from tests.usecases.test_one_job import submit
+from tests.usecases.test_quotas import used
+from tests.usecases.test_warm import Agent, slots, unit_of, worker_at_rest
+
+
+@pytest.fixture
+def twin() -> Twin:
+    return a_twin()
+
+
+def wanting(site: str = NONE, name: str = LINUX) -> Twin:
+    """A site that wants one more, and nobody has looked yet."""
+    twin = a_twin(site)
+    change_pool(twin, name, warm=Warm(least=1))
+    return twin
+
+
+def change_unit(twin: Twin, unit: Unit, **given: object) -> Unit:
+    row = unit_of(twin, unit.id)
+    assert twin.store.commit([Replace(row, replace(row, **given))])  # type: ignore[arg-type]
+    return unit_of(twin, unit.id)
+
+
+def test_an_amount_that_somebody_takes_meanwhile_is_not_used_twice(ada: User) -> None:
+    """SLOT-1."""
+    twin = wanting(NONE.replace("amount = 8", "amount = 4"))
+
+    def granted() -> None:
+        submit(twin, ada, target="other")
+        twin.run()
+
+    before_the_next_commit(twin, granted)
+    ahead.fill(twin.on, LINUX)
+    assert used(twin, "quota/vcpus") == 4
+    assert [unit.leases for unit in existing(twin)] == [1]
+
+
+@pytest.mark.parametrize(("name", "queue"), [(LINUX, "factory"), ("resource/db", "well")])
+def test_whoever_makes_it_is_asked_to(name: str, queue: str) -> None:
+    twin = wanting(name=name)
+    ahead.fill(twin.on, name)
+    assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": only(twin).id})]
+
+
+def test_nothing_is_made_for_a_pool_that_is_none_or_of_one(ada: User) -> None:
+    twin = wanting()
+    ahead.fill(twin.on, "target/none")
+    del twin.store.rows[pool_key("quota/vcpus")]
+    ahead.fill(twin.on, LINUX)
+    assert existing(twin) == []
+
+
+@pytest.mark.parametrize("linux", ["", '[targets.linux]\nredirect = "other"\n'])
+def test_a_site_that_was_changed_a_moment_ago_is_the_one_that_counts(twin: Twin, linux: str) -> None:
+    """Its pools are brought to it after it is written."""
+    agent = at_rest(twin)
+    before, after = SITE.index("[targets.linux]"), SITE.index("[targets.other]")
+    row = twin.store.get(SITE_KEY, SiteText)
+    assert row
+    assert twin.store.commit([Replace(row, replace(row, toml=SITE[:before] + linux + SITE[after:]))])
+    change_pool(twin, LINUX, warm=Warm(least=2, idle=600))
+    ahead.fill(twin.on, LINUX)
+    assert only(twin).id == agent.worker
+    twin.pass_time(600)
+    unit = change_unit(twin, only(twin), until=twin.world.now())
+    ahead.end(twin.on, unit)
+    assert unit_of(twin, unit.id).state is UnitState.DIRTY
+
+
+def test_a_hello_and_its_factorys_word_at_once_are_both_noted() -> None:
+    twin = wanting()
+    ahead.fill(twin.on, LINUX)
+    agent = Agent(twin, only(twin).id)
+    before_the_next_commit(twin, lambda: units.advance(twin.on, agent.worker))
+    agent.hello()
+    told = [entry.what for entry in only(twin).journal.entries]
+    assert told[-2:] == ["made", "its agent said hello; it waits for its first lease"]
+
+
+def test_a_hello_writes_nothing_of_a_pool_that_has_had_no_setback(twin: Twin) -> None:
+    before = pool_of(twin).version
+    at_rest(twin)
+    assert pool_of(twin).version == before
+
+
+def test_a_hello_whose_pool_is_no_more_is_heard(twin: Twin) -> None:
+    agent = Agent(twin, only(twin).id)
+    del twin.store.rows[pool_key(LINUX)]
+    assert agent.hello()["idle"]
+    assert only(twin).until
+
+
+def test_a_pool_that_is_paused_meanwhile_stays_so(twin: Twin) -> None:
+    change_pool(twin, LINUX, setback=ahead.ahead.failed(pool_of(twin), "no hello", twin.world.now()).setback)
+    before_the_next_commit(twin, lambda: configuring.pause(twin.on, LINUX, paused=True))
+    agent = at_rest(twin)
+    assert (pool_of(twin).paused, pool_of(twin).setback) == (True, None)
+    before_the_next_commit(twin, lambda: configuring.pause(twin.on, LINUX, paused=False))
+    assert retiring.retire(twin.on, agent.worker, "it is old", is_setback=True)
+    assert (pool_of(twin).paused, pool_of(twin).setback is None) == (False, False)
+
+
+def test_a_slot_that_is_changed_meanwhile_stays_so(twin: Twin) -> None:
+    """Those of other pools may be withdrawn by a resize."""
+    (slot,) = slots(twin, LINUX, "free#warm#")
+    withdrawn = replace(slot, withdrawn=True)
+    before_the_next_commit(twin, lambda: twin.store.commit([Replace(slot, withdrawn)]))
+    at_rest(twin)
+    (after,) = slots(twin, LINUX, "free#warm#")
+    assert (after.withdrawn, after.since is None) == (True, False)
+
+
+def test_the_slot_of_one_that_is_held_says_since_when_it_is_held(twin: Twin, root: User) -> None:
+    unit = only(twin)
+    custody.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
+    (held,) = slots(twin, LINUX, "held#")
+    twin.pass_time(5)
+    Agent(twin, unit.id).hello()
+    assert slots(twin, LINUX, "held#") == [held]
+
+
+def test_a_call_lets_go_of_what_it_began_and_of_nothing_else() -> None:
+    twin = a_twin(DB)
+    unit, now = only(twin), twin.world.now()
+    ahead.let_go(twin.on, replace(unit, id="r-none"))
+    ahead.let_go(twin.on, unit)
+    other = change_unit(twin, unit, busy=now + timedelta(seconds=9))
+    ahead.let_go(twin.on, replace(unit, busy=now))
+    assert (unit_of(twin, unit.id), list(twin.queues.messages)) == (other, [])
+    before_the_next_commit(twin, lambda: change_unit(twin, unit, reason="it moved"))
+    ahead.let_go(twin.on, other)
+    after = unit_of(twin, unit.id)
+    assert (after.busy, after.reason) == (None, "it moved")
+    assert [(message[1], message[2]) for message in twin.queues.messages] == [("well", {"unit": unit.id})]
+
+
+def no_pool(twin: Twin, unit: Unit) -> None:
+    del twin.store.rows[pool_key(unit.pool)]
+
+
+def not_kept(twin: Twin, unit: Unit) -> None:
+    change_pool(twin, unit.pool, warm=None)
+
+
+def lent(twin: Twin, unit: Unit) -> None:
+    change_unit(twin, unit, state=UnitState.CREATING)
+
+
+@pytest.mark.parametrize("meddle", [no_pool, not_kept, lent])
+def test_who_does_not_stay(meddle: Callable[[Twin, Unit], None]) -> None:
+    twin = a_twin(SITE.replace("uses = { vcpus = 4 }\nwarm", "warm"))
+    unit = unit_of(twin, at_rest(twin).worker)
+    assert ahead._stay(twin.on, unit.id)[1]
+    meddle(twin, unit)
+    assert ahead._stay(twin.on, unit.id) == ([], False)
+    assert ahead._stay(twin.on, "w-none") == ([], False)
+
+
+def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> None:
+    """UNIT-3."""
+    agent = at_rest(twin)
+    twin.pass_time(600)
+    unit = only(twin)
+    kind = UnitKind.WORKER
+    before_the_next_commit(twin, lambda: custody.hold(twin.on, root, kind, agent.worker, "looking", 3600))
+    ahead.end(twin.on, unit)
+    held = unit_of(twin, agent.worker)
+    assert held.hold
+    assert (held.state, held.due, held.until) == (UnitState.IDLE, held.hold.until, unit.until)
+
+
+def test_one_that_had_a_job_is_no_setback(ada: User) -> None:
+    twin = a_twin(NONE)
+    agent = worker_at_rest(twin, ada)
+    assert retiring.retire(twin.on, agent.worker, ahead.SILENT, is_setback=True)
+    assert pool_of(twin).setback is None
+    assert isinstance(pool_of(twin), Pool)
+
+
+@pytest.mark.parametrize(("site", "queue"), [(SITE, "factory"), (DB, "well")])
+def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> None:
+    twin = a_twin(site)
+    unit = only(twin)
+    later = twin.world.now() + timedelta(seconds=1)
+    before_the_next_commit(twin, lambda: change_unit(twin, unit, born=later))
+    assert retiring.retire(twin.on, unit.id, "it is in the way")
+    assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": unit.id})]
+    assert (unit_of(twin, unit.id).state, unit_of(twin, unit.id).born) == (UnitState.DIRTY, later)
+
+
+def test_only_what_is_idle_is_retired(twin: Twin) -> None:
+    """UNIT-2: what is being cleaned is given up by whoever cleans it."""
+    assert not retiring.retire(twin.on, "w-none", "it is in the way")
+    cleaning = change_unit(twin, only(twin), state=UnitState.CLEANING)
+    assert not retiring.retire(twin.on, cleaning.id, "it is in the way")
+    assert unit_of(twin, cleaning.id) == cleaning

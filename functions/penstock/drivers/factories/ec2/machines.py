@@ -17,7 +17,8 @@ from penstock.drivers.factories.ec2.tags import WORKER
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
-ALIVE = ("pending", "running", "stopping", "stopped")
+RUNNING = ("pending", "running")
+ALIVE = (*RUNNING, "stopping", "stopped")
 GOING = "shutting-down"
 GONE_STATE = "terminated"
 CALL = Config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=5, read_timeout=20)

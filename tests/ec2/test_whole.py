@@ -23,10 +23,11 @@ from penstock.domain.pools import SlotState
 from penstock.domain.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
-from penstock.usecases import agents, configuring, jobs, logs, sweeping
+from penstock.usecases import agents, configuring, jobs, logs, sweeping, tidings
 from penstock.usecases.agents import Hello
 from tests.ec2.fake import Crash, Ec2, Instance
 from tests.ec2.helpers import HERE
+from tests.ec2.test_events import ends, event
 from tests.twin.world import TestDrivers, Twin
 from tests.usecases.test_one_job import job_of, slots, submit
 
@@ -189,6 +190,45 @@ def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:
     assert_it_went_well(whole, see_off(whole, job))
     assert job_of(whole.twin, job).attempt == 2
     assert any("the host failed" in event.line.payload for event in logs.read(whole.twin.on, job, 0, 99))
+
+
+def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
+    """And not when its lease runs out; events come twice, and for what we end ourselves as well."""
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    whole.go_on(31)
+    whole.boot()
+    (first,) = whole.ec2.instances
+    whole.ec2.end(first, "Server.SpotInstanceTermination")
+    for _ in range(2):
+        tidings.hear(whole.twin.on, ends(first))
+    whole.twin.run()
+    assert job_of(whole.twin, job).attempt == 2
+    assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).attempts[0].reason
+    assert_it_went_well(whole, see_off(whole, job))
+    for machine in whole.ec2.instances:
+        tidings.hear(whole.twin.on, ends(machine))
+    assert_it_went_well(whole, job)
+
+
+def test_what_a_machine_printed_that_ended_at_boot_is_told_when_its_end_is(whole: Whole) -> None:
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    (first,) = whole.ec2.instances
+    whole.ec2.consoles[first] = "kernel panic"
+    whole.ec2.end(first, "Client.InstanceInitiatedShutdown")
+    tidings.hear(whole.twin.on, ends(first))
+    assert "kernel panic" in [event.line.payload for event in logs.read(whole.twin.on, job, 0, 99)]
+    assert_it_went_well(whole, see_off(whole, job))
+
+
+def test_a_spot_machine_that_is_taken_back_finishes_what_it_can(whole: Whole) -> None:
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    (first,) = whole.ec2.instances
+    tidings.hear(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
+    assert_it_went_well(whole, see_off(whole, job))
+    assert job_of(whole.twin, job).attempt == 1
 
 
 def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None:

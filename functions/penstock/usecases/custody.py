@@ -123,7 +123,7 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        return _removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
+        return removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
 
     return _told(on, race.run(on, decide))
 
@@ -134,14 +134,14 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        return _removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
+        return removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
 
     unit = race.run(on, decide)
     end_attempt(on, unit)
     return _told(on, unit)
 
 
-def _removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
+def removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
     """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
     now = on.world.now()
     is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER

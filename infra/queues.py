@@ -21,6 +21,7 @@ class Queues(Construct):
 
     def __init__(self, scope: Construct, name: str, *, timeouts: dict[str, Duration]) -> None:
         super().__init__(scope, name)
+        self.dead: dict[str, sqs.Queue] = {}
         self.of = {each: self._queue(each, timeouts[each]) for each in NAMES}
 
     def _queue(self, name: str, timeout: Duration) -> sqs.Queue:
@@ -31,6 +32,7 @@ class Queues(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(14),
         )
+        self.dead[name] = dead
         cloudwatch.Alarm(
             self,
             f"{name.title()}Alarm",

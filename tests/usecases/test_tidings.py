@@ -267,6 +267,18 @@ def test_a_held_worker_is_not_touched_and_its_journal_says_that_its_machine_ends
     assert job_of(twin, job).report is None
 
 
+def test_what_is_noted_overtakes_nothing(twin: Twin, ada: User) -> None:
+    """UNIT-3: the hold is released, or lengthened, in the moment in which its journal is written."""
+    _, worker = running(twin, ada)
+    hold(twin, worker)
+    before_the_next_commit(twin, lambda: hold(twin, worker, 2 * HOUR))
+    lost(twin, worker.id)
+    held = unit_of(twin, worker.id).hold
+    assert held
+    assert held.until == twin.world.now() + timedelta(seconds=2 * HOUR)
+    assert journal(twin, worker.id)[-1] == ENDS
+
+
 def test_a_held_worker_whose_job_has_ended_keeps_its_machine_for_as_long_as_there_is_one(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     hold(twin, worker)

@@ -186,6 +186,17 @@ class Witness(Protocol):
         """The last that is known of the unit, for people to read; None when there is nothing. Raises DriverError."""
 
 
+@runtime_checkable
+class Identifier(Protocol):
+    """What a driver may have besides: it knows the machine that it made by what that shows of itself.
+
+    It is asked only where its settings have `identity`, by whoever answers agents, and asks nobody.
+    """
+
+    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+        """Why the machine that shows this is not the one that `create` gave the metadata of; None when it is."""
+
+
 class Fate(StrEnum):
     """What becomes of a worker's machine, whatever we do."""
 

@@ -59,7 +59,7 @@ def test_a_machine_from_first_to_last(client: Any) -> None:
     factory = made(client)
     done = factory.create(order())
     assert isinstance(done, Ready)
-    known = {key: done.metadata[key] for key in ("instance", "type", "zone")}
+    known = {key: done.metadata[key] for key in ("instance", "type", "zone", "account")}
     assert factory.create(order()) == Ready(known, proves=())
     assert list(factory.list()) == [WORKER]
     assert factory.tidings(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]

@@ -150,10 +150,12 @@ def is_held(unit: Unit, now: datetime) -> bool:
     return unit.hold is not None and now < unit.hold.until
 
 
-def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
+def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
     unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
-    return replace(unit, made=now, tries=0, reason=None, due=now + boot, next_look=None)
+    return replace(
+        unit, made=now, tries=0, reason=None, due=now + boot, next_look=None, metadata=metadata or unit.metadata
+    )
 
 
 def ready(unit: Unit, metadata: Mapping[str, Any], now: datetime) -> Unit:

@@ -15,10 +15,10 @@ from penstock.domain.jobs import Job, Report, Result, Spec, State, job_key, spec
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.logs import Line
 from penstock.domain.rows import Change, Replace
-from penstock.domain.site import Limits
+from penstock.domain.site import Limits, Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import logs, race, sites, warm
+from penstock.usecases import identifying, logs, race, sites, warm
 from penstock.usecases.fencing import GONE
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -28,7 +28,8 @@ from penstock.wire.agent import AgentLine
 class Hello:
     """A worker's first call for a job: who it is, the key it was given, and the token it chose.
 
-    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned.
+    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned. With
+    its key it may show what its machine is: a document, and its signature.
     """
 
     worker: str
@@ -37,6 +38,8 @@ class Hello:
     host: str = ""
     previous: str = ""
     cleaned: str = ""
+    document: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         return _idle(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+        job, news = race.run(on, lambda: _welcome(on, ask, digest, site))
     except Refused as refused:
         waiting = _idle(on, ask.worker, site.limits) if refused is GONE else {}
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
@@ -82,7 +85,7 @@ def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
-def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool]]:
+def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[Change], tuple[Job, bool]]:
     unit = on.store.get(unit_key(ask.worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
@@ -100,9 +103,11 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
         raise GONE
     if job.state is not State.ACQUIRING:
         raise GONE
+    if not ask.previous:
+        identifying.check(on, site, unit, {"document": ask.document, "signature": ask.signature})
     now = on.world.now()
     begun = jobs.start(job, unit.id, now)
-    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease))
+    there = units.hello(unit, digest, now, timedelta(seconds=site.limits.lease))
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
 
 

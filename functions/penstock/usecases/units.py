@@ -99,7 +99,7 @@ def _made(on: System, unit: Unit, done: Ready, boot: timedelta) -> None:
     """A worker's machine was ordered; a resource is there."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
-        on.store.commit([Replace(unit, units.made(unit, now, boot))])
+        on.store.commit([Replace(unit, units.made(unit, now, boot, done.metadata))])
         return
     _hand_over(on, unit, units.ready(unit, done.metadata, now))
 

@@ -10,7 +10,7 @@ from penstock.domain import ids
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.factories.ec2 import keys
+from penstock.drivers.factories.ec2 import identity, keys
 from penstock.drivers.factories.ec2.events import news
 from penstock.drivers.factories.ec2.machines import ALIVE, GOING, RUNNING, Machine, Machines, connect
 from penstock.drivers.factories.ec2.search import launched, metadata
@@ -112,6 +112,12 @@ class Ec2Factory:
         head = f"{machine.id} ({machine.type}, {machine.zone}) is {machine.state}{why}"
         printed = self._machines.console(machine).strip()[-EVIDENCE:]
         return f"{head}; it printed:\n{printed}" if printed else f"{head}; it has printed nothing yet"
+
+    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+        """Why the machine that shows this is not the one that `create` told of; None when it is. [SEC-2]"""
+        if not self._settings.identity:
+            return None
+        return identity.stranger(shown, self._settings.identity, self._settings.region, made)
 
     def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
         """What an event of EventBridge says of a worker of this site; only EC2 itself knows which machines are ours."""

@@ -52,7 +52,7 @@ def calling(call: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Machine:
-    """An instance."""
+    """An instance, and whose account it is in."""
 
     id: str
     state: str
@@ -60,9 +60,10 @@ class Machine:
     zone: str
     worker: str | None
     reason: str
+    account: str = ""
 
     @staticmethod
-    def read(given: Mapping[str, Any]) -> Machine:
+    def read(given: Mapping[str, Any], account: str = "") -> Machine:
         """One instance of an answer."""
         tags = {tag["Key"]: tag["Value"] for tag in given.get("Tags", [])}
         return Machine(
@@ -72,6 +73,7 @@ class Machine:
             zone=given.get("Placement", {}).get("AvailabilityZone", ""),
             worker=tags.get(WORKER),
             reason=given.get("StateReason", {}).get("Message", ""),
+            account=account,
         )
 
     @property
@@ -91,12 +93,14 @@ class Machines:
         with calling("DescribeInstances"):
             for page in self._client.get_paginator("describe_instances").paginate(Filters=filters):  # type: ignore[arg-type]
                 for reservation in page["Reservations"]:
-                    yield from map(Machine.read, reservation["Instances"])
+                    for each in reservation["Instances"]:
+                        yield Machine.read(each, reservation.get("OwnerId", ""))
 
     def run(self, wanted: Mapping[str, Any]) -> Machine:
         """Launch one machine."""
         with calling("RunInstances"):
-            return Machine.read(self._client.run_instances(**wanted)["Instances"][0])
+            made = self._client.run_instances(**wanted)
+            return Machine.read(made["Instances"][0], made.get("OwnerId", ""))
 
     def terminate(self, machine: Machine) -> None:
         """Have a machine end, without waiting for what runs on it. One that is gone is fine."""

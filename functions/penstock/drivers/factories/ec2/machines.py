@@ -21,6 +21,9 @@ RUNNING = ("pending", "running")
 ALIVE = (*RUNNING, "stopping", "stopped")
 GOING = "shutting-down"
 GONE_STATE = "terminated"
+PAGE = 1000
+"""The most that EC2 lists at a time. Who does not say how many he wants at a time is throttled sooner."""
+
 CALL = Config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=5, read_timeout=20)
 """One more try at once, for what a moment mends. The core does the waiting."""
 
@@ -91,7 +94,8 @@ class Machines:
         """Machines that carry all these tags; in some states, or in any. Page by page."""
         filters = _filters(tags) + ([{"Name": "instance-state-name", "Values": list(states)}] if states else [])
         with calling("DescribeInstances"):
-            for page in self._client.get_paginator("describe_instances").paginate(Filters=filters):  # type: ignore[arg-type]
+            pages = self._client.get_paginator("describe_instances")
+            for page in pages.paginate(Filters=filters, PaginationConfig={"PageSize": PAGE}):  # type: ignore[arg-type]
                 for reservation in page["Reservations"]:
                     for each in reservation["Instances"]:
                         yield Machine.read(each, reservation.get("OwnerId", ""))

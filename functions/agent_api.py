@@ -37,7 +37,9 @@ def agent_source() -> Response[Any]:
 @app.post("/v1/agent/hello")
 def agent_hello() -> Response[Any]:
     ask = body(app, AgentHello)
-    told = Hello(ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned, ask.version)
+    told = Hello(
+        ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned, ask.version, ask.document, ask.signature
+    )  # fmt: skip
     return reply(agents.hello(bootstrap.aws(), told))
 
 

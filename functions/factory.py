@@ -1,4 +1,7 @@
-"""Workers: creates, probes and cleans them through the drivers of the site's factories. Woken by SQS."""
+"""Workers: creates, probes and cleans them through the drivers of the site's factories. Woken by SQS.
+
+Its queue also brings what EventBridge says of machines, where the stack has rules for that (infra/tidings.py).
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,20 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap, messages
-from penstock.usecases import units
+from penstock.usecases import tidings, units
 
 log = Logger()
 
 
 def step(message: dict[str, Any]) -> None:
-    """Take the next step of the unit that a message names."""
-    units.advance(bootstrap.aws(), message["unit"])
+    """Take the next step of the unit that a message names, or hear what a cloud says of its machines."""
+    match message:
+        case {"unit": str(unit)}:
+            units.advance(bootstrap.aws(), unit)
+        case {"source": str(), "detail": dict()}:
+            tidings.hear(bootstrap.aws(), message)
+        case _:
+            log.error("a message that nobody understands")
 
 
 @log.inject_lambda_context

@@ -19,6 +19,7 @@ from infra.schedule import Schedule
 from infra.settings import Settings
 from infra.storage import OUTPUTS, Storage
 from infra.table import DUE, LISTING, Rows
+from infra.tidings import Tidings
 
 BATCH = {"schedule": 10, "factory": 5, "well": 5}
 """Messages per call. Drivers are slow, so theirs are smaller."""
@@ -57,7 +58,8 @@ class Penstock(Stack):
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
 
     def _make_machines(self, role: str) -> None:
-        """Leave for factories to make machines in EC2, and for the sweep to end what nobody knows."""
+        """Leave for factories to make machines in EC2, and for the sweep to end what nobody knows; and news of them."""
+        Tidings(self, "Tidings", queue=self.queues.of["factory"], dead=self.queues.dead["factory"])
         for each, leaves in EC2_GRANTS.items():
             self.functions.allow(each, ec2_statements(leaves, self._site))
         if role:

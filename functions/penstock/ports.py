@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from penstock.domain.errors import Shortage
@@ -208,6 +209,42 @@ class Witness(Protocol):
 
     def evidence(self, unit: str) -> str | None:
         """The last that is known of the unit, for people to read; None when there is nothing. Raises DriverError."""
+
+
+@runtime_checkable
+class Identifier(Protocol):
+    """What a driver may have besides: it knows the machine that it made by what that shows of itself.
+
+    It is asked only where its settings have `identity`, by whoever answers agents, and asks nobody.
+    """
+
+    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+        """Why the machine that shows this is not the one that `create` gave the metadata of; None when it is."""
+
+
+class Fate(StrEnum):
+    """What becomes of a worker's machine, whatever we do."""
+
+    DRAINING = "draining"  # it works still, and should get nothing new
+    LOST = "lost"  # it works no more
+
+
+@dataclass(frozen=True)
+class Tidings:
+    """What is said of a worker's machine, and why. `until` is how long it works still, as far as that is said."""
+
+    unit: str
+    fate: Fate
+    why: str
+    until: datetime | None = None
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """What a driver may have besides: it understands what its cloud says of machines by itself."""
+
+    def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
+        """What an event says of a worker of this site; None when it says nothing of any. Raises DriverError."""
 
 
 class Drivers(Protocol):

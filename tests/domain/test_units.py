@@ -20,6 +20,11 @@ def test_an_ordered_worker_has_until_the_boot_deadline() -> None:
     assert (found.tries, found.reason) == (0, None)
 
 
+def test_what_is_told_of_a_machine_is_kept() -> None:
+    assert units.made(unit(), NOW, MINUTE, {"instance": "i-1"}).metadata == {"instance": "i-1"}
+    assert units.made(unit(metadata={"instance": "i-1"}), NOW, MINUTE).metadata == {"instance": "i-1"}
+
+
 def test_a_ready_resource_owes_nothing_of_its_own() -> None:
     found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
     assert (found.state, found.since, found.made, found.due) == (UnitState.READY, NOW + MINUTE, NOW + MINUTE, None)

@@ -21,6 +21,7 @@ import boto3
 from botocore.awsrequest import AWSResponse
 from botocore.validate import validate_parameters
 
+ACCOUNT = "123456789012"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ZONES = {"subnet-a": "eu-west-1a", "subnet-b": "eu-west-1b", "subnet-c": "eu-west-1c"}
 VCPUS = {"m7g.large": 2, "m7a.large": 2, "c7g.xlarge": 4, "t4g.small": 2, "g5.xlarge": 4}
@@ -144,10 +145,10 @@ class Ec2:
                 raise Refusal("IdempotentParameterMismatch")
             if self.state(self.instances[instance]) == "terminated":
                 raise Refusal("IdempotentInstanceTerminated")
-            return {"Instances": [self._told(self.instances[instance])]}
+            return {"OwnerId": ACCOUNT, "Instances": [self._told(self.instances[instance])]}
         made = self._launch(params)
         self.tokens[token] = body, made.id
-        return {"Instances": [self._told(made)]}
+        return {"OwnerId": ACCOUNT, "Instances": [self._told(made)]}
 
     def _launch(self, params: dict[str, Any]) -> Instance:
         market = params.get("InstanceMarketOptions", {}).get("MarketType", "on-demand")
@@ -184,7 +185,9 @@ class Ec2:
         found = [each for each in seen if all(self._fits(each, one) for one in params.get("Filters", []))]
         start = int(params.get("NextToken", 0))
         end = start + self.page
-        page = [{"ReservationId": "r-1", "Instances": [self._told(each)]} for each in found[start:end]]
+        page = [
+            {"ReservationId": "r-1", "OwnerId": ACCOUNT, "Instances": [self._told(each)]} for each in found[start:end]
+        ]
         return {"Reservations": page, "NextToken": str(end) if end < len(found) else ""}
 
     def _fits(self, each: Instance, one: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from penstock.domain.errors import (
     Unknown,
 )
 from penstock.ports import Ready
-from tests.ec2.fake import Crash, Ec2
+from tests.ec2.fake import ACCOUNT, Crash, Ec2
 from tests.ec2.helpers import HERE, OTHER, WORKER, clean, factory, only, order
 
 
@@ -28,6 +28,7 @@ class TestMaking:
             "instance": only(ec2).id,
             "type": "m7g.large",
             "zone": "eu-west-1a",
+            "account": ACCOUNT,
             "market": "on-demand",
         }
         assert ec2.tries() == ["m7g.large eu-west-1a on-demand"]

@@ -19,6 +19,7 @@ from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from penstock.drivers.factories.ec2.machines import connect
 from penstock.ports import Ready
 from tests.ec2.helpers import HERE, KEY, MORE, OTHER, WORKER, clean, order
+from tests.ec2.test_events import ends
 
 REGION = "eu-west-1"
 IMAGE = "ami-12c6146b"
@@ -58,15 +59,16 @@ def test_a_machine_from_first_to_last(client: Any) -> None:
     factory = made(client)
     done = factory.create(order())
     assert isinstance(done, Ready)
-    known = {key: done.metadata[key] for key in ("instance", "type", "zone")}
+    known = {key: done.metadata[key] for key in ("instance", "type", "zone", "account")}
     assert factory.create(order()) == Ready(known, proves=())
     assert list(factory.list()) == [WORKER]
-    assert factory.worker(done.metadata["instance"]) == WORKER
+    assert factory.tidings(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]
     assert "running" in str(factory.evidence(WORKER))
     proof = clean(factory)
     assert done.metadata["instance"] in proof.checked
     assert list(factory.list()) == []
-    assert factory.worker(done.metadata["instance"]) == WORKER
+    assert factory.tidings(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]
+    assert factory.tidings(ends("i-0", REGION)) is None
     assert client.describe_volumes()["Volumes"] == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories.ec2 import keys, settings
 from penstock.drivers.factories.ec2.settings import Disk, InstanceType, Subnet, Template
+from tests.ec2.authority import authority
 
 LEAST: dict[str, Any] = {"region": "eu-west-1", "image": "ami-0123456789abcdef0", "types": ["m7g.large"]}
 FULL: dict[str, Any] = {
@@ -30,6 +31,7 @@ FULL: dict[str, Any] = {
     "user_data": "dnf install -y git\n",
     "python": "/usr/bin/python3.11",
     "linger": 0,
+    "identity": authority().pem,
 }
 
 

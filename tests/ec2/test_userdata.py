@@ -23,6 +23,7 @@ from penstock.drivers.factories import userdata as common
 from penstock.drivers.factories.ec2 import keys, userdata
 from penstock.drivers.factories.ec2.settings import Settings
 from penstock.ports import Order
+from tests.ec2.authority import authority
 from tests.ec2.helpers import KEY, WORKER, order
 from tests.ec2.test_settings import LEAST
 
@@ -104,6 +105,11 @@ def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) ->
     done = machine.boot(given)
     assert machine.ran == {"config": {"url": machine.url, "worker": WORKER, "key": KEY}, "mode": 0o600}, done
     assert "agent run --config agent.json" in done.stdout
+
+
+def test_its_config_says_where_to_ask_what_the_machine_is_if_its_factory_wants_to_know(machine: Machine) -> None:
+    machine.boot(keys.read({**LEAST, "identity": authority().pem}))
+    assert machine.ran["config"]["identity"] == "http://169.254.169.254"
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,12 @@ from penstock.domain.pools import SlotState
 from penstock.domain.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
-from penstock.usecases import agents, configuring, jobs, logs, sweeping
+from penstock.usecases import agents, configuring, jobs, logs, sweeping, tidings
 from penstock.usecases.agents import Hello
+from tests.ec2.authority import authority
 from tests.ec2.fake import Crash, Ec2, Instance
 from tests.ec2.helpers import HERE
+from tests.ec2.test_events import ends, event
 from tests.twin.world import TestDrivers, Twin
 from tests.usecases.test_one_job import job_of, slots, submit
 
@@ -75,16 +77,21 @@ class Whole:
                 step()
 
     def boot(self) -> None:
-        """Every machine that runs says hello, as its user data tells it to; one that is refused powers itself off."""
+        """Every machine that runs says hello, as its user data tells it to; one that is refused powers itself off.
+
+        One that is told to come again does that.
+        """
         for machine in list(self.ec2.alive()):
             if self.ec2.state(machine) != "running" or any(machine.id == one for _, one in self.welcome):
                 continue
             config = config_of(machine)
             token = f"{machine.id:t>43}"
+            shown = authority().shown(instanceId=machine.id) if "identity" in config else {}
             try:
-                agents.hello(self.twin.on, Hello(config["worker"], config["key"], token))
-            except Refused:
-                self.ec2.end(machine.id, "Client.InstanceInitiatedShutdown")
+                agents.hello(self.twin.on, Hello(config["worker"], config["key"], token, **shown))
+            except Refused as refused:
+                if refused.status != 429:
+                    self.ec2.end(machine.id, "Client.InstanceInitiatedShutdown")
             else:
                 self.welcome.append((config["worker"], machine.id))
 
@@ -189,6 +196,81 @@ def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:
     assert_it_went_well(whole, see_off(whole, job))
     assert job_of(whole.twin, job).attempt == 2
     assert any("the host failed" in event.line.payload for event in logs.read(whole.twin.on, job, 0, 99))
+
+
+def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
+    """And not when its lease runs out; events come twice, and for what we end ourselves as well."""
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    whole.go_on(31)
+    whole.boot()
+    (first,) = whole.ec2.instances
+    whole.ec2.end(first, "Server.SpotInstanceTermination")
+    for _ in range(2):
+        tidings.hear(whole.twin.on, ends(first))
+    whole.twin.run()
+    assert job_of(whole.twin, job).attempt == 2
+    assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).attempts[0].reason
+    assert_it_went_well(whole, see_off(whole, job))
+    for machine in whole.ec2.instances:
+        tidings.hear(whole.twin.on, ends(machine))
+    assert_it_went_well(whole, job)
+
+
+def test_what_a_machine_printed_that_ended_at_boot_is_told_when_its_end_is(whole: Whole) -> None:
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    (first,) = whole.ec2.instances
+    whole.ec2.consoles[first] = "kernel panic"
+    whole.ec2.end(first, "Client.InstanceInitiatedShutdown")
+    tidings.hear(whole.twin.on, ends(first))
+    assert "kernel panic" in [event.line.payload for event in logs.read(whole.twin.on, job, 0, 99)]
+    assert_it_went_well(whole, see_off(whole, job))
+
+
+def test_a_spot_machine_that_is_taken_back_finishes_what_it_can(whole: Whole) -> None:
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    (first,) = whole.ec2.instances
+    tidings.hear(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
+    assert_it_went_well(whole, see_off(whole, job))
+    assert job_of(whole.twin, job).attempt == 1
+
+
+@pytest.fixture
+def strict(whole: Whole) -> Whole:
+    """A site that lets only the machines in that it launched."""
+    papers = CONFIG.replace("[targets", f'identity = """\n{authority().pem}"""\n[targets', 1)
+    configuring.apply(whole.twin.on, "admin", papers, "site.toml")
+    whole.twin.run()
+    return whole
+
+
+def test_a_machine_that_shows_what_it_is_is_let_in(strict: Whole) -> None:
+    assert_it_went_well(strict, live(strict))
+    assert len(strict.ec2.instances) == 1
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_crash_beside_the_launch_lets_no_other_machine_in_and_this_one_in_the_end(strict: Whole, side: str) -> None:
+    """Its hello may come before its row says which machine was made: it is told to come again."""
+    strict.ec2.crashes["RunInstances", side] = 1
+    assert_it_went_well(strict, live(strict))
+    assert len(strict.ec2.instances) == 1
+
+
+def test_who_stole_the_user_data_is_not_let_in(strict: Whole) -> None:
+    """SEC-2: with the key, and with an identity that AWS signed, of a machine of the thief's own."""
+    job = submit(strict.twin, ADA)
+    strict.twin.run()
+    (machine,) = strict.ec2.instances.values()
+    config = config_of(machine)
+    for shown in ({}, authority().shown(instanceId="i-0"), authority(1024, 2).shown(instanceId=machine.id)):
+        with pytest.raises(Refused) as refused:
+            agents.hello(strict.twin.on, Hello(config["worker"], config["key"], "s" * 43, **shown))
+        assert refused.value.status == 401
+    assert_it_went_well(strict, see_off(strict, job))
+    assert job_of(strict.twin, job).attempt == 1
 
 
 def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None:

@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.jobs import Job, Outcome, job_key
 from penstock.domain.rows import Create
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.ports import Fate, Tidings
 from tests.functions.service import Context, Service
 from tests.twin.world import START
 
@@ -53,6 +54,52 @@ def test_a_unit_that_fails_does_not_stop_the_others(service: Service, function: 
     service.submit()
     unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
     assert failed(function, {"unit": "w-gone"}, "{", {"unit": unit.id}, {"unit": unit.id}) == ["1"]
+
+
+ENDED = {
+    "version": "0", "id": "7bf73129", "detail-type": "EC2 Instance State-change Notification", "source": "aws.ec2",
+    "account": "123456789012", "time": "2026-01-01T00:00:00Z", "region": "eu-west-1", "resources": [],
+    "detail": {"instance-id": "i-1", "state": "terminated"},
+}  # fmt: skip
+"""As EventBridge sends it to a queue: the event itself is the message."""
+
+
+def test_what_a_cloud_says_of_a_machine_is_heard(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = service.submit()
+    unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
+    heard = []
+
+    def tidings(event: dict[str, Any]) -> Tidings | None:
+        heard.append(event)
+        return Tidings(unit.id, Fate.LOST, "it ended") if event == ENDED else None
+
+    monkeypatch.setattr(service.twin.drivers.hand, "tidings", tidings, raising=False)
+    other = {**ENDED, "detail": {"instance-id": "i-2", "state": "terminated"}}
+    assert failed("factory", other, ENDED, ENDED) == []
+    assert heard == [other, ENDED, ENDED]
+    service.twin.run()
+    assert job_of(service, job).attempt == 2
+
+
+@pytest.mark.parametrize(
+    "message", [{}, [], 5, "x", {"unit": None}, {"source": "aws.ec2", "detail": None}, {"detail": {}}, ENDED], ids=str
+)
+def test_what_the_factory_function_does_not_understand_is_dropped(service: Service, message: Any) -> None:
+    """Delivered again it would be no clearer. An event is dropped that no factory of the site understands."""
+    service.submit()
+    rows = dict(service.twin.store.rows)
+    assert failed("factory", json.dumps(message)) == []
+    assert service.twin.store.rows == rows
+
+
+def test_an_event_that_meets_an_error_of_ours_is_delivered_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tidings(event: dict[str, Any]) -> Tidings | None:
+        raise ConnectionError("the table is not there")
+
+    monkeypatch.setattr(service.twin.drivers.hand, "tidings", tidings, raising=False)
+    assert failed("factory", ENDED) == ["0"]
 
 
 def test_a_batch_that_fails_whole_is_told_record_by_record(service: Service) -> None:

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from penstock.domain.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
-from tests.functions.service import WORKER_TOKEN, Answer, Service, refused
+from penstock.domain.units import Unit
+from penstock.usecases import configuring
+from penstock.usecases.units import bootstrap_key
+from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused
 from tests.functions.test_operations import Stage
 from tests.functions.test_requests import ODD, ULID
+from tests.twin.world import Twin
 
 LINE = {"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "x"}
 FILE = {"path": "/work/x", "size": 1, "sha256": "a" * 64}
@@ -170,3 +174,26 @@ def test_lines_sent_twice_are_kept_once(stage: Stage) -> None:
         assert call(stage, "events", {"first": 2, "events": [LINE | {"payload": "once"}]}).status == 200
     shown = stage.service.ask("GET", f"/v1/jobs/{stage.job}/events").json["items"]
     assert sum(event["payload"] == "once" for event in shown) == 1
+
+
+def test_what_a_machine_shows_of_itself_reaches_its_factory(
+    service: Service, twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-2: and what is too long for it does not."""
+    shown = []
+
+    def stranger(given: dict[str, str], made: dict[str, Any]) -> str:
+        shown.append(given)
+        return "it is another"
+
+    monkeypatch.setattr(twin.drivers.hand, "stranger", stranger, raising=False)
+    configuring.apply(twin.on, "root", SITE.replace('"hand"', '"hand"\nidentity = "papers"', 1), "site.toml")
+    service.submit()
+    (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
+    hello = {"worker": unit.id, "key": bootstrap_key(twin.on.signing_key(), unit.id), "token": WORKER_TOKEN}
+    papers = {"document": '{\n  "instanceId" : "é"\n}', "signature": "c2ln\nbmVk"}
+    refused(service.ask("POST", "/v1/agent/hello", hello | papers, as_=None), 401, "wrong-machine")
+    refused(service.ask("POST", "/v1/agent/hello", hello, as_=None), 401, "no-identity")
+    assert shown == [papers, {"document": "", "signature": ""}]
+    refused(service.ask("POST", "/v1/agent/hello", hello | {"document": "x" * 8193}, as_=None), 400, "bad-request")
+    assert len(shown) == 2

@@ -13,7 +13,7 @@ import pytest
 
 from infra.grants import EC2_GRANTS, SITE
 from infra.settings import Settings
-from penstock.drivers.factories.ec2 import factory, machines, tags
+from penstock.drivers.factories.ec2 import events, factory, machines, tags
 from penstock.local.synth import SOURCES
 from tests.infra.template import Template, listed, text
 
@@ -116,3 +116,56 @@ def test_the_tag_of_the_table_is_the_drivers() -> None:
     conditions = [key for each in EC2_GRANTS["factory"] for test in each.on.values() for key in test if "Tag/" in key]
     assert {key.partition("/")[2] for key in conditions} == {tags.SITE}
     assert SITE not in HERE
+
+
+def allowed(stack: Template, queue: str) -> list[dict[str, Any]]:
+    """What a queue's own policy lets others do."""
+    (policy,) = (
+        each["Properties"]["PolicyDocument"]["Statement"]
+        for each in stack.of("SQS::QueuePolicy").values()
+        if each["Properties"]["Queues"] == [{"Ref": queue}]
+    )
+    return [each for each in policy if each["Effect"] == "Allow"]
+
+
+def rules(stack: Template) -> dict[str, dict[str, Any]]:
+    """The rules that bring events of EC2."""
+    found = {name: each["Properties"] for name, each in stack.of("Events::Rule").items()}
+    return {name: each for name, each in found.items() if each.get("EventPattern", {}).get("source") == ["aws.ec2"]}
+
+
+def test_what_rules_send_is_what_the_driver_understands(made: Template) -> None:
+    patterns = [each["EventPattern"] for each in rules(made).values()]
+    kinds = {kind: each.get("detail", {}).get("state") for each in patterns for kind in each["detail-type"]}
+    assert kinds == {events.STATE: list(events.ENDING), events.INTERRUPTION: None, events.REBALANCE: None}
+    assert {source for each in patterns for source in each["source"]} == {events.SOURCE}
+
+
+def test_events_go_to_the_factorys_queue_and_are_set_aside_with_what_it_failed_on(made: Template) -> None:
+    name, queue = made.queue("factory")
+    for rule in rules(made).values():
+        (target,) = rule["Targets"]
+        assert text(target["Arn"]) == f"<{name}.Arn>"
+        assert target["DeadLetterConfig"]["Arn"] == queue["RedrivePolicy"]["deadLetterTargetArn"]
+        assert target["RetryPolicy"]["MaximumRetryAttempts"] == queue["RedrivePolicy"]["maxReceiveCount"]
+        assert "InputTransformer" not in target
+        assert "InputPath" not in target
+
+
+def test_these_rules_and_nobody_else_may_send_to_a_queue_from_outside(made: Template) -> None:
+    """SEC-2: whoever could send to it could say that any machine has ended."""
+    name, queue = made.queue("factory")
+    dead = queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
+    for each in made.of("SQS::Queue"):
+        given = allowed(made, each)
+        assert bool(given) == (each in (name, dead)), each
+        for one in given:
+            assert one["Principal"] == {"Service": "events.amazonaws.com"}
+            assert set(listed(one["Action"])) <= {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"}
+        senders = {each["Condition"]["ArnEquals"]["aws:SourceArn"]["Fn::GetAtt"][0] for each in given}
+        assert senders == (set(rules(made)) if given else set())
+
+
+def test_a_deployment_without_machines_hears_of_none(stack: Template) -> None:
+    assert rules(stack) == {}
+    assert not [name for name in stack.of("SQS::Queue") if allowed(stack, name)]

@@ -11,20 +11,26 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Config:
-    """The service's address, the worker's id and bootstrap key, the job's root, and the folder all this is in."""
+    """The service's address, the worker's id and bootstrap key, the job's root, and the folder all this is in.
+
+    `identity` is where to ask for what the machine can show of itself; empty, when it need not.
+    """
 
     url: str
     worker: str
     key: str = field(repr=False)
     root: str
     folder: Path
+    identity: str = ""
 
     @classmethod
     def load(cls, path: Path) -> Config:
         """Read a config. Raises OSError, ValueError or KeyError for a file that can't be used."""
         data = json.loads(path.read_text(encoding="utf-8"))
         root = os.path.realpath(data.get("root", "/"))
-        return cls(data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent)
+        return cls(
+            data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent, data.get("identity", "")
+        )
 
     def token(self) -> str:
         """Return the worker token; chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""

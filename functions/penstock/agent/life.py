@@ -23,6 +23,7 @@ from .job import Job
 from .log import log
 from .order import Order
 from .outbox import Outbox
+from .papers import papers
 from .places import Places
 from .progress import Progress, Step
 from .service import Service
@@ -70,7 +71,9 @@ def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
 def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:
     """Say hello until there is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
-    here = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
+    here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
+    if config.identity and "previous" not in introduction:
+        here.update(papers(config.identity, control))
     while True:
         reply = service.hello({**introduction, **here})
         if not reply.get("idle"):

@@ -16,10 +16,11 @@ what operators do. [UNIT-3]
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.journal import Journal
@@ -83,8 +84,9 @@ class Unit(Row):
     that makes or cleans it may be under way; `past_hash` knows its agent again by the token that it had for the last
     job. `next_look` is when the message comes that asks for its step again; None when none was sent for later.
     `is_making` says that its driver has begun to make it, and is not done; `begun`, since when it is too late to hold
-    it, for its driver cleans or destroys it. `agent` is the version of its agent; `seen` is set for one that is looked
-    for in its driver's list: see `seeing`.
+    it, for its driver cleans or destroys it. `metadata` is what a factory says of its machine, and `sealed` what a well
+    says of a resource to its job alone. `agent` is the version of its agent; `seen` is set for one that is looked for
+    in its driver's list: see `seeing`.
     """
 
     kind: ClassVar[str] = "unit"
@@ -107,6 +109,7 @@ class Unit(Row):
     tries: int = 0
     is_making: bool = False
     reason: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     sealed: str = ""
     token_hash: str | None = None
     past_hash: str | None = None
@@ -160,10 +163,12 @@ def is_coming(unit: Unit) -> bool:
     return unit.state is UnitState.IDLE and unit.until is None
 
 
-def made(unit: Unit, now: datetime, boot: timedelta) -> Unit:
+def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
     unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
-    return replace(unit, made=now, tries=0, reason=None, due=now + boot, next_look=None)
+    return replace(
+        unit, made=now, tries=0, reason=None, due=now + boot, next_look=None, metadata=metadata or unit.metadata
+    )
 
 
 def ready(unit: Unit, sealed: str, now: datetime) -> Unit:

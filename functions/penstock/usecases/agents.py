@@ -15,10 +15,10 @@ from penstock.domain.jobs import Job, Report, Result, Spec, State, job_key, spec
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.logs import Line
 from penstock.domain.rows import Change, Replace
-from penstock.domain.site import Limits
+from penstock.domain.site import Limits, Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import ahead, counting, logs, race, sealing, sites, warm
+from penstock.usecases import ahead, counting, identifying, logs, race, sealing, sites, warm
 from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -28,7 +28,8 @@ from penstock.wire.agent import AgentLine
 class Hello:
     """A worker's first call for a job: who it is, the key it was given, and the token it chose.
 
-    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned.
+    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned. With
+    its key it may show what its machine is: a document, and its signature.
     """
 
     worker: str
@@ -38,6 +39,8 @@ class Hello:
     previous: str = ""
     cleaned: str = ""
     version: str = ""
+    document: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         return _idle(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        found = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+        found = race.run(on, lambda: _welcome(on, ask, digest, site))
     except Gone:
         waiting = _idle(on, ask.worker, site.limits)
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
@@ -87,14 +90,14 @@ def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
-def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool] | None]:
+def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[Change], tuple[Job, bool] | None]:
     """The start of a worker's job, and whether that is news; nothing while one that was made ahead of need has none."""
     unit = on.store.get(unit_key(ask.worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
+    lease_ = timedelta(seconds=site.limits.lease)
     if unit.state is UnitState.IDLE and not unit.leases:
-        lease_ = timedelta(seconds=limits_.lease)
-        return (warm.still_there(on, unit, lease_) if unit.past_hash else ahead.arrive(on, unit, digest, lease_)), None
+        return _arrive(on, ask, digest, site, unit), None
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
         raise Gone
@@ -109,10 +112,21 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
         raise Gone
     if job.state is not State.ACQUIRING:
         raise Gone
+    if not ask.previous:
+        identifying.check(on, site, unit, {"document": ask.document, "signature": ask.signature})
     now = on.world.now()
     begun = jobs.start(job, unit.id, now)
-    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease), ask.version)
+    there = units.hello(unit, digest, now, lease_, ask.version)
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
+
+
+def _arrive(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
+    """A worker that was made ahead of need is there, or still there."""
+    lease = timedelta(seconds=site.limits.lease)
+    if unit.past_hash:
+        return warm.still_there(on, unit, lease)
+    identifying.check(on, site, unit, {"document": ask.document, "signature": ask.signature})
+    return ahead.arrive(on, unit, digest, lease)
 
 
 def _is_known(on: System, unit: Unit, ask: Hello) -> bool:

@@ -123,7 +123,7 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        return _removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
+        return removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
 
     return _told(on, race.run(on, decide))
 
@@ -134,14 +134,14 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        return _removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
+        return removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
 
     unit = race.run(on, decide)
     end_attempt(on, unit)
     return _told(on, unit)
 
 
-def _removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
+def removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
     """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
     now = on.world.now()
     is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER
@@ -161,4 +161,4 @@ def _told(on: System, unit: Unit) -> Unit:
 
 def end_attempt(on: System, unit: Unit) -> None:
     """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
-    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", custody.is_recycled)
+    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", custody.is_recycled, unit.reason)

@@ -24,7 +24,7 @@ def vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:
     def is_lost(fresh: Unit) -> bool:
         return fresh.state is unit.state and not comparing.was_heard(fresh, start, lease)
 
-    return losing.lose(on, unit, cause, is_lost) is not None
+    return losing.lose(on, unit, cause, is_lost, cause) is not None
 
 
 def unwanted(on: System, unit: Unit) -> None:

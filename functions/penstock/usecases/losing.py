@@ -13,11 +13,11 @@ from penstock.usecases import logs, race
 from penstock.usecases.jobs import stop_waiting
 
 
-def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], reason: str = "") -> bool | None:
+def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], reason: str | None) -> bool | None:
     """End the attempt that leases a unit, and say whether that was news; None when it is not the unit's any more.
 
-    `is_lost` is asked of the unit as it is when the end is written; `reason` is what its row says of it, if not the
-    cause. The unit is due again soon, for its attempt has to end, and the answer to its flow may be lost.
+    `is_lost` is asked of the unit as it is when the end is written; `reason` is what its row then says
+    of it. The unit is due again soon, for its attempt has to end, and the answer to its flow may be lost.
     """
 
     def decide() -> tuple[Sequence[Change], tuple[Job, bool] | None]:
@@ -28,7 +28,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         if job is None or job.is_settled or job.attempt != unit.attempt:
             return [], None
         now = on.world.now()
-        later = Replace(fresh, units.later(fresh, reason or cause, now, STEP_WITHIN))
+        later = Replace(fresh, units.later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
         told = jobs.report(job, Report(Result.LOST, cause, now))

@@ -17,7 +17,7 @@ from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.ports import NotYet, Order
+from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import (
     acquiring,
@@ -101,15 +101,16 @@ def _make(on: System, unit: Unit) -> None:
     if isinstance(done, NotYet):
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
     else:
-        _made(on, unit, sealed, site.limits)
+        _made(on, unit, done, sealed, site.limits)
     cooling.answered(on, unit, leave, done)
 
 
-def _made(on: System, unit: Unit, sealed: str, bounds: Limits) -> None:
+def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits) -> None:
     """A worker's machine was ordered; a resource is there."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
-        on.store.commit([Replace(unit, units.made(unit, now, timedelta(seconds=bounds.boot)))])
+        boot = timedelta(seconds=bounds.boot)
+        on.store.commit([Replace(unit, units.made(unit, now, boot, done.metadata))])
     elif unit.state is UnitState.IDLE:
         ahead.ready(on, unit, timedelta(seconds=bounds.lease))
     else:
@@ -182,4 +183,4 @@ def _lose(on: System, unit: Unit) -> None:
         return fresh.state is UnitState.READY and fresh.due is not None and fresh.due <= now
 
     cause = f"worker {unit.id} was lost: nothing was heard from its agent in time"
-    losing.lose(on, unit, cause, is_silent, reason=SILENT)
+    losing.lose(on, unit, cause, is_silent, SILENT)

@@ -12,7 +12,8 @@ from penstock.wire import Bound
 class AgentHello:
     """An agent's first call for a job: its worker, its bootstrap key, and the token that it chose for itself.
 
-    After a job, `previous` is the token that it had for it, and `cleaned` says what was checked.
+    After a job, `previous` is the token that it had for it, and `cleaned` says what was checked. `document` and
+    `signature` are what the machine can show of itself, where its factory asks for that.
     """
 
     worker: Annotated[str, Bound(most=64)]
@@ -23,6 +24,8 @@ class AgentHello:
     version: Annotated[str, Bound(most=64)] = ""
     previous: Annotated[str, Bound(most=128)] = ""
     cleaned: Annotated[str, Bound(most=300)] = ""
+    document: Annotated[str, Bound(most=8192)] = ""
+    signature: Annotated[str, Bound(most=2048)] = ""
 
 
 @dataclass(frozen=True)

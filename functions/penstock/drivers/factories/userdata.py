@@ -45,12 +45,14 @@ if grep -qs '^finished ' progress; then linger={linger}; fi
 """
 
 
-def script(order: Order, shell: str, python: str, linger: int) -> str:
+def script(order: Order, shell: str, python: str, linger: int, identity: str = "") -> str:
     """The user data of one worker. Raises Misconfigured when it is too long.
 
     `shell` runs first, as root; `python` runs the agent; `linger` are the minutes for which the machine stays up after.
+    `identity` is where the agent asks for what the machine can show of itself, if it is to show that.
     """
-    config = json.dumps({"url": order.url, "worker": order.id, "key": order.key})
+    told = {"url": order.url, "worker": order.id, "key": order.key}
+    config = json.dumps({**told, "identity": identity} if identity else told)
     made = SCRIPT.format(
         home=HOME,
         config=config,

@@ -11,6 +11,7 @@
     told           what of all that the core hears
     factory        the driver
     events         what EventBridge says of a machine
+    identity       what a machine shows of itself
 
 Nothing here imports boto3 until a machine is asked for: checking a site's settings needs none.
 """

@@ -10,12 +10,14 @@ from penstock.domain import ids
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.factories.ec2 import keys
-from penstock.drivers.factories.ec2.machines import ALIVE, GOING, Machine, Machines, connect
+from penstock.drivers.factories.ec2 import identity, keys
+from penstock.drivers.factories.ec2.events import news
+from penstock.drivers.factories.ec2.machines import ALIVE, GOING, RUNNING, Machine, Machines, connect
 from penstock.drivers.factories.ec2.search import launched, metadata
+from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import Fate, NotYet, Order, Ready, Tidings
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -111,8 +113,29 @@ class Ec2Factory:
         printed = self._machines.console(machine).strip()[-EVIDENCE:]
         return f"{head}; it printed:\n{printed}" if printed else f"{head}; it has printed nothing yet"
 
-    def worker(self, instance: str) -> str | None:
-        """The worker that a machine of this site is, by EC2's own id, as events name it."""
+    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+        """Why the machine that shows this is not the one that `create` told of; None when it is. [SEC-2]"""
+        if not self._settings.identity:
+            return None
+        return identity.stranger(shown, self._settings.identity, self._settings.region, made)
+
+    def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
+        """What an event of EventBridge says of a worker of this site; only EC2 itself knows which machines are ours."""
+        said = news(event)
+        if said is None or said.region != self._settings.region:
+            return None
         with told():
-            machine = self._machines.named(instance, self._tags.all)
-            return machine.worker if machine else None
+            machine = self._machines.named(said.instance, {SITE_TAG: self._tags.site})
+            if machine is None or not machine.worker:
+                return None
+            if said.fate is Fate.LOST and self._others(machine):
+                return None
+        return Tidings(machine.worker, said.fate, said.why, said.until)
+
+    def _others(self, machine: Machine) -> bool:
+        """Whether a worker has another machine that runs. Of two that were launched for it, one is refused and ends.
+
+        A launch whose answer was lost, and that was asked for again under other settings, makes a second one. [JOB-2]
+        """
+        of_worker = self._machines.tagged(self._tags.one(machine.worker or ""), RUNNING)
+        return any(each.id != machine.id for each in of_worker)

@@ -9,6 +9,7 @@ from penstock.domain.errors import Misconfigured
 from penstock.domain.jobfile.checks import Check, entries, flag, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.drivers.factories.checks import sentences, shell, some
+from penstock.drivers.factories.ec2.identity import PublicKey, certified
 from penstock.drivers.factories.ec2.settings import MARKETS, Disk, InstanceType, Settings, Subnet, Template
 
 MOST_ALTERNATIVES = 48
@@ -127,6 +128,18 @@ def _texts(what: str) -> Check:
     return check
 
 
+def _certificates(value: object, place: Place) -> tuple[PublicKey, ...]:
+    """Certificates of AWS, one after the other: of two that follow each other both are trusted."""
+    if not isinstance(value, str):
+        wanted("certificates as text", value, place, "the RSA certificate that AWS publishes for the region")
+        return ()
+    try:
+        return certified(value)
+    except ValueError as error:
+        place.fault(f"{place.label}: {error}", "give the RSA certificate that AWS publishes for the region, in PEM")
+        return ()
+
+
 _type_name = matching(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", "an instance type", 'like "m7g.large"')
 _subnet_id = matching(r"subnet-[0-9a-f]+", "a subnet's id", 'like "subnet-0123456789abcdef0"')
 _zone = matching(r"[a-z0-9-]+", "a zone", 'like "eu-west-1a"')
@@ -196,6 +209,7 @@ _keys = record(
         "user_data": shell,
         "python": matching(r"[A-Za-z0-9_./-]+", "a program", 'like "/usr/bin/python3.11"'),
         "linger": number(0, 1440),
+        "identity": _certificates,
     },
     f"{{ {EXAMPLE} }}",
 )

@@ -17,9 +17,13 @@ from penstock.drivers.factories.ec2.tags import WORKER
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
-ALIVE = ("pending", "running", "stopping", "stopped")
+RUNNING = ("pending", "running")
+ALIVE = (*RUNNING, "stopping", "stopped")
 GOING = "shutting-down"
 GONE_STATE = "terminated"
+PAGE = 1000
+"""The most that EC2 lists at a time. Who does not say how many he wants at a time is throttled sooner."""
+
 CALL = Config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=5, read_timeout=20)
 """One more try at once, for what a moment mends. The core does the waiting."""
 
@@ -51,7 +55,7 @@ def calling(call: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Machine:
-    """An instance."""
+    """An instance, and whose account it is in."""
 
     id: str
     state: str
@@ -59,9 +63,10 @@ class Machine:
     zone: str
     worker: str | None
     reason: str
+    account: str = ""
 
     @staticmethod
-    def read(given: Mapping[str, Any]) -> Machine:
+    def read(given: Mapping[str, Any], account: str = "") -> Machine:
         """One instance of an answer."""
         tags = {tag["Key"]: tag["Value"] for tag in given.get("Tags", [])}
         return Machine(
@@ -71,6 +76,7 @@ class Machine:
             zone=given.get("Placement", {}).get("AvailabilityZone", ""),
             worker=tags.get(WORKER),
             reason=given.get("StateReason", {}).get("Message", ""),
+            account=account,
         )
 
     @property
@@ -88,14 +94,17 @@ class Machines:
         """Machines that carry all these tags; in some states, or in any. Page by page."""
         filters = _filters(tags) + ([{"Name": "instance-state-name", "Values": list(states)}] if states else [])
         with calling("DescribeInstances"):
-            for page in self._client.get_paginator("describe_instances").paginate(Filters=filters):  # type: ignore[arg-type]
+            pages = self._client.get_paginator("describe_instances")
+            for page in pages.paginate(Filters=filters, PaginationConfig={"PageSize": PAGE}):  # type: ignore[arg-type]
                 for reservation in page["Reservations"]:
-                    yield from map(Machine.read, reservation["Instances"])
+                    for each in reservation["Instances"]:
+                        yield Machine.read(each, reservation.get("OwnerId", ""))
 
     def run(self, wanted: Mapping[str, Any]) -> Machine:
         """Launch one machine."""
         with calling("RunInstances"):
-            return Machine.read(self._client.run_instances(**wanted)["Instances"][0])
+            made = self._client.run_instances(**wanted)
+            return Machine.read(made["Instances"][0], made.get("OwnerId", ""))
 
     def terminate(self, machine: Machine) -> None:
         """Have a machine end, without waiting for what runs on it. One that is gone is fine."""

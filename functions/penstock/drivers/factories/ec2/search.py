@@ -76,4 +76,4 @@ def _shortages(failures: Sequence[tuple[Shortage, Failure]]) -> list[Shortage]:
 
 def metadata(machine: Machine) -> dict[str, str]:
     """What is told of a machine."""
-    return {"instance": machine.id, "type": machine.type, "zone": machine.zone}
+    return {"instance": machine.id, "type": machine.type, "zone": machine.zone, "account": machine.account}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from penstock.drivers.factories.ec2.identity import PublicKey
+
 
 class Market(StrEnum):
     """How a machine is bought."""
@@ -79,3 +81,4 @@ class Settings:
     user_data: str = ""
     python: str = "python3"
     linger: int = 60
+    identity: tuple[PublicKey, ...] = ()

@@ -1,0 +1,181 @@
+"""Where a factory can tell its machines, the key alone lets nobody in. [SEC-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Misconfigured, Refused
+from penstock.domain.jobs import Outcome, State
+from penstock.domain.units import Unit, UnitKind
+from penstock.domain.users import User
+from penstock.usecases import agents, configuring, custody
+from penstock.usecases.agents import Hello
+from penstock.usecases.units import bootstrap_key
+from tests.twin.world import START, Hand, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import put
+from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of
+
+SITE = """
+[factories.strict]
+driver = "hand"
+identity = "papers"
+[factories.loose]
+driver = "hand"
+[targets.default]
+factory = "strict"
+[targets.other]
+factory = "loose"
+[targets.warm]
+factory = "strict"
+warm = { max = 1 }
+"""
+
+
+class Knowing(Hand):
+    """A factory whose machines show the id of their worker."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[Mapping[str, str], Mapping[str, Any]]] = []
+
+    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+        self.asked.append((shown, made))
+        return None if shown["document"] == made["id"] else f"it is {shown['document'] or 'nobody'}"
+
+
+@pytest.fixture
+def hand() -> Knowing:
+    return Knowing()
+
+
+@pytest.fixture
+def twin(hand: Knowing) -> Twin:
+    made = Twin()
+    made.drivers.hand = hand
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+def hello(twin: Twin, unit: Unit, document: str, token: str = TOKEN) -> dict[str, Any]:
+    key = bootstrap_key(twin.on.signing_key(), unit.id)
+    said = agents.hello(twin.on, Hello(unit.id, key, token, document=document, signature="signed" if document else ""))
+    twin.run()
+    return said
+
+
+def refused(twin: Twin, unit: Unit, document: str) -> tuple[int, str]:
+    with pytest.raises(Refused) as error:
+        hello(twin, unit, document)
+    return error.value.status, error.value.code
+
+
+def started(twin: Twin, ada: User, target: str = "default") -> tuple[str, Unit]:
+    job = submit(twin, ada, target=target)
+    twin.run()
+    return job, worker_of(twin, job)
+
+
+def test_the_machine_that_was_made_is_let_in(twin: Twin, ada: User, hand: Knowing) -> None:
+    job, worker = started(twin, ada)
+    assert hello(twin, worker, worker.id)["job"] == job
+    assert hand.asked == [({"document": worker.id, "signature": "signed"}, {"id": worker.id})]
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_another_machine_is_refused_with_the_right_key_and_the_journal_says_it_once(twin: Twin, ada: User) -> None:
+    job, worker = started(twin, ada)
+    for _ in range(3):
+        assert refused(twin, worker, "another") == (401, "wrong-machine")
+    assert refused(twin, worker, "") == (401, "no-identity")
+    said = [entry.what for entry in worker_of(twin, job).journal.entries]
+    begin = "a machine that had its key was refused: it is "
+    assert [what for what in said if what.startswith(begin)] == [f"{begin}another", f"{begin}nobody"]
+    assert job_of(twin, job).state is State.ACQUIRING
+    assert worker_of(twin, job).token_hash is None
+    assert hello(twin, worker, worker.id)["job"] == job, "the right one is let in after all"
+
+
+def test_what_is_noted_of_a_stranger_overtakes_nothing(twin: Twin, ada: User) -> None:
+    """An operator drains the worker in the moment in which its journal is written."""
+    job, worker = started(twin, ada)
+    root = User(name="root", privileges=("admin",), created=START)
+    before_the_next_commit(twin, lambda: custody.drain(twin.on, root, UnitKind.WORKER, worker.id, "no more"))
+    assert refused(twin, worker, "another") == (401, "wrong-machine")
+    assert worker_of(twin, job).drain
+
+
+def test_who_has_a_wrong_key_is_not_even_asked(twin: Twin, ada: User, hand: Knowing) -> None:
+    _, worker = started(twin, ada)
+    with pytest.raises(Refused) as error:
+        agents.hello(twin.on, Hello(worker.id, "no", TOKEN, document=worker.id))
+    assert (error.value.code, hand.asked) == ("wrong-key", [])
+
+
+def test_a_hello_that_comes_before_what_was_made_is_written_comes_again(twin: Twin, ada: User, hand: Knowing) -> None:
+    """The function may die between the launch and the row: the next step finds the machine, and writes it."""
+    job, worker = started(twin, ada)
+    put(twin, worker, made=None, metadata={}, due=twin.world.now())
+    worker = worker_of(twin, job)
+    assert refused(twin, worker, worker.id) == (429, "not-yet")
+    assert hand.asked == []
+    twin.take("factory", {"unit": worker.id})
+    assert hello(twin, worker, worker.id)["job"] == job
+
+
+def test_a_hello_that_is_repeated_is_known_by_its_token(twin: Twin, ada: User, hand: Knowing) -> None:
+    job, worker = started(twin, ada)
+    hello(twin, worker, worker.id)
+    assert hello(twin, worker, "")["job"] == job
+    assert len(hand.asked) == 1
+    with pytest.raises(Refused) as error:
+        hello(twin, worker, worker.id, "u" * 43)
+    assert error.value.code == "token-taken"
+
+
+def test_after_its_first_job_an_agent_is_known_by_its_token(twin: Twin, ada: User, hand: Knowing) -> None:
+    job, worker = started(twin, ada, "warm")
+    hello(twin, worker, worker.id)
+    finish(twin, job)
+    second = submit(twin, ada, target="warm")
+    twin.run()
+    ask = Hello(worker.id, "", "u" * 43, previous=TOKEN, cleaned="nothing of the job is left")
+    said = agents.hello(twin.on, ask)
+    twin.run()
+    said = agents.hello(twin.on, ask) if said.get("idle") else said
+    assert said["job"] == second
+    assert len(hand.asked) == 1
+
+
+def test_a_factory_that_does_not_ask_for_it_is_not_asked(twin: Twin, ada: User, hand: Knowing) -> None:
+    job, worker = started(twin, ada, "other")
+    assert hello(twin, worker, "")["job"] == job
+    assert hand.asked == []
+
+
+def test_a_driver_that_cannot_tell_is_not_asked(twin: Twin, ada: User) -> None:
+    twin.drivers.hand = Hand()
+    job, worker = started(twin, ada)
+    assert hello(twin, worker, "")["job"] == job
+
+
+def test_a_factory_that_is_no_more_is_not_asked(twin: Twin, ada: User, hand: Knowing) -> None:
+    job, worker = started(twin, ada)
+    configuring.apply(twin.on, "admin", SITE.replace("strict", "new"), "site.toml")
+    assert hello(twin, worker, "")["job"] == job
+    assert hand.asked == []
+
+
+def test_a_driver_that_cannot_be_loaded_lets_nobody_in(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, worker = started(twin, ada)
+
+    def broken(*given: object) -> Hand:
+        raise Misconfigured("no such driver")
+
+    monkeypatch.setattr(twin.drivers, "factory", broken)
+    assert refused(twin, worker, worker.id) == (429, "not-yet")

@@ -37,7 +37,7 @@ def agent_source() -> Response[Any]:
 @app.post("/v1/agent/hello")
 def agent_hello() -> Response[Any]:
     ask = body(app, AgentHello)
-    told = Hello(ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned)
+    told = Hello(ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned, ask.broken)
     return reply(agents.hello(bootstrap.aws(), told))
 
 
@@ -69,8 +69,10 @@ def agent_commit(job: str) -> Response[Any]:
 def agent_finish(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentFinish)
+    if ask.result == "broken":
+        return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how"))
     reason = ask.reason or f"the script {ask.result}"
-    return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code))
+    return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code, ask.broken or ""))
 
 
 @log.inject_lambda_context

@@ -106,6 +106,9 @@ class Hands(Registry):
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)
 
+    def quarantines(self, kind: str, driver: str) -> bool:
+        return self.quarantining if driver == "hand" else super().quarantines(kind, driver)
+
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().objections(driver, options)
 

@@ -48,5 +48,5 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=now if is_worker else None, since=now, due=now + STEP_WITHIN, until=None, proof=None,
-        next_look=None, is_making=False,
+        next_look=None, is_making=False, is_probe=False,
     )  # fmt: skip

@@ -56,7 +56,8 @@ class Pool(Row):
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
     `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
-    back, and `mean_hold` is how long, in seconds, the last of them kept what they had.
+    back, and `mean_hold` is how long, in seconds, the last of them kept what they had. `broken` is how many of its
+    workers were broken, or did not boot, one after the other.
     """
 
     kind: ClassVar[str] = "pool"
@@ -70,6 +71,7 @@ class Pool(Row):
     warm: Warm | None = None
     holds: int = 0
     mean_hold: float = 0.0
+    broken: int = 0
     due: datetime | None = None
 
     @property
@@ -224,8 +226,8 @@ def keep(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
 
 
 def set_aside(slot: Slot, now: datetime) -> Slot:
-    """A slot of a kept unit that an operator holds: held, but by no job. [UNIT-3]"""
-    return replace(slot, state=SlotState.HELD, since=now)
+    """A slot of a kept unit that an operator holds, or of one in quarantine: held, but by no job. [UNIT-1] [UNIT-3]"""
+    return replace(slot, state=SlotState.HELD, leaving=False, job=None, attempt=None, order=None, since=now)
 
 
 def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:

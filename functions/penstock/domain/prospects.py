@@ -30,6 +30,9 @@ def next_step(unit: Unit, now: datetime) -> str:
             return "it is destroyed when what its attempt gives back before it is back"
         case UnitState.DIRTY:
             return f"{unit.maker} destroys it; asked again{by}"
+        case UnitState.QUARANTINED:
+            told = f" (reminded {unit.reminders} times)" if unit.reminders else ""
+            return f"an operator mends it and releases it, recycles it, or removes it by hand and proves it{told}"
         case _:
             return "nothing: it is gone"
 

@@ -15,10 +15,10 @@ from penstock.domain.jobs import Job, Report, Result, Spec, State, job_key, spec
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.logs import Line
 from penstock.domain.rows import Change, Replace
-from penstock.domain.site import Limits
+from penstock.domain.site import Health, Limits, Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import logs, race, sites, warm
+from penstock.usecases import breaking, logs, race, sites, warm
 from penstock.usecases.fencing import GONE
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -28,7 +28,8 @@ from penstock.wire.agent import AgentLine
 class Hello:
     """A worker's first call for a job: who it is, the key it was given, and the token it chose.
 
-    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned.
+    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned, or
+    why it cannot be: then it is `broken`.
     """
 
     worker: str
@@ -37,6 +38,7 @@ class Hello:
     host: str = ""
     previous: str = ""
     cleaned: str = ""
+    broken: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,15 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     """
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
+    if ask.previous and ask.broken:
+        breaking.cannot_be_cleaned(on, ask.worker, users.digest(ask.previous), ask.broken)
+        raise GONE
     site = sites.current(on)
     if ask.previous and warm.wait(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
         return _idle(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        job, news = race.run(on, lambda: _welcome(on, ask, digest, site.limits))
+        job, news = race.run(on, lambda: _welcome(on, ask, digest, site))
     except Refused as refused:
         waiting = _idle(on, ask.worker, site.limits) if refused is GONE else {}
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
@@ -72,7 +77,16 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         place = f" on {ask.host[:64]}" if ask.host else ""
         logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
     unit = on.store.get(unit_key(ask.worker), Unit)
-    return _assignment(on, job, site.limits, ask.worker, is_kept=unit is not None and unit.is_kept)
+    health = _health(site, job)
+    if unit and news and not health.before:
+        breaking.works(on, unit)
+    return _assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
+
+
+def _health(site: Site, job: Job) -> Health:
+    """The scripts that tell whether the machine is fit; none of a target that the site has no longer."""
+    target = site.targets.get(job.target_resolved)
+    return (target.health if target else None) or Health()
 
 
 def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
@@ -82,7 +96,7 @@ def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
-def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequence[Change], tuple[Job, bool]]:
+def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[Change], tuple[Job, bool]]:
     unit = on.store.get(unit_key(ask.worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
@@ -101,8 +115,8 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
     if job.state is not State.ACQUIRING:
         raise GONE
     now = on.world.now()
-    begun = jobs.start(job, unit.id, now)
-    there = units.hello(unit, digest, now, timedelta(seconds=limits_.lease))
+    begun = jobs.start(job, unit.id, now, _health(site, job).seconds)
+    there = units.hello(unit, digest, now, timedelta(seconds=site.limits.lease))
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
 
 
@@ -117,8 +131,9 @@ def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
     return unit.leases == 1 and hmac.compare_digest(key.encode(), ask.key.encode())
 
 
-def _assignment(on: System, job: Job, bounds: Limits, worker: str, *, is_kept: bool) -> dict[str, Any]:
+def _assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
     """All that an agent needs to run a job."""
+    bounds, health = site.limits, _health(site, job)
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
@@ -138,6 +153,7 @@ def _assignment(on: System, job: Job, bounds: Limits, worker: str, *, is_kept: b
         "output_rules": list(spec.output_rules),
         "resources": _metadata(on, job),
         "reuse": is_kept,
+        "health": {"before": health.before, "after": health.after, "timeout_seconds": health.timeout},
         "env": dict(spec.env),
         "timeout_seconds": job.timeout,
         "grace_seconds": job.grace,
@@ -208,20 +224,43 @@ def _news(on: System, caller: Caller) -> dict[str, Any]:
     return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
 
 
-def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: int | None) -> dict[str, Any]:
-    """Record how the script ended. The first report of an attempt stands. [JOB-1] [SLOT-3]
+def finish(
+    on: System, caller: Caller, result: Result, reason: str, exit_code: int | None, broken: str = ""
+) -> dict[str, Any]:
+    """Record how the script ended, and what is wrong with the machine. The first report of an attempt stands.
 
     The answer says whether the machine is held. That is read after the report is written, see `custody`. [UNIT-3]
+    [JOB-1] [SLOT-3]
     """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
+    report = Report(result, reason, on.world.now(), exit_code)
+    answer = _report(on, caller, report, broken)
+    if broken:
+        logs.say(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
+    else:
+        breaking.works(on, caller.unit)
+    return answer
+
+
+def broken(on: System, caller: Caller, why: str) -> dict[str, Any]:
+    """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
+    cause = f"worker {caller.unit.id} is broken: {why}"
+    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why)
+
+
+def _report(on: System, caller: Caller, report: Report, broken: str) -> dict[str, Any]:
+    """Write an attempt's report, and with it that its machine is broken: it is never lent again after that. [UNIT-2]"""
 
     def decide() -> tuple[Sequence[Change], Job]:
         job = on.store.get(caller.job.key, Job)
+        unit = on.store.get(caller.unit.key, Unit) if broken else None
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise GONE
-        told = jobs.report(job, Report(result, reason, on.world.now(), exit_code))
-        return ([Replace(job, told)] if told != job else []), told
+        told = jobs.report(job, report)
+        found = units.breaks(unit, broken, on.world.now()) if unit else None
+        changes: list[Change] = [Replace(job, told)] if told != job else []
+        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
 
     job = race.run(on, decide)
     if job.run_token:

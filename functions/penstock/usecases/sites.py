@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain import siteparse
 from penstock.domain.errors import Misconfigured
 from penstock.domain.site import SITE_KEY, Maker, Site, SiteText
-from penstock.domain.units import UnitKind
+from penstock.domain.units import Unit, UnitKind
 from penstock.ports import Driver
 from penstock.system import System
 
@@ -39,3 +39,10 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
         raise Misconfigured(f"the site has no {kind} {maker!r} any more")
     plug = on.drivers.factory if is_a is UnitKind.WORKER else on.drivers.well
     return plug(found.driver, found.settings, maker)
+
+
+def quarantines(on: System, site: Site, unit: Unit) -> bool:
+    """Whether a broken unit is kept apart, for its maker cannot make it anew: it names things that exist already."""
+    is_worker = unit.is_a is UnitKind.WORKER
+    found = (site.factories if is_worker else site.wells).get(unit.maker)
+    return found is not None and on.drivers.quarantines("factory" if is_worker else "well", found.driver)

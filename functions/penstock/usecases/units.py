@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, leases, units
 from penstock.domain.custody import is_recycled
 from penstock.domain.errors import DriverError, Unsatisfiable
@@ -24,6 +25,7 @@ from penstock.usecases import (
     evidence,
     keeping,
     losing,
+    quarantining,
     race,
     retiring,
     retrying,
@@ -51,6 +53,8 @@ def _step(on: System, unit: Unit) -> None:
     overdue = unit.due is not None and unit.due <= on.world.now()
     if unit.state is UnitState.DIRTY:
         returning.put_back(on, unit)
+    elif unit.state is UnitState.QUARANTINED:
+        quarantining.remind(on, unit)
     elif unit.state is UnitState.CLEANING:
         keeping.clean(on, unit)
     elif unit.state is UnitState.IDLE:
@@ -90,7 +94,8 @@ def _make(on: System, unit: Unit) -> None:
     if isinstance(done, NotYet):
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
     else:
-        _made(on, unit, done, timedelta(seconds=site.limits.boot))
+        is_probe = cooling_rules.of_broken(unit.type) in leave.probes
+        _made(on, replace(unit, is_probe=is_probe), done, timedelta(seconds=site.limits.boot))
     cooling.answered(on, unit, leave, done)
 
 
@@ -160,7 +165,8 @@ def _lose(on: System, unit: Unit) -> None:
         if unit.reason != NO_HELLO:
             evidence.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
-        on.store.commit([Replace(unit, units.later(unit, NO_HELLO, now, units.STEP_WITHIN))])
+        told = replace(unit, is_unheard=unit.leases == 1)
+        on.store.commit([Replace(unit, units.later(told, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:

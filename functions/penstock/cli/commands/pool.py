@@ -27,6 +27,9 @@ SLOTS = (
     Column("SINCE", moment("since")),
     Column("UNIT", "unit"),
 )
+APART = Column("QUARANTINED", lambda slot: (slot.get("quarantine") or {}).get("reason"))
+"""Why a slot is with a unit that an operator has to see to; shown where there is one."""
+
 QUEUE = (
     Column("POSITION", "position"),
     Column("JOB", "job"),
@@ -80,7 +83,8 @@ def _show_graph(session: Session, *, as_json: bool) -> None:
 def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     """A pool's numbers, slots and queue."""
     out.rows([pool], POOLS)
-    for title, columns in (("slots", SLOTS), ("queue", QUEUE)):
+    is_apart = any(slot.get("quarantine") for slot in pool.get("slots") or ())
+    for title, columns in (("slots", (*SLOTS, APART) if is_apart else SLOTS), ("queue", QUEUE)):
         if pool.get(title):
             out.line()
             out.line(title, "dim")

@@ -80,6 +80,7 @@ class Life:
         self.held: set[str] = set()  # jobs whose scripts run until they are let go
         self.mute: set[int] = set()  # numbers of workers that never say hello
         self.silent: set[int] = set()  # numbers of workers that are never heard of after hello
+        self.broken: set[int] = set()  # numbers of workers whose agents find them broken before the script
         self.writes_outputs = False
         self.rows: Mapping[str, list[Row]] = {}
         self.script_over = False
@@ -115,6 +116,10 @@ class Life:
         """Stop a job's flow in the console of Step Functions."""
         machine = self.site.machine.replace(":stateMachine:", ":execution:")
         self.site.clients["stepfunctions"].stop_execution(executionArn=f"{machine}:{job}-1")
+
+    def release(self, worker: str) -> None:
+        """Let a worker out of quarantine; that it is out already is fine."""
+        self._user("POST", f"/v1/workers/{worker}/release", {}, 200, 409)
 
     def let_go(self, job: str) -> None:
         """Let a job's script end."""
@@ -153,6 +158,10 @@ class Life:
     def rest(self) -> bool:
         """Asks whether no unit is in use or on its way: what there is, is idle."""
         return all(unit.state in (UnitState.IDLE, UnitState.GONE) for unit in self.units())
+
+    def apart(self) -> list[str]:
+        """The units that are in quarantine."""
+        return [unit.id for unit in self.units() if unit.state is UnitState.QUARANTINED]
 
     def empty(self) -> bool:
         """Asks whether there is no unit any more."""
@@ -253,7 +262,10 @@ class Life:
         if self.writes_outputs and self._upload(agent, agent.did - len(steps)):
             return True
         result = "cancelled" if agent.cancelled else "succeeded"
-        reply = self._agent(agent, "finish", {"result": result, "exit_code": 0})
+        if list(self.agents).index(agent.worker) in self.broken:
+            reply = self._agent(agent, "finish", {"result": "broken", "broken": "no disk"})
+        else:
+            reply = self._agent(agent, "finish", {"result": result, "exit_code": 0})
         if reply.status == 200 and agent.reuse:
             agent.rest()
         else:

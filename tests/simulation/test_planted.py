@@ -33,7 +33,7 @@ from simulation.__main__ import main
 from tests.simulation import plants_warm
 from tests.twin.store import MemoryStore
 
-SEEDS = range(100)
+SEEDS = range(200)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -41,16 +41,23 @@ def _enter(on: System, unit: Unit, reason: str) -> list[Change]:
     slots = retiring.slots_of(on, unit)
     changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
     changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
-    pool = on.store.get(pool_key(unit.pool), Pool)
-    told = breakage.counted(pool, unit) if pool and slots and slots[0].job else pool
-    changes += [Replace(pool, told)] if pool and told and told != pool else []
+    changes += _counted(on, unit) if any(slot.job for slot in slots) else []
     return [*changes, *(freeing.end_lease(on, unit) if quarantine.may_go_on(unit) else ())]
+
+
+def _counted(on: System, unit: Unit) -> list[Change]:
+    """That a worker was bad is counted when its lease ends; here it does, for its pool."""
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    if pool is None:
+        return []
+    told = breakage.counted(pool, unit)
+    return [Replace(pool, told)] if told != pool else []
 
 
 def remind(on: System, unit: Unit) -> None:
     """Note that a unit is still in quarantine: its operator is the only one who moves it on."""
     now = on.world.now()
-    if unit.due is None or unit.due > now:
+    if unit.due and unit.due > now:
         return
     told = quarantine.remind(unit, now)
     if on.store.commit([Replace(unit, told)]):

@@ -226,6 +226,7 @@ def test_before_its_attempt_is_settled_it_is_noted(twin: Twin, ada: User) -> Non
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(agent.worker, "", agent.token(2), "", agent.token(1), broken="busy"))
     assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).broken) == (UnitState.READY, "busy")
+    assert {"unit": agent.worker} not in [message for _, _, message in twin.queues.messages], "it is not to be moved on"
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.GONE
 

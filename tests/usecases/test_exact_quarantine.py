@@ -103,6 +103,23 @@ def test_a_reminder_comes_when_it_is_due(twin: Twin) -> None:
     assert unit_of(twin).reminders == 1
 
 
+def test_one_without_a_due_time_is_reminded_of(twin: Twin) -> None:
+    scene(twin, replace(APART, due=None))
+    quarantining.remind(twin.on, unit_of(twin))
+    assert unit_of(twin).due == START + DAY
+
+
+def test_what_was_counted_meanwhile_is_counted_on(twin: Twin) -> None:
+    scene(twin, WORKER, POOL, HELD)
+
+    def somebody_counts() -> None:
+        twin.store.rows[POOL.key] = replace(pool_of(twin), broken=5, version=9)
+
+    before_the_next_commit(twin, somebody_counts)
+    quarantining.enter(twin.on, unit_of(twin), "it is broken")
+    assert (unit_of(twin).state, pool_of(twin).broken) == (UnitState.DIRTY, 5)
+
+
 def test_a_reminder_that_lost_the_race_is_none(twin: Twin, caplog: pytest.LogCaptureFixture) -> None:
     scene(twin, APART)
     before_the_next_commit(twin, lambda: moved(twin))

@@ -31,8 +31,7 @@ def put_back(on: System, unit: Unit) -> None:
     if pause:  # who goes before it tells it, and the sweep makes up for that
         on.store.commit([Replace(unit, units.later(unit, unit.reason, on.world.now(), pause))])
         return
-    site = sites.current(on)
-    if unit.broken and sites.quarantines(on, site, unit):
+    if unit.broken and sites.quarantines(on, sites.current(on), unit):
         quarantining.enter(on, unit, f"it is broken: {unit.broken}")
         return
     begun = _begin(on, unit)
@@ -40,6 +39,7 @@ def put_back(on: System, unit: Unit) -> None:
         return
     unit = begun
     try:
+        site = sites.current(on)
         driver = sites.driver(on, site, unit.is_a, unit.maker)
         wait = budgeting.token(on, site, unit)
         if wait is not None:

@@ -38,7 +38,8 @@ def agent_source() -> Response[Any]:
 def agent_hello() -> Response[Any]:
     ask = body(app, AgentHello)
     told = Hello(
-        ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned, ask.version, ask.document, ask.signature
+        ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned, ask.version, ask.document, ask.signature,
+        ask.broken,
     )  # fmt: skip
     return reply(agents.hello(bootstrap.aws(), told))
 
@@ -71,8 +72,10 @@ def agent_commit(job: str) -> Response[Any]:
 def agent_finish(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentFinish)
+    if ask.result == "broken":
+        return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how"))
     reason = ask.reason or f"the script {ask.result}"
-    return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code))
+    return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code, ask.broken or ""))
 
 
 @log.inject_lambda_context

@@ -20,6 +20,7 @@ from constructs import Construct
 from infra.measures import Watched
 from penstock.domain import metrics
 from penstock.domain.metric import Level
+from penstock.domain.units import UnitKind, UnitState
 from penstock.usecases.sweeping import AT_ONCE
 
 BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
@@ -110,6 +111,9 @@ def _of_ours(on: Watched) -> Iterator[Alarm]:
     yield Alarm("ForgottenHold", "A unit has been held for more than a day", hold, HOLD_SECONDS)
     dirty = own(metrics.OLDEST_DIRTY, "Maximum", 15)
     yield Alarm("NotPutBack", "A unit has waited for an hour to be destroyed", dirty, DIRTY_SECONDS)
+    for kind in UnitKind:
+        apart = own(metrics.UNITS, "Minimum", 15, kind=kind, state=UnitState.QUARANTINED)
+        yield Alarm("Quarantined", f"A {kind} is in quarantine: an operator is to decide", apart, of=kind)
 
 
 def _of_drivers(on: Watched) -> Iterator[Alarm]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from simulation.handlers import Handlers
 
 RESULTS = (Result.SUCCEEDED, Result.SUCCEEDED, Result.SUCCEEDED, Result.FAILED)
+BROKEN = 12
+"""Of so many machines two are broken: one before the script, one after it."""
+
 NEVER = timedelta(days=1000)
 
 
@@ -57,6 +61,7 @@ class Machine:
         self.works = timedelta(seconds=self._engine.dice.choice((1, 1, 10, 60, 300, 1500)))
         self.ends_at = now + NEVER
         self.is_cancelled = False
+        self.is_over = False
         self.silent_from = now + NEVER
         self.silent_until = now
 
@@ -72,7 +77,12 @@ class Machine:
     def is_running(self) -> bool:
         """Whether the script may be running: it was begun, the machine exists, and its lease has not run out."""
         is_there = self.id in self._engine.outside.things
-        return self.state == "running" and is_there and self._engine.world.now() < self.renewed + self.lease
+        return (
+            self.state == "running"
+            and not self.is_over
+            and is_there
+            and self._engine.world.now() < self.renewed + self.lease
+        )
 
     def behave(self) -> None:
         """The trouble is over: do what is left to do at once."""
@@ -166,17 +176,27 @@ class Machine:
         if engine.chance("mute"):
             self.next_at = now + engine.dice.choice((NEVER, timedelta(seconds=engine.dice.randint(60, 400))))
 
+    @property
+    def broken(self) -> str:
+        """Whether the machine is found to be broken, before or after the script; only while agents have trouble."""
+        found = {0: "before", 1: "after"}.get(crc32(self.id.encode()) % BROKEN, "")
+        return found if self._engine.weather.mute else ""
+
     def _finish(self) -> Any:
         engine = self._engine
+        self.is_over = True  # who reports has ended the script
         is_timeout = self.works > self.ends_at - self.renewed and self.works.total_seconds() > 900
         result = (
             Result.CANCELLED if self.is_cancelled else Result.TIMED_OUT if is_timeout else engine.dice.choice(RESULTS)
         )
         caller = agents.authenticate(engine.on, self.job, self.token)
-        return agents.finish(engine.on, caller, result, f"the script ended: {result}", 0)
+        if self.broken == "before":
+            return agents.broken(engine.on, caller, "it is hot")
+        broken = "it is hot" if self.broken else ""
+        return agents.finish(engine.on, caller, result, f"the script ended: {result}", 0, broken)
 
     def _finished(self, task: Task) -> None:
-        if task.error is None and self.reuse:
+        if task.error is None and self.reuse and not self.broken:
             self._rest()
         elif task.error is None or isinstance(task.error, Refused):
             self._end("has finished" if task.error is None else "may not finish")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.domain.jobs import Job
-from simulation import weather
+from simulation import operators, weather
 from simulation.broken import Broken
 from simulation.handlers import Handlers
 
@@ -125,6 +125,7 @@ class Engine(Handlers):
         """Let time pass until everything is over, which must be within so many sweeps."""
         for _ in range(sweeps):
             self._drain(self._next_sweep)
+            operators.let_out(self)
             if self.people.left or self.tasks or not self.promises.is_over(is_warm=is_warm):
                 self.world.time = max(self.world.time, self._next_sweep)
                 self._sweep()

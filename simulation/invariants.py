@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, LeaseState, prefix
+from penstock.domain.lifecycle import may_move
 from penstock.domain.logs import Batch
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
 from penstock.domain.units import Unit, UnitState, unit_key
@@ -17,7 +18,7 @@ from simulation.cleanliness import freed_clean, kept_clean, lent_clean
 from simulation.moments import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of
 
-GONE = (UnitState.DIRTY, UnitState.GONE)
+GONE = (UnitState.DIRTY, UnitState.QUARANTINED, UnitState.GONE)
 
 TAKEN = (SlotState.HELD, SlotState.IDLE)
 """What nobody else can have."""
@@ -246,6 +247,13 @@ def intruders_change_nothing(moment: Moment) -> Iterator[Broke]:
         yield "SEC-2", f"{moment.task.name} changed {[type(now or was).__name__ for was, now in moment.moves]}"
 
 
+def moves_are_in_the_table(moment: Moment) -> Iterator[Broke]:
+    """UNIT-1: a unit goes only where the table of its life says that it may."""
+    for was, now in moment.of(Unit):
+        if was and now and not may_move(was.state, now.state):
+            yield "UNIT-1", f"{now.id} goes from {was.state} to {now.state}"
+
+
 AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     one_slot_one_row,
     one_slot_one_unit,
@@ -263,4 +271,5 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     kept_clean,
     lent_clean,
     intruders_change_nothing,
+    moves_are_in_the_table,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar, cast
 
+from penstock.domain import quarantine
 from penstock.domain.granting import WINDOW
 from penstock.domain.leases import WORKER, Lease, prefix
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
@@ -176,7 +177,8 @@ def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None)
     change(facts.at[now.pool, now.slot], now.id)
     if now.order == WORKER and (was is None or now.state is UnitState.CREATING):
         facts.workers[now.job].add(now.id)
-    if now.state in (UnitState.IDLE, UnitState.GONE):
+    is_apart = now.state is UnitState.QUARANTINED and quarantine.may_go_on(now)
+    if is_apart or now.state in (UnitState.IDLE, UnitState.GONE):
         facts.workers[now.job].discard(now.id)
     if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:
         facts.ended[now.id] = now.since

@@ -26,7 +26,7 @@ def act(engine: Handlers) -> tuple[str, Callable[[], Any]] | None:
     if not found:
         return None
     dice = engine.dice
-    held = [unit for unit in found if unit.hold]
+    held = [unit for unit in found if unit.hold or unit.state is UnitState.QUARANTINED]
     doing = (
         "release"
         if held and dice.random() < 0.3
@@ -41,6 +41,13 @@ def act(engine: Handlers) -> tuple[str, Callable[[], Any]] | None:
         return f"root releases {unit.id}", lambda: custody.release(*whose)
     remove = custody.drain if doing == "drain" else custody.recycle
     return f"root wants to {doing} {unit.id}", lambda: remove(*whose, "")
+
+
+def let_out(engine: Handlers) -> None:
+    """Somebody has seen to what is in quarantine."""
+    for unit in [row for row in engine.store.rows.values() if isinstance(row, Unit)]:
+        if unit.state is UnitState.QUARANTINED:
+            custody.release(engine.on, ROOT, unit.is_a, unit.id)
 
 
 def held_is_held(moment: Moment, now: datetime, called: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from zlib import crc32
 
 from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unsatisfiable
 from penstock.domain.units import CleanProof
@@ -18,6 +19,10 @@ ERRORS: Sequence[Callable[[], DriverError]] = (
     lambda: NoCapacity("none left"),
     lambda: Misconfigured("no such image"),
 )
+
+
+STUCK = 15
+"""Of so many units one cannot be destroyed while the weather is bad, whatever the dice say."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ class Outside:
         """Whether a driver's units can be kept for the next lease: all can."""
         return True
 
+    def quarantines(self, kind: str, driver: str) -> bool:
+        """Whether a broken unit of a driver is quarantined: workers are."""
+        return kind == "factory"
+
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
         return []
@@ -96,6 +105,9 @@ class MadeUp:
     def _destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         outside, host = self._outside, self._outside.host
         outside.before_destroy(unit)
+        if host.weather.fail and crc32(unit.encode()) % STUCK == 0:
+            host.tell(f"{self._maker} can never destroy {unit}")
+            raise Unsatisfiable("it does not answer")
         later = self._not_yet("destroy", unit)
         if later:
             return later

@@ -13,7 +13,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, is_held, unit_key
 from penstock.ports import Order
-from penstock.usecases import reconciling, sweeping
+from penstock.usecases import quarantining, reconciling, sweeping
 from simulation.baton import Died, Task
 from simulation.broken import Broken
 from simulation.invariants import AFTER_A_COMMIT, GONE
@@ -36,7 +36,7 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        for log in (sweeping.log, reconciling.log):
+        for log in (sweeping.log, reconciling.log, quarantining.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
 

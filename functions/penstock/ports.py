@@ -262,5 +262,8 @@ class Drivers(Protocol):
     def keeps(self, kind: str, driver: str) -> bool:
         """Whether a driver's units can be kept for the next lease; `kind` is factory or well."""
 
+    def quarantines(self, kind: str, driver: str) -> bool:
+        """Whether a driver's units exist already, so that a broken one is kept apart; `kind` is factory or well."""
+
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""

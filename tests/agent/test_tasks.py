@@ -13,6 +13,7 @@ def test_a_job_succeeds(worker):
         "task": None,
         "exit_code": 0,
         "signal": None,
+        "broken": None,
     }
     assert job.plane.lines("stdout") == ["hello", str(job.root / "work"), "end"]
     first, *_, last = job.plane.lines("task")
@@ -61,6 +62,7 @@ def test_a_failing_task_skips_the_rest(worker):
         "task": 1,
         "exit_code": 3,
         "signal": None,
+        "broken": None,
     }
     assert job.finish() == outcome
     assert job.plane.lines("stdout") == []

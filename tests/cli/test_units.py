@@ -29,6 +29,20 @@ def test_a_worker_is_held_and_shown_as_held(penstock: Run, service: Service) -> 
     assert penstock("worker", "release", "w1").stdout == "worker w1 is no longer held\n"
 
 
+def test_what_was_removed_by_hand_is_released_with_a_proof(penstock: Run, service: Service) -> None:
+    said = penstock("worker", "release", "w1", "--proof", "sold; disk shredded").stdout
+    assert said == "worker w1 is gone, and its slot given back\n"
+    assert bodies(service) == [{"proof": "sold; disk shredded"}]
+    penstock("worker", "release", "w1")
+    assert bodies(service)[-1] == {}
+
+
+def test_a_worker_in_quarantine_says_since_when_and_why() -> None:
+    apart = {"since": SETTLED, "reason": "its disk is gone", "reminders": 2}
+    assert unit._held({"quarantine": apart}) == f"in quarantine since {SETTLED}: its disk is gone"
+    assert unit._held({"quarantine": None, "hold": None, "drain": None}) is None
+
+
 def test_how_long_is_the_services_choice_if_nobody_says(penstock: Run, service: Service) -> None:
     penstock("worker", "hold", "w1", "--reason", "a look")
     assert bodies(service) == [{"reason": "a look"}]

@@ -80,6 +80,7 @@ class Life:
         self.held: set[str] = set()  # jobs whose scripts run until they are let go
         self.mute: set[int] = set()  # numbers of workers that never say hello
         self.silent: set[int] = set()  # numbers of workers that are never heard of after hello
+        self.broken: set[int] = set()  # numbers of workers whose agents find them broken before the script
         self.writes_outputs = False
         self.rows: Mapping[str, list[Row]] = {}
         self.script_over = False
@@ -115,6 +116,10 @@ class Life:
         """Stop a job's flow in the console of Step Functions."""
         machine = self.site.machine.replace(":stateMachine:", ":execution:")
         self.site.clients["stepfunctions"].stop_execution(executionArn=f"{machine}:{job}-1")
+
+    def release(self, worker: str) -> None:
+        """Let a worker out of quarantine; that it is out already is fine."""
+        self._user("POST", f"/v1/workers/{worker}/release", {}, 200, 409)
 
     def let_go(self, job: str) -> None:
         """Let a job's script end."""
@@ -158,6 +163,10 @@ class Life:
         """Asks whether a worker and a resource are there that were made ahead of need, or are had by a job already."""
         there = {unit.is_a for unit in self.units() if unit.until or unit.leases}
         return len(there) == 2 and self.rest()
+
+    def apart(self) -> list[str]:
+        """The units that are in quarantine."""
+        return [unit.id for unit in self.units() if unit.state is UnitState.QUARANTINED]
 
     def empty(self) -> bool:
         """Asks whether there is no unit any more."""
@@ -258,7 +267,10 @@ class Life:
         if self.writes_outputs and self._upload(agent, agent.did - len(steps)):
             return True
         result = "cancelled" if agent.cancelled else "succeeded"
-        reply = self._agent(agent, "finish", {"result": result, "exit_code": 0})
+        if list(self.agents).index(agent.worker) in self.broken:
+            reply = self._agent(agent, "finish", {"result": "broken", "broken": "no disk"})
+        else:
+            reply = self._agent(agent, "finish", {"result": result, "exit_code": 0})
         if reply.status == 200 and agent.reuse:
             agent.rest()
         else:

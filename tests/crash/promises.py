@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain import quarantine
 from penstock.domain.jobs import Job, State
 from penstock.domain.logs import Batch
 from penstock.domain.pools import Pool, Slot, SlotState
@@ -107,7 +108,9 @@ def _workers(rows: Rows) -> None:
 
 
 def _is_live_worker(unit: Unit) -> bool:
-    return unit.order == 0 and unit.job != "" and unit.state not in (UnitState.IDLE, UnitState.GONE)
+    if unit.job == "" or (unit.state is UnitState.QUARANTINED and quarantine.may_go_on(unit)):
+        return False
+    return unit.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
 
 
 def _logs(rows: Rows) -> None:

@@ -293,3 +293,15 @@ def ahead_of_another(life: Life) -> Steps:
     yield life.is_(first)
     life.configure(COLD)
     yield life.empty
+
+
+@scenario()
+def quarantine(life: Life) -> Steps:
+    """A machine is broken: its job goes on with another, and an operator lets it out when that was mended."""
+    life.broken.add(0)
+    job = life.submit(resources=["bench"])
+    yield life.is_(job)
+    yield lambda: bool(life.apart())
+    for unit in life.apart():
+        life.release(unit)
+    yield life.empty

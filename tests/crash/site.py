@@ -13,6 +13,7 @@ import boto3
 import pytest
 
 from penstock import bootstrap
+from penstock.domain import quarantine
 from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
@@ -56,8 +57,9 @@ class Hand:
         mine = self.site.unit(order.id)
         for other in map(self.site.unit, self.made):
             assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
+            is_apart = other.state is UnitState.QUARANTINED and quarantine.may_go_on(other)
             is_same = mine.job != "" and (other.job, other.order) == (mine.job, mine.order)
-            assert not is_same, f"two units of one need of job {mine.job}"
+            assert is_apart or not is_same, f"two units of one need of job {mine.job}"
         self.made[order.id] = order
         if mine.leases:
             self.soiled[order.id] = mine.fence
@@ -109,6 +111,9 @@ class Hands(Registry):
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)
+
+    def quarantines(self, kind: str, driver: str) -> bool:
+        return driver == "hand" or super().quarantines(kind, driver)
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().objections(driver, options)

@@ -11,8 +11,9 @@ from penstock.domain import ahead, custody, granting, idle, pools, prospects, re
 from penstock.domain.ahead import Room
 from penstock.domain.granting import Stock
 from penstock.domain.holds import Hold
-from penstock.domain.pools import Claim, Pool, Setback, Slot, SlotState, Warm
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, Warm
 from penstock.domain.rows import Create, Delete, Replace
+from penstock.domain.setbacks import Setback
 from penstock.domain.site import Site
 from penstock.domain.siteparse import parse
 from penstock.domain.units import Unit, UnitKind, UnitState

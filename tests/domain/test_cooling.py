@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.domain import budgets, cooling
+from penstock.domain import breakage, budgets, cooling
 from penstock.domain.cooling import FORGET, PAUSES, PROBE_WITHIN, Cause, CoolDown, Met
 from penstock.domain.errors import (
     DriverError,
@@ -186,3 +186,32 @@ def test_a_rate_below_one_a_second_gives_a_token_now_and_then() -> None:
     assert budgets.take(row, "factory/aws", 0.1, NOW + timedelta(seconds=10))
     waits = {budgets.wait(row, 0.1, f"w-{number}", NOW) for number in range(50)}
     assert (min(waits), max(waits)) == (10, 14)
+
+
+@pytest.mark.parametrize(
+    ("scope", "concerned"),
+    [("type/ubuntu", True), ("type/other", False), ("broken/ubuntu", True), ("broken/other", False), ("zone-a", True)],
+)
+def test_of_a_whole_type_only_one_of_that_type_can_tell(scope: str, concerned: bool) -> None:
+    assert cooling.concerns(apart(scope), "ubuntu") is concerned
+
+
+def apart(scope: str, cause: Cause = Cause.BROKEN) -> CoolDown:
+    return CoolDown(
+        maker="factory/aws", scope=scope, cause=cause, why="3 in a row; the last: no disk", since=NOW, until=NOW,
+        met_by="w-1", count=2,
+    )  # fmt: skip
+
+
+def test_a_machine_has_longer_to_boot_than_a_call_to_answer() -> None:
+    for cause, within in ((Cause.BROKEN, breakage.PROBE_WITHIN), (Cause.CAPACITY, cooling.PROBE_WITHIN)):
+        probed = cooling.probe(apart("broken/ubuntu", cause), "w-2", NOW)
+        assert (probed.probe, probed.probe_until) == ("w-2", NOW + within)
+
+
+def test_that_workers_are_broken_is_said() -> None:
+    said = cooling.say(replace(apart(cooling.of_broken("ubuntu")), until=NOW + timedelta(minutes=5)), NOW)
+    assert said.startswith(
+        "factory aws: its workers are broken/ubuntu, one after the other; none is made until 12:05 UTC"
+    )
+    assert said.endswith("(tried 2 times): 3 in a row; the last: no disk")

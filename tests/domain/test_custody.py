@@ -20,7 +20,7 @@ from tests.domain.helpers import MINUTE, NOW, claim, job, lease, slot, unit
 HOUR = timedelta(hours=1)
 HOLD = Hold("ada", "looking", NOW - HOUR, NOW + HOUR)
 OVER = Hold("ada", "looking", NOW - HOUR, NOW)
-ALIVE = [state for state in UnitState if state is not UnitState.GONE]
+ALIVE = [state for state in UnitState if state not in (UnitState.QUARANTINED, UnitState.GONE)]
 KINDS = list(UnitKind)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.errors import Fault
-from penstock.domain.site import REDIRECTS, Limits, Maker, ResourceType, Site, Target
+from penstock.domain.site import REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
 from penstock.domain.siteparse import FAULTS, SLOTS, parse
 from penstock.domain.sitetext import SITE_BYTES
 
@@ -248,6 +248,53 @@ def test_a_site_may_be_empty(text: str) -> None:
 def test_the_example_site_is_good() -> None:
     text = (Path(__file__).parents[2] / "examples/site.toml").read_text()
     assert isinstance(parse(text, "examples/site.toml"), Site)
+
+
+HEALTH = [
+    ("health = 3", 9, 10, "targets.x.health", "wants a table, not a whole number"),
+    ("health = {}", 9, 10, "targets.x.health", "`targets.x.health` has neither `before` nor `after`"),
+    ("health = { timeout = '1m' }", 9, 10, "targets.x.health", "has neither `before` nor `after`"),
+    ("health = { before = 'x', timeout = '6m' }", 9, 36, "targets.x.health.timeout", "from 1 second to 5 minutes"),
+    ("health = { after = 3 }", 9, 20, "targets.x.health.after", "wants a script"),
+    ("health = { after = '' }", 9, 20, "targets.x.health.after", "is empty"),
+    (f"health = {{ before = '{'x' * 16385}' }}", 9, 21, "targets.x.health.before", "is longer than 16 KiB"),
+    ('health = { before = "x\\u0000" }', 9, 21, "targets.x.health.before", "has a zero byte"),
+    ("health = { befor = 'x' }", 9, 12, "targets.x.health.befor", "unknown key `befor`"),
+]
+
+
+@pytest.mark.parametrize(("keys", "line", "column", "where", "message"), HEALTH)
+def test_wrong_health_checks(keys: str, line: int, column: int, where: str, message: str) -> None:
+    found = only(f"{GOOD}[targets.x]\nfactory = 'here'\n{keys}")
+    assert (found.line, found.column, found.where) == (line, column, where)
+    assert message in found.message
+
+
+def test_a_redirect_has_no_health_check_of_its_own() -> None:
+    found = only(f"{GOOD}[targets.x]\nredirect = 'ubuntu'\nhealth = {{ before = 'x' }}")
+    assert found.message == "a redirect has no `health` of its own"
+
+
+@pytest.mark.parametrize(
+    ("keys", "health", "seconds"),
+    [
+        ("before = 'df'", Health("df"), 60),
+        ("after = 'ls'\ntimeout = '5m'", Health("", "ls", 300), 300),
+        ("before = '''\nx\n\ty\n'''\nafter = 'y'\ntimeout = '1s'", Health("x\n\ty\n", "y", 1), 2),
+    ],
+)
+def test_health_checks(keys: str, health: Health, seconds: int) -> None:
+    site = parse(f"{GOOD}[targets.ubuntu.health]\n{keys}\n", "site.toml")
+    assert isinstance(site, Site)
+    assert site.targets["ubuntu"].health == health
+    assert health.seconds == seconds
+    assert Health().seconds == 0
+
+
+def test_a_health_check_may_have_just_so_many_bytes() -> None:
+    for more, good in ((0, True), (1, False)):
+        site = parse(f"{GOOD}[targets.ubuntu.health]\nafter = '{'x' * (16384 + more)}'\n", "site.toml")
+        assert isinstance(site, Site) is good
 
 
 def test_a_byte_order_mark_moves_no_column() -> None:

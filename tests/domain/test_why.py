@@ -194,3 +194,14 @@ def test_what_moves_a_job_on_that_waits_for_no_slot(
     fields: dict[str, Any], leases: list[Lease], said: str | None
 ) -> None:
     assert explain(job(**{"state": State.ACQUIRING, **fields}), leases, None).next_steps == said
+
+
+def test_a_job_whose_last_worker_is_in_quarantine_is_told_so() -> None:
+    past = (PastAttempt(1, "lost", "the worker was lost"),)
+    queued = job(state=State.QUEUED, attempt=2, attempts=past)
+    found = explain(queued, [], None, quarantined="worker w-1 is quarantined since yesterday: its disk is gone")
+    assert found.summary == (
+        "attempt 2 starts when what attempt 1 used is put back (the worker was lost); "
+        "worker w-1 is quarantined since yesterday: its disk is gone"
+    )
+    assert found.next_steps == "an operator releases what keeps what attempt 1 used"

@@ -218,8 +218,8 @@ def counts_waiting_as_running(patch: pytest.MonkeyPatch) -> None:
     """`jobs.start`: the time that a job may take begins when it is submitted."""
     start = jobs.start
 
-    def early(job: Job, worker: str, now: Any) -> Job:
-        begun = start(job, worker, now)
+    def early(job: Job, worker: str, now: Any, health: int = 0) -> Job:
+        begun = start(job, worker, now, health)
         waited = now - job.times.submitted
         return replace(begun, times=replace(begun.times, started=job.times.submitted), due=begun.due - waited)
 

@@ -22,6 +22,7 @@ from penstock.usecases import (
     acquiring,
     agents,
     cooling,
+    freeing,
     race,
     reconciling,
     resizing,
@@ -69,7 +70,7 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     hand_over = units._hand_over
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
-        on.store.commit(returning._give_back(on, unit))
+        on.store.commit(freeing._give_back(on, unit))
         acquiring.serve(on, unit.pool)
         hand_over(on, unit, made)
 

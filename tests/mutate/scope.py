@@ -15,11 +15,13 @@ LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
 WHOLE = (
     *(f"penstock.domain.{name}" for name in (
         "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
-        "hand", "graph", "users", "ahead",
+        "hand", "graph", "users", "ahead", "quarantine",
     )),
     *(f"penstock.usecases.{name}" for name in (
-        "race", "acquiring", "units", "settling", "agents", "sweeping", "resizing", "configuring", "outputs",
-        "fencing", "jobs", "keeping", "losing", "retiring", "retrying", "returning", "turns", "users", "warm", "ahead",
+        "race", "acquiring", "assigning", "units", "settling", "agents", "sweeping", "resizing", "configuring",
+        "outputs", "fencing", "freeing", "jobs", "keeping", "losing", "quarantining", "retiring", "retrying",
+        "returning", "turns",
+        "users", "warm", "ahead",
     )),
     "penstock.store.table",
 )  # fmt: skip

@@ -33,7 +33,7 @@ from simulation.__main__ import main
 from tests.simulation import plants_ahead, plants_warm
 from tests.twin.store import MemoryStore
 
-SEEDS = range(100)
+SEEDS = range(200)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -119,7 +119,10 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
             raise Gone
         return agents.Caller(on.store.get(unit_key(job.worker), Unit), job)
 
-    def finish(on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None) -> dict[str, Any]:
+    def finish(
+        on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None, broken: str = ""
+    ) -> dict[str, Any]:
+        del broken
         told = domain_jobs.report(caller.job, Report(result, reason, on.world.now(), exit_code))
         on.store.commit([Replace(caller.job, told)])
         on.flows.succeed(told.run_token or "")

@@ -163,6 +163,8 @@ class Hand:
         self.made: dict[str, Order] = {}
         self.cleaned: list[str] = []
         self.says: list[Exception | NotYet] = []
+        self.stuck: Exception | NotYet | None = None
+        """What comes of every call that destroys, while it is set."""
 
     def create(self, order: Order) -> Ready | NotYet:
         said = self._said()
@@ -183,6 +185,10 @@ class Hand:
         return said
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        if isinstance(self.stuck, Exception):
+            raise self.stuck
+        if self.stuck:
+            return self.stuck
         self.made.pop(unit, None)
         return CleanProof(by="hand", time=now, checked=unit)
 
@@ -198,6 +204,7 @@ class TestDrivers(Registry):
     def __init__(self) -> None:
         super().__init__({})
         self.hand, self.basin = Hand(), Hand()
+        self.quarantining = False
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.hand if driver == "hand" else super().factory(driver, settings, name)
@@ -207,6 +214,9 @@ class TestDrivers(Registry):
 
     def keeps(self, kind: str, driver: str) -> bool:
         return driver == "hand" or super().keeps(kind, driver)
+
+    def quarantines(self, kind: str, driver: str) -> bool:
+        return self.quarantining if driver == "hand" else super().quarantines(kind, driver)
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().objections(driver, options)

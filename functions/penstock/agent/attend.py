@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import asdict, replace
 
-from . import helpers
+from . import health, helpers
 from .control import Abandon
 from .delivery import Delivery
 from .desk import desk
@@ -22,7 +22,7 @@ LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the 
 
 
 def attend(job: Job, progress: Progress) -> int:
-    """Run, upload, report. Return the exit code. Whatever happens, none of the job's processes is left. [UNIT-2]"""
+    """Check, run, upload, report. Return the exit code. Whatever happens, no process of the job is left. [UNIT-2]"""
     control, delivery = job.control, Delivery(job.service, job.control, job.outbox, job.order.job)
     helpers.start(control, "clock", control.watch_clock)
     helpers.start(control, "pulse", lambda: keep_lease(job))
@@ -30,22 +30,29 @@ def attend(job: Job, progress: Progress) -> int:
     log(f"job {job.order.job}: {len(job.order.tasks)} task(s)")
     try:
         job.places.make()
-        with desk(job):
-            outcome = run_tasks(job)
-        control.check()
-        outcome = with_fault(outcome, Uploads(job).run())
+        wrong = health.check(job, "before")
+        outcome = Outcome("broken", wrong, broken=wrong) if wrong else work(job)
         job.outbox.flush()
         if not control.abandoned:
             report(job, outcome)
             progress.note(Step.FINISHED, job.order.job)
             control.abandon(Abandon.DONE)
-            return 0
+            return 1 if outcome.broken else 0
         say_last(delivery, sender)
     except ServiceError as why:
         log(f"ending early: {why}")
     finally:
         end(job.family.everybody, lambda: 0.0)
     return 0 if control.abandoned is Abandon.GONE else 1
+
+
+def work(job: Job) -> Outcome:
+    """Run the tasks and upload; then see whether the machine is still fit for others. Raises ServiceError."""
+    with desk(job):
+        outcome = run_tasks(job)
+    job.control.check()
+    outcome = with_fault(outcome, Uploads(job).run())
+    return replace(outcome, broken=health.check(job, "after"))
 
 
 def keep_lease(job: Job) -> None:

@@ -19,6 +19,7 @@ from .control import Abandon, Control
 from .ending import end
 from .errors import Refused, ServiceError
 from .family import Family
+from .health import BROKEN_CHARS
 from .job import Job
 from .log import log
 from .order import Order
@@ -28,6 +29,8 @@ from .places import Places
 from .progress import Progress, Step
 from .service import Service
 from .staying import stay
+
+BROKEN_TRIES = 5  # the service finds out anyway, only later
 
 
 def live(path: Path) -> int:
@@ -48,7 +51,10 @@ def live(path: Path) -> int:
                 return code
             if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
                 return code
-            introduction["cleaned"] = clean(job)
+            try:
+                introduction["cleaned"] = clean(job)
+            except OSError as why:
+                return _say_broken(config, introduction, str(why))
             config.new_token()
     except Refused as why:
         log(f"hello was refused: {why}")
@@ -79,6 +85,20 @@ def _hello(config: Config, service: Service, control: Control, introduction: dic
         if not reply.get("idle"):
             return Order.read(reply)
         control.sleep(float(reply["seconds"]))
+
+
+def _say_broken(config: Config, introduction: dict[str, Any], why: str) -> int:
+    """Say that this machine cannot be cleaned, so that nobody waits until it does. [UNIT-2]"""
+    log(f"this machine cannot be cleaned: {why}")
+    introduction.pop("cleaned", None)
+    control = Control()
+    signals.obey(control)
+    try:
+        service = Service(config.url, config.token(), control)
+        service.hello({**introduction, "broken": why[:BROKEN_CHARS]}, BROKEN_TRIES)
+    except ServiceError as answer:
+        log(f"it was told, and the answer is: {answer}")
+    return 1
 
 
 def _may_leave(config: Config, introduction: dict[str, Any], control: Control) -> bool:

@@ -41,6 +41,7 @@ class Order:
     heartbeat: float
     limits: dict[str, int]
     reuse: bool = False
+    health: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(cls, reply: dict[str, Any]) -> Order:
@@ -54,4 +55,5 @@ class Order:
             heartbeat=float(reply["heartbeat_seconds"]),
             limits=reply["limits"],
             reuse=bool(reply.get("reuse")),
+            health=reply.get("health") or {},
         )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import selectors
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
 from .lines import Lines
-from .outbox import Outbox
+
+Put = Callable[[str, "int | None", str], None]
+"""Takes a line: its stream, its task, and what it says."""
 
 REST_BYTES = 4 << 20  # what is still read from pipes that strays hold open
 
@@ -24,15 +27,15 @@ class Source:
 
 
 class Pump:
-    """Reads a task's stdout and stderr into the outbox, as they come, until both are closed."""
+    """Reads stdout and stderr line by line, as they come, until both are closed."""
 
-    def __init__(self, child: subprocess.Popen[bytes], task: int, limit: int, outbox: Outbox) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], task: int | None, limit: int, put: Put) -> None:
         self._selector = selectors.DefaultSelector()
         self._left: int | None = None  # bytes that are still read, once nobody should be writing
         self.cut_off = False  # whether a pipe was still open at the end
         for stream, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
             if pipe:
-                source = Source(pipe, Lines(limit, partial(outbox.put, stream, task)))
+                source = Source(pipe, Lines(limit, partial(put, stream, task)))
                 self._selector.register(pipe, selectors.EVENT_READ, source)
 
     def last_call(self) -> None:

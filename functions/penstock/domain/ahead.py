@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 from penstock.domain import pools
 from penstock.domain.idle import heard
 from penstock.domain.leases import WORKER
-from penstock.domain.pools import Pool, Setback, Slot, Warm
+from penstock.domain.pools import Pool, Slot, Warm
 from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.setbacks import Setback
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, is_held, noted
 
 AT_ONCE = 10

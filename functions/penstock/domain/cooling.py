@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import ClassVar
 from zlib import crc32
 
+from penstock.domain import breakage
 from penstock.domain.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Short, Shortage
 from penstock.domain.rows import Key, Row
 from penstock.domain.units import UnitKind
@@ -51,6 +52,7 @@ class Cause(StrEnum):
     CAPACITY = "capacity"  # the provider has none left
     QUOTA = "quota"  # our account may have no more
     WRONG = "misconfigured"  # only an operator can help
+    BROKEN = "broken"  # what is made is broken, or does not boot, one after the other
 
 
 PAUSES: Mapping[Cause, tuple[timedelta, timedelta]] = {
@@ -63,6 +65,8 @@ PAUSES: Mapping[Cause, tuple[timedelta, timedelta]] = {
     Cause.QUOTA: (timedelta(minutes=5), timedelta(hours=1)),
     # Ours. At most what units back off by, so that a corrected setting is noticed within ten minutes.
     Cause.WRONG: (timedelta(minutes=1), timedelta(minutes=10)),
+    # Ours. Each probe is a machine that is paid for; half an hour is how long a corrected image may wait to be noticed.
+    Cause.BROKEN: (timedelta(minutes=5), timedelta(minutes=30)),
 }
 """The first pause and the longest, which it doubles up to."""
 
@@ -164,6 +168,17 @@ def of_type(unit_type: str) -> str:
     return f"type/{unit_type}"
 
 
+def of_broken(unit_type: str) -> str:
+    """The scope of a target whose workers are broken."""
+    return f"broken/{unit_type}"
+
+
+def concerns(row: CoolDown, unit_type: str) -> bool:
+    """Whether a call for a unit of a type can tell of what cooled down: of a whole type only one of that type can."""
+    is_whole = row.scope.startswith(("type/", "broken/"))
+    return not is_whole or row.scope in (of_type(unit_type), of_broken(unit_type))
+
+
 def met(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Met]:
     """What a driver's error says is not to be asked for. That all is avoided already says nothing new."""
     why = str(error)[:WHY_CHARS]
@@ -215,8 +230,9 @@ def pause(what: Met, count: int) -> timedelta:
 
 
 def probe(row: CoolDown, unit: str, now: datetime) -> CoolDown:
-    """The cool-down with the one unit that may try."""
-    return replace(row, probe=unit, probe_until=now + PROBE_WITHIN)
+    """The cool-down with the one unit that may try. Whether a machine boots takes longer than an answer."""
+    within = breakage.PROBE_WITHIN if row.cause is Cause.BROKEN else PROBE_WITHIN
+    return replace(row, probe=unit, probe_until=now + within)
 
 
 def let_go(row: CoolDown) -> CoolDown:
@@ -252,6 +268,7 @@ def say(row: CoolDown, now: datetime) -> str:
         Cause.CAPACITY: f"no capacity for {row.scope}",
         Cause.QUOTA: f"the quota of {row.scope} is used up",
         Cause.WRONG: f"misconfigured for {row.scope}; nobody asks again",
+        Cause.BROKEN: f"its workers are {row.scope}, one after the other; none is made",
     }[row.cause]
     times = "once" if row.count == 1 else f"{row.count} times"
     until = f"until {row.until:%H:%M} UTC"

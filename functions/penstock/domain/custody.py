@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from penstock.domain import quarantine
 from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST, REASON, Drain, Hold, clock
 from penstock.domain.idle import heard
@@ -18,6 +19,8 @@ from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, Uni
 LEASED = (UnitState.CREATING, UnitState.READY)
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)
 """Where a held unit waits for its operator, and is due when its hold ends."""
+ENDING = (UnitState.DIRTY, UnitState.QUARANTINED)
+"""Where a unit is lent to nobody any more."""
 
 
 def check(reason: str, seconds: int | None = None, *, required: bool = False) -> None:
@@ -33,6 +36,9 @@ def check(reason: str, seconds: int | None = None, *, required: bool = False) ->
 def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
     """A unit that is held from now on; a new hold takes the place of the last. Raises Refused 409."""
     _must_exist(unit)
+    if unit.state is UnitState.QUARANTINED:
+        said = f"{quarantine.say(unit)}; nothing touches it until an operator releases or recycles it"
+        raise Refused(409, "quarantined", said)
     if unit.begun:
         doing = "cleaned" if unit.state is UnitState.CLEANING else "destroyed"
         said = f"{unit.is_a} {unit.id} is being {doing} since {clock(unit.begun)} ({unit.reason})"
@@ -47,8 +53,11 @@ def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
 def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit:
     """A unit that is no longer held: what was held back goes on. `by` nobody, when the hold has run out.
 
-    Raises Refused 409 for one that was not held. `lease` is how long an idle worker may be silent.
+    The same for one that is quarantined: what was wrong with it has been put right. Raises Refused 409 for what is
+    neither. `lease` is how long an idle worker may be silent.
     """
+    if unit.state is UnitState.QUARANTINED:
+        return quarantine.leave(unit, f"released from quarantine by {by}", now)
     if unit.hold is None:
         raise Refused(409, "not-held", f"{unit.is_a} {unit.id} is not held")
     what = f"released by {by}" if by else f"the hold of {unit.hold.by} ran out"
@@ -69,15 +78,20 @@ def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit
 def drain(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
     """A unit that is lent to nobody after its present lease. Raises Refused 409 for one that is gone."""
     _must_exist(unit)
-    if unit.drain or unit.state is UnitState.DIRTY:
+    if unit.drain or unit.state in ENDING:
         return unit
     wish = Drain(by, reason, now)
     return noted(replace(unit, drain=wish), now, str(wish))
 
 
 def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
-    """A unit that is destroyed as soon as can be: the attempt that leases it is lost. Raises Refused 409."""
+    """A unit that is destroyed as soon as can be: the attempt that leases it is lost. Raises Refused 409.
+
+    One that is quarantined is destroyed once more, as it is.
+    """
     _must_exist(unit)
+    if unit.state is UnitState.QUARANTINED:
+        return quarantine.leave(unit, str(Drain(by, reason, now, at_once=True)), now)
     if is_held(unit, now):
         raise Refused(409, "held", f"{unit.is_a} {unit.id} is {unit.hold}; release it first")
     if unit.state is UnitState.DIRTY or (unit.drain and unit.drain.at_once):

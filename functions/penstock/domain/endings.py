@@ -16,6 +16,11 @@ REASONS = {
 """What a flow's error means when its cause says nothing."""
 
 
+SPARED = 3
+"""How many attempts that a broken machine ended before the script began are none of a job's retries. It is bounded, for
+what says so is the agent, of which a job that runs as root can make what it likes."""
+
+
 def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> Job:
     """What becomes of a job whose attempt is over: settled, or queued with its next attempt.
 
@@ -49,11 +54,12 @@ def _by_report(job: Job, report: Report, now: datetime) -> Job:
 def _lost(job: Job, report: Report, now: datetime) -> Job:
     if job.cancelled_by:
         return jobs.settle(job, Outcome.CANCELLED, f"cancelled by {job.cancelled_by}", now)
-    if _may_retry(job):
-        return jobs.again(job, report, "lost", now)
+    is_spared = report.is_unbegun and job.spared < SPARED
+    if is_spared or _may_retry(job):
+        return jobs.again(job, report, "lost", now, spared=is_spared)
     tries = "once" if job.attempt == 1 else f"{job.attempt} times"
     return jobs.settle(job, Outcome.ERRORED, f"tried {tries}: {report.reason}", now)
 
 
 def _may_retry(job: Job) -> bool:
-    return job.attempt <= job.retries  # who asks has seen that nobody cancelled the job
+    return job.attempt - job.spared <= job.retries  # who asks has seen that nobody cancelled the job

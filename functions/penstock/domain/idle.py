@@ -54,5 +54,5 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=made, since=now, due=due, until=None, proof=None, reason=None, tries=0,
-        next_look=None, is_making=unit.is_making and is_on_its_way,
+        next_look=None, is_making=unit.is_making and is_on_its_way, is_probe=unit.is_probe and is_on_its_way,
     )  # fmt: skip

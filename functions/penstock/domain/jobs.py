@@ -64,12 +64,13 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Report:
-    """What is known of how an attempt ended."""
+    """What is known of how an attempt ended. `is_unbegun` says that its machine was broken before its script began."""
 
     result: Result
     reason: str
     time: datetime
     exit_code: int | None = None
+    is_unbegun: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class Proves:
 class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
 
-    `stop_from` is the first attempt that the sweep ended and whose flow it has not stopped yet.
+    `stop_from` is the first attempt that the sweep ended and whose flow it has not stopped yet. `spared` are the lost
+    attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
     """
 
     kind: ClassVar[str] = "job"
@@ -136,6 +138,8 @@ class Job(Row):
     queue_until: datetime | None = None
     nudged: bool = False
     stop_from: int | None = None
+    spared: int = 0
+    health: int = 0
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
@@ -202,11 +206,11 @@ def nudge(job: Job, now: datetime, within: timedelta) -> Job:
     return replace(job, due=now + within, nudged=True)
 
 
-def start(job: Job, worker: str, now: datetime) -> Job:
-    """An acquiring job whose worker said hello. From here on the script may run."""
-    limit = timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
+def start(job: Job, worker: str, now: datetime, health: int = 0) -> Job:
+    """An acquiring job whose worker said hello. From here on the script may run; `health` is what checks may take."""
+    limit = timedelta(seconds=job.timeout + job.grace + health) + SETTLE_WITHIN
     times = replace(job.times, acquired=job.times.acquired or now, started=now)
-    return replace(job, state=State.RUNNING, worker=worker, times=times, due=now + limit)
+    return replace(job, state=State.RUNNING, worker=worker, times=times, due=now + limit, health=health)
 
 
 def report(job: Job, news: Report) -> Job:
@@ -216,7 +220,7 @@ def report(job: Job, news: Report) -> Job:
 
 def cancel(job: Job, by: str, now: datetime) -> Job:
     """A job that somebody wants ended. Its agent gets its grace; after that the sweep ends it."""
-    limit = now + timedelta(seconds=job.grace) + SETTLE_WITHIN
+    limit = now + timedelta(seconds=job.grace + job.health) + SETTLE_WITHIN
     return replace(job, cancelled_by=job.cancelled_by or by, due=min(job.due or limit, limit))
 
 
@@ -237,8 +241,11 @@ def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: in
     )
 
 
-def again(job: Job, why: Report, outcome: str, now: datetime) -> Job:
-    """The job with its next attempt queued; the attempt starts when the last one's worker is gone. [JOB-2]"""
+def again(job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = False) -> Job:
+    """The job with its next attempt queued; the attempt starts when the last one's worker is gone. [JOB-2]
+
+    With `spared` it is none of the job's retries.
+    """
     past = PastAttempt(job.attempt, outcome, why.reason)
     return replace(
         job,
@@ -250,5 +257,7 @@ def again(job: Job, why: Report, outcome: str, now: datetime) -> Job:
         report=None,
         queue_until=None,
         nudged=False,
+        spared=job.spared + spared,
+        health=0,
         due=now + START_WITHIN,
     )

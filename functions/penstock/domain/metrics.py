@@ -101,7 +101,7 @@ UNITS = Metric(
     (MAKER, STATE))
 UNITS_VANISHED = Metric(
     "UnitsVanished", COUNT, SUM, "units that are not listed any more, by the state they were in", (STATE,),
-    (MAKER, STATE), lambda by: by["state"] in (HELD, UnitState.CLEANING, UnitState.DIRTY))
+    (MAKER, STATE), lambda by: by["state"] in (HELD, UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED))
 OLDEST_HOLD = Metric("OldestHold", SECONDS, MOST, "how long an operator has held what is held longest", (), (MAKER,))
 OLDEST_DIRTY = Metric("OldestDirty", SECONDS, MOST, "how long the oldest unit waits to be destroyed", (), (MAKER,))
 DRIVER_CALLS = Metric(

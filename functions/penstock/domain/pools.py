@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.rows import Change, Create, Delete, Key, Place, Replace, Row
+from penstock.domain.setbacks import Setback
 
 RANK_BASE = 500
 """Ranks are text: priority p sorts as RANK_BASE - p, so that the higher priority comes first."""
@@ -51,15 +52,6 @@ class Warm:
     reuse: int = 100
 
 
-@dataclass(frozen=True)
-class Setback:
-    """Units that were made ahead of need came to nothing: how many in a row, why, and until when none is made."""
-
-    count: int
-    until: datetime
-    why: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pool(Row):
     """The capacity of one target, resource type or quota. Its due time is set while its slots differ from its limit.
@@ -69,7 +61,8 @@ class Pool(Row):
 
     `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
     back, and `mean_hold` is how long, in seconds, the last of them kept what they had. `setback` is set while what is
-    made ahead of need comes to nothing.
+    made ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
+    other.
     """
 
     kind: ClassVar[str] = "pool"
@@ -84,6 +77,7 @@ class Pool(Row):
     setback: Setback | None = None
     holds: int = 0
     mean_hold: float = 0.0
+    broken: int = 0
     due: datetime | None = None
 
     @property
@@ -264,8 +258,8 @@ def stamped(slot: Slot, now: datetime) -> Slot:
 
 
 def set_aside(slot: Slot, now: datetime) -> Slot:
-    """A slot of a kept unit that an operator holds: held, but by no job. [UNIT-3]"""
-    return replace(slot, state=SlotState.HELD, since=now)
+    """A slot of a kept unit that an operator holds, or of one in quarantine: held, but by no job. [UNIT-1] [UNIT-3]"""
+    return replace(slot, state=SlotState.HELD, leaving=False, job=None, attempt=None, order=None, since=now)
 
 
 def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:

@@ -28,6 +28,20 @@ class Maker:
 
 
 @dataclass(frozen=True)
+class Health:
+    """Scripts that tell whether a worker's machine is fit: before its job's script, and after it. Seconds each."""
+
+    before: str = ""
+    after: str = ""
+    timeout: int = 60
+
+    @property
+    def seconds(self) -> int:
+        """How long both may take."""
+        return self.timeout * (bool(self.before) + bool(self.after))
+
+
+@dataclass(frozen=True)
 class Target:
     """A named execution environment: served by a factory, or an alias of another target."""
 
@@ -38,6 +52,7 @@ class Target:
     privilege: str | None = None
     uses: Mapping[str, int] = field(default_factory=dict)
     warm: Warm | None = None
+    health: Health | None = None
 
     @property
     def pool(self) -> str:

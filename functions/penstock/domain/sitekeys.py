@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from penstock.domain import limits, users
-from penstock.domain.jobfile import parse_duration
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
 from penstock.domain.pools import Warm
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
+from penstock.domain.sitehealth import check_health
+from penstock.domain.sitevalues import duration
 
 __all__ = ["ENTRIES", "SLOTS", "check_site"]
 
@@ -104,15 +105,18 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "uses", "warm"}):
+        for key in sorted(found.keys() & {"factory", "limit", "uses", "warm", "health"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
-    uses, warm, limit = found.get("uses", {}), found.get("warm"), found.get("limit", 1)
+    limit, warm = found.get("limit", 1), found.get("warm")
     if len(place.faults) == before:
         _check_least(warm, limit, place)
-    return Target(name, found.get("factory"), limit, privilege=privilege, uses=uses, warm=warm)
+    return Target(
+        name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=warm,
+        health=found.get("health"),
+    )  # fmt: skip
 
 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
@@ -175,21 +179,6 @@ def _names(value: object, place: Place) -> tuple[str, ...]:
     return names
 
 
-def _duration(most: int, spelled: str) -> Check:
-    """Seconds from 1 to `most`."""
-
-    def check(value: object, place: Place) -> int:
-        found = parse_duration(value)
-        if isinstance(found, str):
-            place.fault(f"{place.label}: {found}")
-            return 1
-        if not 1 <= found <= most:
-            place.fault(f"{place.label} must be from 1 second to {spelled}")
-        return found
-
-    return check
-
-
 def _limits(value: object, place: Place) -> Limits:
     before = len(place.faults)
     found = _limit_keys(value, place)
@@ -212,8 +201,8 @@ _warm_keys = record(
     {
         "min": number(0, SLOTS),
         "max": number(0, SLOTS),
-        "idle": _duration(DAY, "1 day"),
-        "life": _duration(30 * DAY, "30 days"),
+        "idle": duration(DAY, "1 day"),
+        "life": duration(30 * DAY, "30 days"),
         "reuse": number(1, 1_000_000),
     },
     '{ max = 2, idle = "10m" }',
@@ -230,6 +219,7 @@ _target_keys = record(
         "privilege": _privilege,
         "uses": _uses,
         "warm": _warm,
+        "health": check_health,
     },
     f"{{ {TARGET} }}",
 )
@@ -250,13 +240,13 @@ _resource_keys = record(
 _limit_keys = record(
     {},
     {
-        "queue": _duration(21 * DAY, "21 days"),
-        "timeout": _duration(limits.TIMEOUT_SECONDS, "7 days"),
-        "timeout_most": _duration(limits.TIMEOUT_SECONDS, "7 days"),
-        "grace": _duration(3600, "1 hour"),
-        "heartbeat": _duration(3600, "1 hour"),
-        "lease": _duration(DAY, "1 day"),
-        "boot": _duration(DAY, "1 day"),
+        "queue": duration(21 * DAY, "21 days"),
+        "timeout": duration(limits.TIMEOUT_SECONDS, "7 days"),
+        "timeout_most": duration(limits.TIMEOUT_SECONDS, "7 days"),
+        "grace": duration(3600, "1 hour"),
+        "heartbeat": duration(3600, "1 hour"),
+        "lease": duration(DAY, "1 day"),
+        "boot": duration(DAY, "1 day"),
         "retries": number(0, limits.RETRIES),
         "output_bytes": number(1, UPLOAD_BYTES),
     },

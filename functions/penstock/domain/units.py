@@ -7,11 +7,14 @@
      │                                         │ clean
      └────────────granted again──────────── idle ──too long, in the way──▶ dirty
 
+    dirty ──cannot be destroyed, or broken for good──▶ quarantined ──an operator──▶ dirty, or gone
+
 A resource is ready when its well says so; a worker when its agent says hello. What was never made is dirty all the
 same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, one whose lease
 ended well is cleaned and stays on its slot for the next; one that is made ahead of need is idle from the start. A unit
 that an operator holds comes as far as cleaning, idle or dirty, and stays there for as long as it is held: `custody` has
-what operators do. [UNIT-3]
+what operators do. [UNIT-3] What no step of ours can put back is quarantined: `quarantine`. Who moves a unit on from
+where, and by when, is one table: `lifecycle`.
 """
 
 from __future__ import annotations
@@ -39,7 +42,6 @@ BACK_OFF_MOST = timedelta(minutes=10)
 _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
-
 MESSAGE_MOST = 900
 """Seconds by which a message can be put off at most. Source: Amazon SQS, DelaySeconds."""
 
@@ -55,14 +57,15 @@ class UnitKind(StrEnum):
 
 
 class UnitState(StrEnum):
-    """Where a unit is. Each says who moves it on, and by when."""
+    """Where a unit is. Who moves it on, and by when, is in `lifecycle`."""
 
-    CREATING = "creating"  # by its driver, and hello; due: the next step, then the boot deadline
-    READY = "ready"  # by the end of its lease; a worker's due: its next heartbeat
-    CLEANING = "cleaning"  # by its well or its agent; due: when it is given up
-    IDLE = "idle"  # by the next grant; due: a worker's next word, or the end of its idle time
-    DIRTY = "dirty"  # by its driver; due: the next step
-    GONE = "gone"  # final
+    CREATING = "creating"
+    READY = "ready"
+    CLEANING = "cleaning"
+    IDLE = "idle"
+    DIRTY = "dirty"
+    QUARANTINED = "quarantined"
+    GONE = "gone"
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ class Unit(Row):
     it, for its driver cleans or destroys it. `metadata` is what a factory says of its machine, and `sealed` what a well
     says of a resource to its job alone. `agent` is the version of its agent; `seen` is set for one that is looked for
     in its driver's list: see `seeing`.
+
+    `broken` is what its agent found wrong with the machine; it is lent to nobody then. `is_unheard` says that its agent
+    never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
+    made to see whether its target boots again. `stuck` counts the failures to destroy it that time does not mend,
+    `reminders` those that it is in quarantine.
     """
 
     kind: ClassVar[str] = "unit"
@@ -124,6 +132,12 @@ class Unit(Row):
     begun: datetime | None = None
     agent: str = ""
     seen: Seen | None = None
+    broken: str | None = None
+    is_unheard: bool = False
+    may_run: bool = False
+    is_probe: bool = False
+    stuck: int = 0
+    reminders: int = 0
     journal: Journal = field(default_factory=Journal)
 
     @property
@@ -205,10 +219,12 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
     agent cleans, or its factory destroys it, right after this; a resource may have to wait for its turn, which it
     comes to in a commit of its own. What is held waits for its operator. [UNIT-3]
     """
-    if unit.state in (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY, UnitState.GONE):
+    if unit.state not in (UnitState.CREATING, UnitState.READY):
         return unit
-    begun = now if unit.is_a is UnitKind.WORKER and not is_held(unit, now) else None
-    if unit.is_kept and ended_well and unit.state is UnitState.READY and unit.drain is None:
+    is_worker, is_ready = unit.is_a is UnitKind.WORKER, unit.state is UnitState.READY
+    begun = now if is_worker and not is_held(unit, now) else None
+    unit = replace(unit, may_run=is_worker and is_ready and not ended_well and unit.broken is None)
+    if unit.is_kept and ended_well and is_ready and unit.drain is None and unit.broken is None:
         unit = noted(unit, now, f"{reason}; it is to be cleaned for the next")
         pause = CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN
         return replace(
@@ -247,6 +263,11 @@ def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Un
         unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
         next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
     )  # fmt: skip
+
+
+def breaks(unit: Unit, reason: str, now: datetime) -> Unit:
+    """A worker whose agent says that its machine is broken: nobody is lent it again. What it said first stands."""
+    return unit if unit.broken else replace(noted(unit, now, f"broken: {reason}"), broken=reason)
 
 
 def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:

@@ -34,7 +34,10 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Block:
-    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator."""
+    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator.
+
+    `quarantined` are the units that have some of that and are in quarantine, a sentence each.
+    """
 
     pool: str
     kind: str
@@ -46,6 +49,7 @@ class Block:
     free: int
     paused: bool
     aside: int = 0
+    quarantined: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,9 @@ class Stopped:
     until: datetime
 
 
-def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) -> Block | None:
+def block(
+    pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str, quarantined: Sequence[str] = ()
+) -> Block | None:
     """What keeps a job's claim in a pool from being granted; None when it has no claim there."""
     place = next((number for number, claim in enumerate(claims) if claim.job == job), None)
     if place is None:
@@ -100,6 +106,7 @@ def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) 
         free=pool.limit - pool.used if pool.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         paused=pool.paused,
         aside=sum(slot.count for slot in held if slot.job is None),
+        quarantined=tuple(quarantined),
     )
 
 
@@ -111,11 +118,12 @@ def explain(
     forecasts: Sequence[Forecast] = (),
     now: datetime | None = None,
     stopped: Sequence[Stopped] = (),
+    quarantined: str | None = None,
 ) -> Why:
     """The explanation of a job, given the leases of its present attempt and the block of the waiting one.
 
     `forecasts` are of the step that waits, and of those after it; `stopped` is what its unit is not made for, the
-    first that ends first.
+    first that ends first; `quarantined` tells of its last attempt's worker, if that is in quarantine.
     """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
@@ -136,6 +144,9 @@ def explain(
     if job.attempts and job.state is State.QUEUED:
         last = job.attempts[-1]
         summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
+        if quarantined:
+            freed = Unblock(Way.GIVE_BACK, what=f"what attempt {last.attempt} used")
+            return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
         back = Unblock(Way.PUT_BACK, what=str(last.attempt), job=job.id)
         return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
@@ -167,8 +178,9 @@ def _waiting(lease: Lease, blocked: Block) -> str:
         return f"{what}: {blocked.pool} is paused by an operator; {place}"
     if not blocked.limit:
         return f"{what}: {blocked.pool} has a limit of 0, so nothing is granted until an operator raises it; {place}"
-    told = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:3]]
-    holders = ", ".join([*told, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
+    held = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:3]]
+    holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - 3
     tail = f" and {more} more" if more > 0 else ""
-    return f"{what}: held are {holders}{tail}; {place}" if holders else f"{what}; {place}"
+    told = [*([f"held are {holders}{tail}"] if holders else []), *blocked.quarantined, place]
+    return f"{what}{': ' if len(told) > 1 else '; '}{'; '.join(told)}"

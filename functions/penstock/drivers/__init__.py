@@ -1,9 +1,10 @@
 """What a site may choose from: drivers of factories and wells, ours and those of installed packages.
 
 A driver is a class that takes its settings and surroundings, keeps ports.Driver, and has `complaints(settings)`; with
-`keeps = True` its units may be kept for the next lease. Ours are listed here; others are found through the entry points
-`penstock.factories` and `penstock.wells`. Its surroundings are the function's environment, and under MAKER the name
-that the site gave to the factory or well.
+`keeps = True` its units may be kept for the next lease, and with `quarantines = True` a broken one is quarantined, for
+it names things that exist already and cannot be made anew. Ours are listed here; others are found through the entry
+points `penstock.factories` and `penstock.wells`. Its surroundings are the function's environment, and under MAKER the
+name that the site gave to the factory or well.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ class Registry:
 
     def keeps(self, kind: str, driver: str) -> bool:
         """Whether a driver's units can be kept for the next lease."""
-        try:
-            return bool(getattr(_load(kind, driver), "keeps", False))
-        except Misconfigured:
-            return False
+        return _says(kind, driver, "keeps")
+
+    def quarantines(self, kind: str, driver: str) -> bool:
+        """Whether a broken unit of a driver is quarantined, for it cannot be made anew."""
+        return _says(kind, driver, "quarantines")
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""
@@ -66,6 +68,14 @@ class Registry:
     def _made(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
         made: Driver = _load(kind, driver)(settings, {**self._surroundings, MAKER: name})
         return made
+
+
+def _says(kind: str, driver: str, what: str) -> bool:
+    """What a driver's class says of itself; that there is no such driver is told elsewhere."""
+    try:
+        return bool(getattr(_load(kind, driver), what, False))
+    except Misconfigured:
+        return False
 
 
 def _load(kind: str, driver: str) -> Any:

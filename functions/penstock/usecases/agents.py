@@ -11,14 +11,14 @@ from typing import Any
 
 from penstock.domain import ids, jobs, leases, limits, units, users
 from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Report, Result, Spec, State, job_key, spec_key
+from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.logs import Line
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits, Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import ahead, counting, identifying, logs, race, sealing, sites, warm
+from penstock.usecases import ahead, assigning, breaking, counting, identifying, logs, race, sites, warm
 from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -28,8 +28,8 @@ from penstock.wire.agent import AgentLine
 class Hello:
     """A worker's first call for a job: who it is, the key it was given, and the token it chose.
 
-    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned. With
-    its key it may show what its machine is: a document, and its signature.
+    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned, or
+    why it cannot be: then it is `broken`. With its key it may show what its machine is: a document, and its signature.
     """
 
     worker: str
@@ -41,6 +41,7 @@ class Hello:
     version: str = ""
     document: str = ""
     signature: str = ""
+    broken: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,9 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     """
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
+    if ask.previous and ask.broken:
+        breaking.cannot_be_cleaned(on, ask.worker, users.digest(ask.previous), ask.broken)
+        raise Gone
     site = sites.current(on)
     if ask.previous and warm.wait(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
         return _idle(on, ask.worker, site.limits)
@@ -80,7 +84,10 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         counting.started(on, job, unit)
         place = f" on {ask.host[:64]}" if ask.host else ""
         logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
-    return _assignment(on, job, site.limits, ask.worker, is_kept=unit is not None and unit.is_kept)
+    health = assigning.health(site, job)
+    if unit and news and not health.before:
+        breaking.works(on, unit)
+    return assigning.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
 
 
 def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
@@ -115,7 +122,7 @@ def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[
     if not ask.previous:
         identifying.check(on, site, unit, {"document": ask.document, "signature": ask.signature})
     now = on.world.now()
-    begun = jobs.start(job, unit.id, now)
+    begun = jobs.start(job, unit.id, now, assigning.health(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
     return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
 
@@ -145,53 +152,6 @@ def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
     ):
         return False
     return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
-
-
-def _assignment(on: System, job: Job, bounds: Limits, worker: str, *, is_kept: bool) -> dict[str, Any]:
-    """All that an agent needs to run a job."""
-    spec = on.store.get(spec_key(job.id), Spec)
-    if spec is None:
-        raise Refused(410, "spec-gone", "the job's script is no longer kept")
-    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
-    need = next(need for need in job.needs if need.order == leases.WORKER)
-    due = (job.times.started or on.world.now()) + timedelta(seconds=job.timeout)
-    return {
-        "job": job.id,
-        "name": job.name,
-        "owner": job.owner,
-        "attempt": job.attempt,
-        "fence": lease.fence if lease else 0,
-        "target": job.target_resolved,
-        "worker": worker,
-        "factory": need.maker,
-        "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
-        "output_rules": list(spec.output_rules),
-        "resources": _metadata(on, job),
-        "reuse": is_kept,
-        "env": dict(spec.env),
-        "timeout_seconds": job.timeout,
-        "grace_seconds": job.grace,
-        "heartbeat_seconds": bounds.heartbeat,
-        "lease_seconds": bounds.lease,
-        "deadline": due.isoformat(),
-        "limits": {
-            "output_bytes": bounds.output_bytes,
-            "outputs": limits.OUTPUTS,
-            "line_bytes": limits.EVENT_LINE_BYTES,
-            "batch_bytes": limits.EVENT_BATCH_BYTES,
-            "batch_events": limits.EVENTS_PER_BATCH,
-        },
-    }
-
-
-def _metadata(on: System, job: Job) -> dict[str, Any]:
-    """What the job may know of each resource that it holds, by the name it gave it."""
-    found: dict[str, Any] = {}
-    for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
-        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
-        if unit and unit.fence == lease.fence:
-            found[lease.name] = {"type": lease.type, "metadata": sealing.unseal(on, unit)}
-    return found
 
 
 def authenticate(on: System, job_id: str, token: str) -> Caller:
@@ -238,20 +198,43 @@ def _news(on: System, caller: Caller) -> dict[str, Any]:
     return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
 
 
-def finish(on: System, caller: Caller, result: Result, reason: str, exit_code: int | None) -> dict[str, Any]:
-    """Record how the script ended. The first report of an attempt stands. [JOB-1] [SLOT-3]
+def finish(
+    on: System, caller: Caller, result: Result, reason: str, exit_code: int | None, broken: str = ""
+) -> dict[str, Any]:
+    """Record how the script ended, and what is wrong with the machine. The first report of an attempt stands.
 
     The answer says whether the machine is held. That is read after the report is written, see `custody`. [UNIT-3]
+    [JOB-1] [SLOT-3]
     """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
+    report = Report(result, reason, on.world.now(), exit_code)
+    answer = _report(on, caller, report, broken)
+    if broken:
+        logs.say(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
+    else:
+        breaking.works(on, caller.unit)
+    return answer
+
+
+def broken(on: System, caller: Caller, why: str) -> dict[str, Any]:
+    """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
+    cause = f"worker {caller.unit.id} is broken: {why}"
+    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why)
+
+
+def _report(on: System, caller: Caller, report: Report, broken: str) -> dict[str, Any]:
+    """Write an attempt's report, and with it that its machine is broken: it is never lent again after that. [UNIT-2]"""
 
     def decide() -> tuple[Sequence[Change], Job]:
         job = on.store.get(caller.job.key, Job)
+        unit = on.store.get(caller.unit.key, Unit) if broken else None
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise Gone
-        told = jobs.report(job, Report(result, reason, on.world.now(), exit_code))
-        return ([Replace(job, told)] if told != job else []), told
+        told = jobs.report(job, report)
+        found = units.breaks(unit, broken, on.world.now()) if unit else None
+        changes: list[Change] = [Replace(job, told)] if told != job else []
+        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
 
     job = race.run(on, decide)
     if job.run_token:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooling
-from penstock.domain.cooling import CoolDown, Failure, Met, collection, maker_of
+from penstock.domain.cooling import Cause, CoolDown, Failure, Met, collection, maker_of
 from penstock.domain.errors import DriverError, RateLimited, Short
 from penstock.domain.rows import Create, Delete, Key, Replace
 from penstock.domain.site import Site
@@ -50,7 +50,8 @@ def leave(on: System, site: Site, unit: Unit) -> Leave:
     """Whether a unit may be made now. At most one gets leave to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = rows(on, maker)
-    whole = [row for row in found if row.stops or (row.scope == cooling.of_type(unit.type) and not unit.is_making)]
+    kinds = (cooling.of_type(unit.type), cooling.of_broken(unit.type))
+    whole = [row for row in found if row.stops or (row.scope in kinds and not unit.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
         return _stopped(on, shut, unit)
@@ -64,12 +65,12 @@ def leave(on: System, site: Site, unit: Unit) -> Leave:
             if row.scope in probed:
                 _let_go(on, row.key, unit)
         return _stopped(on, lost, unit)
-    return Leave(frozenset(row.scope for row in found) - probed, frozenset(probed))
+    short = {row.scope for row in found if row.cause is not Cause.BROKEN}
+    return Leave(frozenset(short - probed), frozenset(probed))
 
 
 def _concerns(row: CoolDown, unit: Unit) -> bool:
-    """Whether a unit's call can tell: of a whole type only one of that type can."""
-    return not row.scope.startswith("type/") or row.scope == cooling.of_type(unit.type)
+    return cooling.concerns(row, unit.type)
 
 
 def _stopped(on: System, by: Sequence[CoolDown], unit: Unit) -> Leave:
@@ -93,15 +94,15 @@ def answered(on: System, unit: Unit, given: Leave, done: Ready | NotYet) -> None
     if isinstance(done, NotYet):
         for row in rows(on, maker) if given.probes else ():
             if row.probe == unit.id and row.stops:
-                _take_off(on, row.key, unit)
+                take_off(on, row.key, unit)
         return
     short = cooling.short(done.shortages)
     for what in short:
-        _meet(on, maker, what, unit)
+        meet(on, maker, what, unit)
     for row in rows(on, maker) if given.probes else ():
-        if row.probe == unit.id:
+        if row.probe == unit.id and row.cause is not Cause.BROKEN:  # a machine that was ordered need not boot
             is_proved = row.stops or done.proves is None or row.scope in done.proves
-            (_take_off if is_proved else _let_go)(on, row.key, unit)
+            (take_off if is_proved else _let_go)(on, row.key, unit)
 
 
 def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[str, int | None]:
@@ -110,10 +111,10 @@ def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[s
     count(on, maker, error)
     news = cooling.met(error, unit.type, given.avoid)
     for what in news:
-        _meet(on, maker, what, unit)
+        meet(on, maker, what, unit)
     for row in rows(on, maker) if given.probes else ():
         if row.probe == unit.id:
-            (_take_off if row.stops and news else _let_go)(on, row.key, unit)
+            (take_off if row.stops and news else _let_go)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
     ours = [row for row in rows(on, maker) if _concerns(row, unit)] if news or isinstance(error, Short) else []
     if not ours:
@@ -128,7 +129,7 @@ def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
     count(on, maker, error)
     if isinstance(error, RateLimited):
         for what in cooling.met(error, unit.type):
-            _meet(on, maker, what, unit)
+            meet(on, maker, what, unit)
 
 
 def destroyed(on: System, unit: Unit) -> None:
@@ -151,7 +152,7 @@ def count(on: System, maker: str, error: DriverError) -> None:
         on.world.pause(tries)
 
 
-def _meet(on: System, maker: str, what: Met, unit: Unit) -> None:
+def meet(on: System, maker: str, what: Met, unit: Unit) -> None:
     """Write a cool-down, or a longer one."""
     for tries in range(TRIES):
         row = on.store.get(cooling.cool_down_key(maker, what.scope), CoolDown)
@@ -161,7 +162,7 @@ def _meet(on: System, maker: str, what: Met, unit: Unit) -> None:
         on.world.pause(tries)
 
 
-def _take_off(on: System, key: Key, unit: Unit) -> None:
+def take_off(on: System, key: Key, unit: Unit) -> None:
     """There is some again."""
     _of_probe(on, key, unit, lambda row: Delete(row))
 

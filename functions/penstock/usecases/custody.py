@@ -57,7 +57,7 @@ def _while_it_runs(on: System, unit: Unit) -> list[Change]:
     job = on.store.get(job_key(unit.job), Job)
     if job is None or job.attempt != unit.attempt:
         return []
-    if job.report and job.report.result is not Result.LOST:
+    if job.report and (unit.broken or job.report.result is not Result.LOST):
         doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
         said = f"the job of worker {unit.id} has ended at {clock(job.report.time)}, and {doing}"
         raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
@@ -73,7 +73,7 @@ def _take(on: System, unit: Unit) -> list[Change]:
 
 
 def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
-    """Take a hold off. Raises Refused 404 or 409."""
+    """Take a hold off, or let a unit out of quarantine. Raises Refused 404 or 409."""
     unit = race.run(on, lambda: _released(on, find(on, is_a, unit_id), user.name))
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
     _go_on(on, unit)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.domain import cooling as cooling_rules
-from penstock.domain import ids, jobs, leases, plans, users, why
+from penstock.domain import ids, jobs, leases, plans, quarantine, users, why
 from penstock.domain.errors import Refused, not_found
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.leases import Lease, LeaseState
+from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
-from penstock.domain.units import Unit, unit_key
+from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.why import Stopped, Why
 from penstock.system import System
@@ -105,10 +105,20 @@ def explain(on: System, job: Job) -> Why:
     found = outlook.of_step(on, job, waiting.step) if waiting else None
     if waiting is None or found is None:
         stopped = _stopped(on, unit) if unit else []
-        return why.explain(job, held, None, unit.reason if unit else None, stopped=stopped)
+        kept = _kept_apart(on, job)
+        return why.explain(job, held, None, unit.reason if unit else None, stopped=stopped, quarantined=kept)
     rest = [outlook.of_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
     return why.explain(job, held, found[1], None, forecasts, now)
+
+
+def _kept_apart(on: System, job: Job) -> str | None:
+    """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
+    if job.state is not State.QUEUED or job.attempt == 1:
+        return None
+    lease = on.store.get(lease_key(job.id, job.attempt - 1, leases.WORKER), Lease)
+    unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
+    return quarantine.say(unit) if unit and unit.state is UnitState.QUARANTINED else None
 
 
 def _stopped(on: System, unit: Unit) -> list[Stopped]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import estimates, idle, leases, metrics, pools, units
+from penstock.domain import breakage, estimates, idle, leases, metrics, pools, units
 from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
@@ -108,7 +108,8 @@ def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tu
     if reason or pool is None or pool.warm is None:
         return _not_kept(unit, reason or "", on)
     kept = idle.keep(unit, proof, pool.warm, now, lease)
-    changes: list[Change] = [Replace(unit, kept), Replace(pool, estimates.learn(pool, slots[:1], now))]
+    learned = breakage.counted(estimates.learn(pool, slots[:1], now), unit)
+    changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
     for at, slot in enumerate(slots):
         changes += pools.move(slot, pools.keep(slot, is_own=at == 0, now=now))
     held = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)

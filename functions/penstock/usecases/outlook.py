@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.domain import estimates, granting, pools, why
+from penstock.domain import estimates, granting, pools, quarantine, why
 from penstock.domain.estimates import Forecast
 from penstock.domain.forward import Queue, Whose
 from penstock.domain.jobs import Job
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.why import Block
 from penstock.system import System
 
@@ -36,7 +37,7 @@ def block_of(on: System, job: Job, step: int) -> Block | None:
     """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
     claims = granting.claims(job, step, on.world.now())
     queues = {claim.pool: _joined(queue, claim) for claim in claims if (queue := read(on, claim.pool))}
-    return _block(queues, estimates.blocking(queues, claims[0]), job) if len(queues) == len(claims) else None
+    return _block(on, queues, estimates.blocking(queues, claims[0]), job) if len(queues) == len(claims) else None
 
 
 def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
@@ -52,12 +53,20 @@ def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | 
     for claim in claims:
         queues[claim.pool] = _joined(queues[claim.pool], claim)
     found = estimates.forecast(queues, claims[0], now)
-    return found, _block(queues, found.pool, job)
+    return found, _block(on, queues, found.pool, job)
 
 
-def _block(queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
+def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
     queue = queues[pool]
-    return why.block(queue.pool, queue.slots, queue.claims, job.id)
+    quarantined = [quarantine.say(unit) for unit in quarantined_of(on, queue.slots, why.TOLD)]
+    return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined)
+
+
+def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:
+    """The units in quarantine that have some of these slots; looked for are that many of those that no job holds."""
+    aside = [slot.unit for slot in slots if slot.state is SlotState.HELD and slot.job is None and slot.unit]
+    found = (on.store.get(unit_key(unit), Unit) for unit in aside[:most])
+    return [unit for unit in found if unit and unit.state is UnitState.QUARANTINED]
 
 
 def _queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:

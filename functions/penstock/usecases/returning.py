@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.domain import estimates, leases, metrics, pools, units
+from penstock.domain import metrics, quarantine, units
 from penstock.domain.errors import DriverError, RateLimited
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, pool_key
-from penstock.domain.rows import Change, Delete, Replace
+from penstock.domain.rows import Change, Replace
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet
 from penstock.system import System
-from penstock.usecases import budgeting, cooling, counting, logs, race, retiring, retrying, sites, turns
+from penstock.usecases import (
+    breaking,
+    budgeting,
+    cooling,
+    counting,
+    freeing,
+    logs,
+    quarantining,
+    race,
+    retrying,
+    sites,
+    turns,
+)  # fmt: skip
 
 
 def put_back(on: System, unit: Unit) -> None:
@@ -21,6 +31,9 @@ def put_back(on: System, unit: Unit) -> None:
     pause = turns.pause(on, unit)
     if pause:  # who goes before it tells it, and the sweep makes up for that
         on.store.commit([Replace(unit, units.later(unit, unit.reason, on.world.now(), pause))])
+        return
+    if unit.broken and sites.quarantines(on, sites.current(on), unit):
+        quarantining.enter(on, unit, f"it is broken: {unit.broken}")
         return
     begun = _begin(on, unit)
     if begun is None:
@@ -36,8 +49,7 @@ def put_back(on: System, unit: Unit) -> None:
         proof = counting.called_for(on, unit, metrics.DESTROY, lambda: driver.destroy(begun.id, now))
     except DriverError as error:
         cooling.not_destroyed(on, unit, error)
-        after = error.seconds if isinstance(error, RateLimited) else None
-        retrying.again(on, unit, f"cleaning failed: {type(error).__name__}: {error}", after)
+        _failed(on, unit, error)
         return
     if isinstance(proof, NotYet):
         retrying.again(on, unit, proof.reason, proof.after)
@@ -48,7 +60,19 @@ def put_back(on: System, unit: Unit) -> None:
         took = int((proof.time - unit.since).total_seconds())
         logs.say(on, unit.job, unit.attempt, f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back")
     cooling.destroyed(on, unit)
+    breaking.came_back(on, unit)
     turns.go_on(on, unit)
+
+
+def _failed(on: System, unit: Unit, error: DriverError) -> None:
+    """The driver could not destroy a unit: it is asked again later, for as long as that may help. [UNIT-1]"""
+    told = quarantine.counted(unit, error)
+    if quarantine.is_stuck(told, error):
+        why = f"tried {told.stuck} times to destroy it: {type(error).__name__}: {error}"
+        quarantining.enter(on, unit, why)
+        return
+    after = error.seconds if isinstance(error, RateLimited) else None
+    retrying.again(on, told, f"cleaning failed: {type(error).__name__}: {error}", after)
 
 
 def _begin(on: System, unit: Unit) -> Unit | None:
@@ -69,42 +93,4 @@ def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Chan
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
         return [], None
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    changes: list[Change] = [Replace(unit, units.gone(unit, proof, proof.time)), *_give_back(on, unit)]
-    ends = lease is not None and lease.state is LeaseState.RELEASING
-    if lease and ends:
-        changes.append(Replace(lease, leases.released(lease)))
-    return changes, ends
-
-
-def _give_back(on: System, unit: Unit) -> list[Change]:
-    """Everything that a unit held goes back to its pools, unless somebody else has it by now. [SLOT-3]"""
-    held: dict[str, list[Slot]] = {}
-    for slot in retiring.slots_of(on, unit):
-        held.setdefault(slot.pool, []).append(slot)
-    return [change for pool, slots in held.items() for change in _to_pool(on, pool, slots)]
-
-
-def _to_pool(on: System, name: str, slots: list[Slot]) -> list[Change]:
-    """Slots come back. The pool's row is part of it: lowering its limit decides which slots may be free. [SLOT-1]"""
-    pool = on.store.get(pool_key(name), Pool)
-    leased = [slot for slot in slots if slot.job]
-    learned = estimates.learn(pool, leased, on.world.now()) if pool else None
-    if pool and learned and pool.is_amount:
-        left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
-        return [Replace(pool, left), *map(Delete, slots)]
-    changes: list[Change] = [Replace(pool, learned)] if pool and learned else []
-    spare = _withdrawn(on, name, slots) if pool and pool.over and pool.names is None else []
-    for slot in slots:
-        if spare and not slot.withdrawn:
-            changes += pools.swap(slot, spare.pop())
-        else:
-            changes += pools.move(slot, pools.give_back(slot))
-    return changes
-
-
-def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
-    """Slots of a pool that others hold although they were withdrawn."""
-    held = on.store.find(pools.collection(name), "held#", Slot, limit=10_000)
-    own = {slot.name for slot in back}
-    return [slot for slot in held if slot.withdrawn and slot.name not in own]
+    return freeing.free(on, unit, units.gone(unit, proof, proof.time))

@@ -91,7 +91,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
     if unit:
         told = job.report is not None and job.report.result is not Result.LOST
-        well = told or unit.is_a is UnitKind.RESOURCE
+        well = told or unit.is_a is UnitKind.RESOURCE  # a worker that told that it is broken is known by that
         dirty = units.soil(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
     return changes

@@ -44,3 +44,10 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
 def driver_of(on: System, site: Site, unit: Unit) -> Driver:
     """The driver of a unit. Raises Misconfigured."""
     return driver(on, site, unit.is_a, unit.maker)
+
+
+def quarantines(on: System, site: Site, unit: Unit) -> bool:
+    """Whether a broken unit is kept apart, for its maker cannot make it anew: it names things that exist already."""
+    is_worker = unit.is_a is UnitKind.WORKER
+    found = (site.factories if is_worker else site.wells).get(unit.maker)
+    return found is not None and on.drivers.quarantines("factory" if is_worker else "well", found.driver)

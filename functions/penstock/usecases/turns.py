@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from penstock.domain import leases, units
 from penstock.domain.leases import WORKER, Lease
-from penstock.domain.units import Unit, unit_key
+from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import acquiring
 
@@ -31,6 +31,8 @@ def pause(on: System, unit: Unit) -> timedelta | None:
     if turn is None or turn.order == unit.order:
         return None
     ahead = on.store.get(unit_key(turn.unit or ""), Unit)
+    if ahead and ahead.state is UnitState.QUARANTINED:  # who ends that passes the turn on
+        return units.BACK_OFF_MOST
     if ahead and ahead.hold:
         return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
     return units.STEP_WITHIN

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, leases, metrics, units
 from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
@@ -28,6 +29,7 @@ from penstock.usecases import (
     evidence,
     keeping,
     losing,
+    quarantining,
     race,
     retiring,
     retrying,
@@ -59,24 +61,47 @@ def _go_on(on: System, unit: Unit) -> None:
 
 
 def _step(on: System, unit: Unit) -> None:
-    overdue = unit.due is not None and unit.due <= on.world.now()
-    if unit.state is UnitState.DIRTY:
-        returning.put_back(on, unit)
-    elif unit.state is UnitState.CLEANING:
-        keeping.clean(on, unit)
-    elif unit.state is UnitState.IDLE and (unit.made or not units.is_coming(unit)):
-        if overdue:
-            ahead.end(on, unit)
-    elif unit.is_a is UnitKind.WORKER and unit.made and overdue:
+    match unit.state:
+        case UnitState.DIRTY:
+            returning.put_back(on, unit)
+        case UnitState.QUARANTINED:
+            quarantining.remind(on, unit)
+        case UnitState.CLEANING:
+            keeping.clean(on, unit)
+        case UnitState.IDLE:
+            _wait(on, unit)
+        case _:
+            _lease(on, unit)
+
+
+def _wait(on: System, unit: Unit) -> None:
+    """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
+    if units.is_coming(unit) and not unit.made:
+        _begin(on, unit)
+    elif _is_overdue(on, unit):
+        ahead.end(on, unit)
+
+
+def _lease(on: System, unit: Unit) -> None:
+    """The step of a unit that an attempt leases: it is made, there, or lost."""
+    if unit.is_a is UnitKind.WORKER and unit.made and _is_overdue(on, unit):
         _lose(on, unit)
-    elif unit.state is UnitState.IDLE or (unit.state is UnitState.CREATING and not unit.made):
-        begun = keeping.alone(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
-        if begun:
-            _make(on, begun)
-            if unit.state is UnitState.IDLE and begun.busy:
-                ahead.let_go(on, begun)
     elif unit.state is UnitState.READY:
         _answer(on, unit)
+    elif not unit.made:
+        _begin(on, unit)
+
+
+def _is_overdue(on: System, unit: Unit) -> bool:
+    return unit.due is not None and unit.due <= on.world.now()
+
+
+def _begin(on: System, unit: Unit) -> None:
+    begun = keeping.alone(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+    if begun:
+        _make(on, begun)
+        if unit.state is UnitState.IDLE and begun.busy:
+            ahead.let_go(on, begun)
 
 
 def _make(on: System, unit: Unit) -> None:
@@ -101,7 +126,8 @@ def _make(on: System, unit: Unit) -> None:
     if isinstance(done, NotYet):
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
     else:
-        _made(on, unit, done, sealed, site.limits)
+        is_probe = cooling_rules.of_broken(unit.type) in leave.probes
+        _made(on, replace(unit, is_probe=is_probe), done, sealed, site.limits)
     cooling.answered(on, unit, leave, done)
 
 
@@ -176,7 +202,8 @@ def _lose(on: System, unit: Unit) -> None:
         if unit.reason != NO_HELLO:
             evidence.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
-        on.store.commit([Replace(unit, units.later(unit, NO_HELLO, now, units.STEP_WITHIN))])
+        told = replace(unit, is_unheard=unit.leases == 1)
+        on.store.commit([Replace(unit, units.later(told, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:

@@ -12,8 +12,11 @@ from penstock import bootstrap, wire
 from penstock.domain import cooling
 from penstock.domain.comparing import Comparison, comparison_key
 from penstock.domain.cooling import CoolDown, Failure
+from penstock.domain.units import UnitKind
 from penstock.domain.users import User
+from penstock.system import System
 from penstock.usecases import cooling as remembering
+from penstock.usecases import quarantining
 from penstock.web import views
 from penstock.web.entry import reply
 
@@ -34,8 +37,17 @@ def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]
         cooling=[cool_down(row, now) for row in remembering.rows(on, maker)],
         failures=failures,
         compared=_compared(compared, now) if compared else None,
+        quarantined=_quarantined(on, sort, entry.name),
     )
     return reply(found)
+
+
+def _quarantined(on: System, sort: str, maker: str) -> list[wire.ApartView]:
+    kind = UnitKind.WORKER if sort == "factories" else UnitKind.RESOURCE
+    found = quarantining.of_maker(on, kind, maker)[:SHOWN]
+    return [
+        wire.ApartView(unit.id, unit.type, unit.slot, str(views.stamp(unit.since)), str(unit.reason)) for unit in found
+    ]
 
 
 def cool_down(row: CoolDown, now: datetime) -> wire.CoolDownView:

@@ -41,7 +41,7 @@ def _custody(kind: str, view: type) -> tuple[Operation, ...]:
             query=("after", "limit"),
         ),
         Operation(f"hold_{kind}", "POST", f"{path}/hold", f"Keep a {kind} as it is", view, wire.HoldUnit),
-        Operation(f"release_{kind}", "POST", f"{path}/release", f"Take the hold off a {kind}", view),
+        Operation(f"release_{kind}", "POST", f"{path}/release", f"Let a {kind} go", view, wire.ReleaseUnit),
         Operation(f"drain_{kind}", "POST", f"{path}/drain", f"Lend a {kind} to nobody any more", view, remove),
         Operation(f"recycle_{kind}", "POST", f"{path}/recycle", f"Destroy a {kind} now", view, remove),
     )  # fmt: skip

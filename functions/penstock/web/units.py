@@ -13,7 +13,7 @@ from penstock import bootstrap, wire
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
 from penstock.system import System
-from penstock.usecases import custody, users
+from penstock.usecases import custody, quarantining, users
 from penstock.web import views
 from penstock.web.entry import body, page_after, reply, whole_number
 
@@ -81,7 +81,11 @@ def _hold(is_a: UnitKind, unit: str) -> Response[Any]:
 
 
 def _release(is_a: UnitKind, unit: str) -> Response[Any]:
-    return reply(_view(custody.release(bootstrap.aws(), operator(), is_a, unit)))
+    user = operator()
+    ask = body(router, wire.ReleaseUnit) if router.current_event.body else wire.ReleaseUnit()
+    if ask.proof:
+        return reply(_view(quarantining.removed(bootstrap.aws(), user, is_a, unit, ask.proof)))
+    return reply(_view(custody.release(bootstrap.aws(), user, is_a, unit)))
 
 
 def _remove(is_a: UnitKind, unit: str, how: Callable[[System, User, UnitKind, str, str], Unit]) -> Response[Any]:

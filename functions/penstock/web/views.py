@@ -12,11 +12,12 @@ from penstock.domain import prospects, units
 from penstock.domain.graph import Graph
 from penstock.domain.jobs import Job, Times
 from penstock.domain.leases import WORKER, Lease
+from penstock.domain.lifecycle import LIFE
 from penstock.domain.outputs import Output
 from penstock.domain.plans import Plan
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.site import Site
-from penstock.domain.units import Unit
+from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.domain.why import Why
 from penstock.usecases.logs import Event
@@ -150,8 +151,11 @@ def output(row: Output) -> wire.OutputView:
     return wire.OutputView(row.id, row.path, row.size, row.sha256, _stamp(row.time))
 
 
-def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bool) -> wire.PoolView:
-    """A pool; `whole` with its slots and its queue."""
+def pool(
+    row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], apart: Sequence[Unit] = (), *, whole: bool
+) -> wire.PoolView:
+    """A pool; `whole` with its slots and its queue. `apart` are the units in quarantine that have some of them."""
+    views = {unit.id: quarantine(unit) for unit in apart}
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
     sort: Any = row.sort
     setback = row.setback
@@ -170,15 +174,15 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
         setback=wire.SetbackView(setback.count, _stamp(setback.until), setback.why) if setback else None,
         waiting=len(claims),
         paused=row.paused,
-        slots=[_slot(slot) for slot in shown] if whole else None,
+        slots=[_slot(slot, views.get(slot.unit or "")) for slot in shown] if whole else None,
         queue=queue if whole else None,
     )
 
 
-def _slot(row: Slot) -> wire.SlotView:
+def _slot(row: Slot, apart: wire.QuarantineView | None = None) -> wire.SlotView:
     warm = None if row.state is not SlotState.FREE or row.unit is None else "warm" if row.since else "coming"
     state: Any = "withdrawn" if row.withdrawn else warm or row.state.value
-    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit)
+    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit, apart)
 
 
 def worker(row: Unit, now: datetime) -> wire.WorkerView:
@@ -205,8 +209,19 @@ def _unit(row: Unit, now: datetime) -> dict[str, Any]:
         "leases": row.leases,
         "hold": wire.HoldView(hold.by, hold.reason, _stamp(hold.since), _stamp(hold.until)) if hold else None,
         "drain": wire.DrainView(drain.by, drain.reason, _stamp(drain.since), drain.at_once) if drain else None,
+        "quarantine": quarantine(row),
+        "broken": row.broken,
         "next_step": prospects.next_step(row, now),
+        "moved_by": LIFE[row.state].by,
+        "due_is": LIFE[row.state].due,
     }
+
+
+def quarantine(row: Unit) -> wire.QuarantineView | None:
+    """Since when a unit is in quarantine, if it is."""
+    if row.state is not UnitState.QUARANTINED:
+        return None
+    return wire.QuarantineView(_stamp(row.since), row.reason or "", row.reminders)
 
 
 def unit_events(row: Unit, after: int, most: int) -> wire.UnitEventPage:

@@ -22,7 +22,7 @@ from penstock.wire.jobs import (
     TimingsView,
     WhyView,
 )
-from penstock.wire.makers import ComparedView, CoolDownView, FailureView, MakerView
+from penstock.wire.makers import ApartView, ComparedView, CoolDownView, FailureView, MakerView
 from penstock.wire.plans import (
     AcquireView,
     EdgeView,
@@ -39,7 +39,9 @@ from penstock.wire.pools import (
     PoolLimit,
     PoolPage,
     PoolView,
+    QuarantineView,
     QueuedView,
+    ReleaseUnit,
     RemoveUnit,
     ResourcePage,
     ResourceView,
@@ -68,6 +70,7 @@ from penstock.wire.site import (
 __all__ = [
     "AcquireView",
     "AheadView",
+    "ApartView",
     "ApplySite",
     "BlockView",
     "Bound",
@@ -108,7 +111,9 @@ __all__ = [
     "PoolPage",
     "PoolView",
     "ProblemView",
+    "QuarantineView",
     "QueuedView",
+    "ReleaseUnit",
     "RemoveUnit",
     "ResourcePage",
     "ResourceView",

@@ -7,13 +7,17 @@ from typing import Annotated, Literal
 
 from penstock.wire import Bound
 
+BROKEN = 500
+"""How many characters say what is wrong with a machine."""
+
 
 @dataclass(frozen=True)
 class AgentHello:
     """An agent's first call for a job: its worker, its bootstrap key, and the token that it chose for itself.
 
-    After a job, `previous` is the token that it had for it, and `cleaned` says what was checked. `document` and
-    `signature` are what the machine can show of itself, where its factory asks for that.
+    After a job, `previous` is the token that it had for it, and `cleaned` says what was checked; or `broken`, why the
+    machine cannot be cleaned. `document` and `signature` are what the machine can show of itself, where its factory
+    asks for that.
     """
 
     worker: Annotated[str, Bound(most=64)]
@@ -26,6 +30,7 @@ class AgentHello:
     cleaned: Annotated[str, Bound(most=300)] = ""
     document: Annotated[str, Bound(most=8192)] = ""
     signature: Annotated[str, Bound(most=2048)] = ""
+    broken: Annotated[str, Bound(most=BROKEN)] = ""
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,14 @@ class AgentCommit:
 
 @dataclass(frozen=True)
 class AgentFinish:
-    """How the script ended."""
+    """How the script ended. `broken` says what is wrong with the machine, whatever became of the script.
 
-    result: Literal["succeeded", "failed", "cancelled", "timed_out"]
+    The result `broken` is for a machine that was found so before the script began.
+    """
+
+    result: Literal["succeeded", "failed", "cancelled", "timed_out", "broken"]
     exit_code: int | None = None
     signal: int | None = None
     task: int | None = None
     reason: Annotated[str, Bound(most=2000)] | None = None
+    broken: Annotated[str, Bound(most=BROKEN)] | None = None

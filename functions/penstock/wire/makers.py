@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-CauseName = Literal["rate", "capacity", "quota", "misconfigured"]
+CauseName = Literal["rate", "capacity", "quota", "misconfigured", "broken"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,17 @@ class ComparedView:
 
 
 @dataclass(frozen=True)
+class ApartView:
+    """A unit in quarantine: of which target or resource type, on which slot, since when, and why."""
+
+    unit: str
+    type: str
+    slot: str
+    since: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class MakerView:
     """One factory or well of the site. `failures` is null for who is no operator."""
 
@@ -61,3 +72,4 @@ class MakerView:
     cooling: list[CoolDownView]
     failures: list[FailureView] | None
     compared: ComparedView | None
+    quarantined: list[ApartView]

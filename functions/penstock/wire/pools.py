@@ -10,10 +10,20 @@ from penstock.wire.shapes import Bound
 
 
 @dataclass(frozen=True)
+class QuarantineView:
+    """Since when a unit is kept apart, why, and how often its operators were reminded of it, once a day."""
+
+    since: str
+    reason: str
+    reminders: int
+
+
+@dataclass(frozen=True)
 class SlotView:
     """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm.
 
-    One that is coming is warm, but for its unit, which is still being made.
+    One that is coming is warm, but for its unit, which is still being made. One that is held by no job is kept by an
+    operator, or by a unit in quarantine: then `quarantine` says since when.
     """
 
     slot: str
@@ -23,6 +33,7 @@ class SlotView:
     since: str | None
     fence: int
     unit: str | None
+    quarantine: QuarantineView | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,13 @@ class HoldUnit:
 
 
 @dataclass(frozen=True)
+class ReleaseUnit:
+    """Let a unit go. `proof` is for one in quarantine that was removed by hand: what was checked, for the record."""
+
+    proof: Annotated[str, Bound(most=holds.REASON)] = ""
+
+
+@dataclass(frozen=True)
 class RemoveUnit:
     """Why a unit is drained or recycled, for others to read."""
 
@@ -140,7 +158,8 @@ class WorkerView:
     """A worker. `due` is when it is looked at again if nothing is heard. The job is the present one, or the last; it
     is null for one that was made ahead of need and had none yet.
 
-    `leases` is how many it had, `next_step` what becomes of it, and by when.
+    `leases` is how many it had, `next_step` what becomes of it, and by when. `moved_by` is who moves a unit on from
+    its state, `due_is` what its due time stands for. `broken` is what was found wrong with the machine.
     """
 
     id: str
@@ -155,7 +174,11 @@ class WorkerView:
     leases: int
     hold: HoldView | None
     drain: DrainView | None
+    quarantine: QuarantineView | None
+    broken: str | None
     next_step: str
+    moved_by: str
+    due_is: str
 
 
 @dataclass(frozen=True)
@@ -183,7 +206,11 @@ class ResourceView:
     leases: int
     hold: HoldView | None
     drain: DrainView | None
+    quarantine: QuarantineView | None
+    broken: str | None
     next_step: str
+    moved_by: str
+    due_is: str
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ SLOTS = (
     Column("SINCE", moment("since")),
     Column("UNIT", "unit"),
 )
+APART = Column("QUARANTINED", lambda slot: (slot.get("quarantine") or {}).get("reason"))
+"""Why a slot is with a unit that an operator has to see to; shown where there is one."""
+
 QUEUE = (
     Column("POSITION", "position"),
     Column("JOB", "job"),
@@ -85,7 +88,8 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
         again = pool["setback"]["until"]
         out.line()
         out.line(f"made ahead of need: {count} came to nothing, the last as {why}; tried again from {again}", "yellow")
-    for title, columns in (("slots", SLOTS), ("queue", QUEUE)):
+    is_apart = any(slot.get("quarantine") for slot in pool.get("slots") or ())
+    for title, columns in (("slots", (*SLOTS, APART) if is_apart else SLOTS), ("queue", QUEUE)):
         if pool.get(title):
             out.line()
             out.line(title, "dim")

@@ -57,7 +57,7 @@ def _health(session: Session, found: Mapping[str, Any]) -> None:
     keys = (("compared", moment("at")), ("not listed", "failures"), ("because", "why"))
     shown = [(name, read(compared) if callable(read) else compared.get(read) or None) for name, read in keys]
     session.out.details([*shown, ("strays", compared.get("strays")), ("missing", compared.get("missing"))])
-    for title, key, columns in (("cooling down", "cooling", COOLING), ("failures", "failures", FAILURES)):
+    for title, key, columns in TABLES:
         if found.get(key):
             session.out.line()
             session.out.line(f"{title}:")
@@ -78,6 +78,18 @@ FAILURES = (
     Column("COUNT", "count"),
     Column("LAST", moment("last")),
     Column("MESSAGE", "message"),
+)
+APART = (
+    Column("UNIT", "unit"),
+    Column("TYPE", "type"),
+    Column("SLOT", "slot"),
+    Column("SINCE", moment("since")),
+    Column("WHY", "reason"),
+)
+TABLES = (
+    ("in quarantine", "quarantined", APART),
+    ("cooling down", "cooling", COOLING),
+    ("failures", "failures", FAILURES),
 )
 
 target = _group(

@@ -17,8 +17,10 @@ from penstock.cli.values import duration
 
 
 def _held(unit: Mapping[str, Any]) -> str | None:
-    """By whom, until when and why a unit is held; else that it is drained."""
-    hold, drain = unit.get("hold"), unit.get("drain")
+    """By whom, until when and why a unit is held; since when and why it is in quarantine; else that it is drained."""
+    hold, drain, apart = unit.get("hold"), unit.get("drain"), unit.get("quarantine")
+    if apart:
+        return f"in quarantine since {apart['since']}: {apart['reason']}"
     if hold:
         return f"by {hold['by']} until {hold['until']}: {hold['reason']}"
     return f"{'recycled' if drain['at_once'] else 'drained'} by {drain['by']}" if drain else None
@@ -34,6 +36,7 @@ COMMON = (
 WORKERS = (Column("ID", "id"), Column("TARGET", "target"), Column("FACTORY", "factory"), *COMMON)
 RESOURCES = (Column("ID", "id"), Column("TYPE", "type"), Column("WELL", "well"), Column("SLOT", "slot"), *COMMON)
 MOMENTS = ("since", "due", "until")
+PROOF = "For one in quarantine that you removed by hand: what you checked. Its slot is free then."
 EACH = 2.0
 """Seconds between two looks at a log that is followed."""
 
@@ -85,12 +88,14 @@ def _hold(group: Group, noun: str) -> None:
         answer = session.api.act(f"{noun}s", id, "hold", body=body)
         session.out.done(f"{noun} {id} is held until {(answer.get('hold') or {}).get('until')}", answer)
 
-    @group.command("release", cls=Command, help=f"End the hold of a {noun}.")
+    @group.command("release", cls=Command, help=f"End the hold of a {noun}, or let it out of quarantine.")
     @arguments("ID")
+    @click.option("--proof", default="", metavar="TEXT", help=PROOF)
     @pass_session
-    def release(session: Session, id: str) -> None:
-        answer = session.api.act(f"{noun}s", id, "release")
-        session.out.done(f"{noun} {id} is no longer held", answer)
+    def release(session: Session, id: str, proof: str) -> None:
+        answer = session.api.act(f"{noun}s", id, "release", body={"proof": proof} if proof else None)
+        said = "is gone, and its slot given back" if proof else "is no longer held"
+        session.out.done(f"{noun} {id} {said}", answer)
 
 
 def _remove(group: Group, noun: str, verb: str, said: str, help: str) -> None:

@@ -1,0 +1,70 @@
+"""What a worker's agent is told that says hello for a job: all that it needs to run it, and nothing else. [SEC-1]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from penstock.domain import leases, limits
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, Spec, spec_key
+from penstock.domain.leases import Lease, lease_key
+from penstock.domain.site import Health, Site
+from penstock.domain.units import Unit, unit_key
+from penstock.system import System
+from penstock.usecases import sealing
+
+
+def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
+    """All that an agent needs to run a job."""
+    bounds, checks = site.limits, health(site, job)
+    spec = on.store.get(spec_key(job.id), Spec)
+    if spec is None:
+        raise Refused(410, "spec-gone", "the job's script is no longer kept")
+    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    need = next(need for need in job.needs if need.order == leases.WORKER)
+    due = (job.times.started or on.world.now()) + timedelta(seconds=job.timeout)
+    return {
+        "job": job.id,
+        "name": job.name,
+        "owner": job.owner,
+        "attempt": job.attempt,
+        "fence": lease.fence if lease else 0,
+        "target": job.target_resolved,
+        "worker": worker,
+        "factory": need.maker,
+        "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
+        "output_rules": list(spec.output_rules),
+        "resources": _metadata(on, job),
+        "reuse": is_kept,
+        "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
+        "env": dict(spec.env),
+        "timeout_seconds": job.timeout,
+        "grace_seconds": job.grace,
+        "heartbeat_seconds": bounds.heartbeat,
+        "lease_seconds": bounds.lease,
+        "deadline": due.isoformat(),
+        "limits": {
+            "output_bytes": bounds.output_bytes,
+            "outputs": limits.OUTPUTS,
+            "line_bytes": limits.EVENT_LINE_BYTES,
+            "batch_bytes": limits.EVENT_BATCH_BYTES,
+            "batch_events": limits.EVENTS_PER_BATCH,
+        },
+    }
+
+
+def _metadata(on: System, job: Job) -> dict[str, Any]:
+    """What the job may know of each resource that it holds, by the name it gave it."""
+    found: dict[str, Any] = {}
+    for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
+        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
+        if unit and unit.fence == lease.fence:
+            found[lease.name] = {"type": lease.type, "metadata": sealing.unseal(on, unit)}
+    return found
+
+
+def health(site: Site, job: Job) -> Health:
+    """The scripts that tell whether the machine is fit; none of a target that the site has no longer."""
+    target = site.targets.get(job.target_resolved)
+    return (target.health if target else None) or Health()

@@ -1,0 +1,57 @@
+"""Broken workers: what their agents say, and targets whose workers are broken one after the other.
+
+Of those no more are made for a while, so that none is paid for.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.domain import breakage, cooling, units
+from penstock.domain.cooling import Cause, Met, cool_down_key, maker_of, of_broken
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Change, Replace
+from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.system import System
+from penstock.usecases import cooling as remembering
+from penstock.usecases import race
+
+
+def came_back(on: System, unit: Unit) -> None:
+    """A worker's slot was given back, or its worker quarantined: one that was bad may be one too many."""
+    pool = on.store.get(pool_key(unit.pool), Pool) if breakage.is_bad(unit) else None
+    if pool and pool.broken >= breakage.IN_A_ROW:
+        why = f"{pool.broken} in a row; the last: {breakage.why(unit)}"[: cooling.WHY_CHARS]
+        remembering.meet(on, maker_of(unit.is_a, unit.maker), Met(of_broken(unit.type), Cause.BROKEN, why), unit)
+
+
+def works(on: System, unit: Unit) -> None:
+    """The worker that was to show whether its target boots again does: others are made as well."""
+    if not unit.is_probe:
+        return
+    remembering.take_off(on, cool_down_key(maker_of(unit.is_a, unit.maker), of_broken(unit.type)), unit)
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    if pool and pool.broken:
+        on.store.commit([Replace(pool, replace(pool, broken=0))])
+
+
+def cannot_be_cleaned(on: System, worker: str, shown: str, why: str) -> None:
+    """A worker's agent that shows the token of its last job (hashed) says that it cannot clean up after it. [UNIT-2]"""
+    unit = race.run(on, lambda: _cannot_be_cleaned(on, worker, shown, why))
+    if unit and unit.state is UnitState.DIRTY:
+        on.queues.advance(unit.id, is_worker=True)
+
+
+def _cannot_be_cleaned(on: System, worker: str, shown: str, why: str) -> tuple[Sequence[Change], Unit | None]:
+    unit, now = on.store.get(unit_key(worker), Unit), on.world.now()
+    if unit is None or unit.is_a is not UnitKind.WORKER:
+        return [], None
+    token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
+    if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
+        return [], None
+    told = units.breaks(unit, why, now)
+    if unit.state is UnitState.CLEANING and not units.is_held(unit, now):  # [UNIT-3]
+        told = units.give_up(told, f"it could not be cleaned: {why}", now)
+    return ([Replace(unit, told)] if told != unit else []), told

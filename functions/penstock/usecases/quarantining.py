@@ -1,0 +1,95 @@
+"""Units in quarantine: into it, reminders while they are there, and the way out that needs no driver. [UNIT-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain import breakage, custody, pools, quarantine
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Change, Replace
+from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.users import User
+from penstock.system import System
+from penstock.usecases import breaking, cooling, freeing, logs, race, retiring, turns
+from penstock.usecases.custody import find
+
+PAGE = 500
+
+log = Logger(child=True)
+
+
+def enter(on: System, unit: Unit, reason: str) -> None:
+    """Keep a unit apart that cannot be put back, with all that it takes, and let go on what need not wait for it.
+
+    Whoever moved it meanwhile knows more than who decided this: then nothing is done.
+    """
+    if not on.store.commit(_enter(on, unit, reason)):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
+        return
+    told = f"{unit.is_a} {unit.id} is quarantined, until an operator has seen to it: {reason}"
+    log.warning(told, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "slot": unit.slot})
+    logs.say(on, unit.job, unit.attempt, told, "worker")
+    breaking.came_back(on, unit)
+    turns.go_on(on, unit)
+
+
+def _enter(on: System, unit: Unit, reason: str) -> list[Change]:
+    """Its slots are held by no job: nobody's time is counted by it, and it makes room for nobody. [UNIT-1]"""
+    now = on.world.now()
+    slots = retiring.slots_of(on, unit)
+    changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
+    changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
+    changes += _counted(on, unit) if any(slot.job for slot in slots) else []
+    return [*changes, *(freeing.end_lease(on, unit) if quarantine.may_go_on(unit) else ())]
+
+
+def _counted(on: System, unit: Unit) -> list[Change]:
+    """That a worker was bad is counted when its lease ends; here it does, for its pool."""
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    if pool is None:
+        return []
+    told = breakage.counted(pool, unit)
+    return [Replace(pool, told)] if told != pool else []
+
+
+def remind(on: System, unit: Unit) -> None:
+    """Note that a unit is still in quarantine: its operator is the only one who moves it on."""
+    now = on.world.now()
+    if unit.due and unit.due > now:
+        return
+    told = quarantine.remind(unit, now)
+    if on.store.commit([Replace(unit, told)]):
+        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": told.reminders}
+        log.warning(quarantine.say(told), extra=extra)
+
+
+def removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) -> Unit:
+    """Forget a unit that an operator has removed by hand; what they say is the proof. Raises Refused 400, 404 or 409.
+
+    This frees its slots as its driver's word would. [UNIT-2]
+    """
+    custody.check(checked, required=True)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        gone = quarantine.removed(unit, user.name, checked, on.world.now())
+        return freeing.free(on, unit, gone)[0], gone
+
+    unit = race.run(on, decide)
+    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
+    cooling.destroyed(on, unit)
+    turns.go_on(on, unit)
+    return unit
+
+
+def of_maker(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
+    """The units of a factory or well that are in quarantine, the oldest first."""
+    found: list[Unit] = []
+    page, after = PAGE, ""
+    while page == PAGE:
+        units = on.store.listed(f"{is_a}s", Unit, limit=PAGE, after=after)
+        found += [unit for unit in units if unit.maker == maker and unit.state is UnitState.QUARANTINED]
+        page, after = len(units), units[-1].id if units else ""
+    return found

@@ -59,6 +59,10 @@ class Outside:
         """Whether a driver's units can be kept for the next lease: all can."""
         return True
 
+    def hosts(self, driver: str) -> bool:
+        """Whether its workers are machines that exist already: none are."""
+        return False
+
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
         return []

@@ -15,11 +15,12 @@ LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
 WHOLE = (
     *(f"penstock.domain.{name}" for name in (
         "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
-        "hand", "graph", "users",
+        "hand", "graph", "users", "hosts",
     )),
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "units", "settling", "agents", "sweeping", "resizing", "configuring", "outputs",
         "fencing", "jobs", "keeping", "losing", "retiring", "retrying", "returning", "turns", "users", "warm",
+        "hosts", "presence",
     )),
     "penstock.store.table",
 )  # fmt: skip

@@ -6,6 +6,7 @@ a pool are each one short read. Moving a slot is a delete and a create in one co
     off ──offer──▶ free ──take──▶ held ──give back──▶ free
      ▲               └──withdraw──▶ off      └─(withdrawn)─▶ off
 
+A host's slot is free only while the host is there: else it is away, from where it comes and goes with its host.
 A slot is never forgotten, because its fence may only grow [SLOT-3].
 
 A unit that is kept for the next lease sits on its own slot, which is then free and warm. What else it takes while it
@@ -32,6 +33,7 @@ class SlotState(StrEnum):
     FREE = "free"  # moved on by whoever serves the pool; with a unit it is warm
     HELD = "held"  # moved on by the release of its lease
     IDLE = "idle"  # kept by a unit that nobody leases; moved on with it
+    AWAY = "away"  # its host is not there; moved on by the host's word
     OFF = "off"  # withdrawn; moved on by an operator who raises the limit again
 
 
@@ -55,6 +57,7 @@ class Pool(Row):
     A pool is numbered, named, or an amount: then it has no slots but for what is held, and `used` is their sum, which
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
+    `hosts` says that its names are machines that come and go.
     `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
     back, and `mean_hold` is how long, in seconds, the last of them kept what they had.
     """
@@ -62,6 +65,7 @@ class Pool(Row):
     kind: ClassVar[str] = "pool"
     name: str
     names: tuple[str, ...] | None = None
+    hosts: bool = False
     is_amount: bool = False
     limit: int
     used: int = 0

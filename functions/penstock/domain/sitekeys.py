@@ -104,26 +104,33 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "uses", "warm"}):
+        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
+    names, limit = _limit_or_names(found, place)
     uses, warm = found.get("uses", {}), found.get("warm")
-    return Target(name, found.get("factory"), found.get("limit", 1), privilege=privilege, uses=uses, warm=warm)
+    return Target(name, found.get("factory"), limit, None, privilege, uses, warm, names)
+
+
+def _limit_or_names(found: Mapping[str, Any], place: Place) -> tuple[tuple[str, ...] | None, int]:
+    """The names of slots, if they have some, and how many slots there are."""
+    names, limit = found.get("names"), found.get("limit", 1)
+    if names is not None and "limit" in found:
+        (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
+    return names, limit if names is None else len(names)
 
 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
     found = _resource_keys(value, place)
-    names, limit = found.get("names"), found.get("limit", 1)
+    names, limit = _limit_or_names(found, place)
     if names is None and "leases" in found:
         (place / "leases").fault("only named resources are leased more than once", "give it `names`", on_key=True)
-    if names is not None and "limit" in found:
-        (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
     return ResourceType(
         name=name,
         well=found.get("well", ""),
-        limit=limit if names is None else len(names),
+        limit=limit,
         names=names,
         privilege=found.get("privilege"),
         settings=found.get("settings", {}),
@@ -213,6 +220,7 @@ _target_keys = record(
     {},
     {
         "factory": text,
+        "names": _names,
         "limit": number(0, SLOTS),
         "redirect": text,
         "privilege": _privilege,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from penstock.domain.estimates import Forecast, Unblock, Way, altogether
+from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, State
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
@@ -25,6 +26,17 @@ class Holder:
 
 
 @dataclass(frozen=True)
+class Away:
+    """A host that is not there, and since when; None for one that never was."""
+
+    host: str
+    since: datetime | None
+
+    def __str__(self) -> str:
+        return f"{self.host} since {clock(self.since)}" if self.since else f"{self.host}, which was never heard of"
+
+
+@dataclass(frozen=True)
 class Ahead:
     """Who comes first."""
 
@@ -34,7 +46,10 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Block:
-    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator."""
+    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator.
+
+    `away` are the hosts of the pool that are not there.
+    """
 
     pool: str
     kind: str
@@ -46,6 +61,7 @@ class Block:
     free: int
     paused: bool
     aside: int = 0
+    away: tuple[Away, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +99,9 @@ class Stopped:
     until: datetime
 
 
-def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) -> Block | None:
+def block(
+    pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str, away: Sequence[Away] = ()
+) -> Block | None:
     """What keeps a job's claim in a pool from being granted; None when it has no claim there."""
     place = next((number for number, claim in enumerate(claims) if claim.job == job), None)
     if place is None:
@@ -100,6 +118,7 @@ def block(pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str) 
         free=pool.limit - pool.used if pool.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         paused=pool.paused,
         aside=sum(slot.count for slot in held if slot.job is None),
+        away=tuple(away),
     )
 
 
@@ -171,4 +190,10 @@ def _waiting(lease: Lease, blocked: Block) -> str:
     holders = ", ".join([*told, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - 3
     tail = f" and {more} more" if more > 0 else ""
-    return f"{what}: held are {holders}{tail}; {place}" if holders else f"{what}; {place}"
+    away = f"; away {'are' if len(blocked.away) > 1 else 'is'} {_named(blocked.away)}" if blocked.away else ""
+    return f"{what}: held are {holders}{tail}{away}; {place}" if holders else f"{what}{away}; {place}"
+
+
+def _named(away: Sequence[Away]) -> str:
+    more = len(away) - TOLD
+    return ", ".join(map(str, away[:TOLD])) + (f" and {more} more" if more > 0 else "")

@@ -1,9 +1,9 @@
 """What a site may choose from: drivers of factories and wells, ours and those of installed packages.
 
 A driver is a class that takes its settings and surroundings, keeps ports.Driver, and has `complaints(settings)`; with
-`keeps = True` its units may be kept for the next lease. Ours are listed here; others are found through the entry points
-`penstock.factories` and `penstock.wells`. Its surroundings are the function's environment, and under MAKER the name
-that the site gave to the factory or well.
+`keeps = True` its units may be kept for the next lease; with `hosts = True` they are machines that exist already. Ours
+are listed here; others are found through the entry points `penstock.factories` and `penstock.wells`. Its surroundings
+are the function's environment, and under MAKER the name that the site gave to the factory or well.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ MAKER = "PENSTOCK_MAKER"
 
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
+    "hosts": "penstock.drivers.factories.hosts:HostsFactory",
     "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
@@ -52,6 +53,13 @@ class Registry:
         """Whether a driver's units can be kept for the next lease."""
         try:
             return bool(getattr(_load(kind, driver), "keeps", False))
+        except Misconfigured:
+            return False
+
+    def hosts(self, driver: str) -> bool:
+        """Whether a factory's workers are machines that exist already."""
+        try:
+            return bool(getattr(_load("factory", driver), "hosts", False))
         except Misconfigured:
             return False
 

@@ -12,6 +12,7 @@ from penstock.domain.jobs import Job
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.why import Block
 from penstock.system import System
+from penstock.usecases import presence
 
 READ = 32
 """How many pools are read at most: those that a step takes from, those that its rivals wait for as well, and so on."""
@@ -36,7 +37,7 @@ def block_of(on: System, job: Job, step: int) -> Block | None:
     """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
     claims = granting.claims(job, step, on.world.now())
     queues = {claim.pool: _joined(queue, claim) for claim in claims if (queue := read(on, claim.pool))}
-    return _block(queues, estimates.blocking(queues, claims[0]), job) if len(queues) == len(claims) else None
+    return _block(on, queues, estimates.blocking(queues, claims[0]), job) if len(queues) == len(claims) else None
 
 
 def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
@@ -52,12 +53,12 @@ def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | 
     for claim in claims:
         queues[claim.pool] = _joined(queues[claim.pool], claim)
     found = estimates.forecast(queues, claims[0], now)
-    return found, _block(queues, found.pool, job)
+    return found, _block(on, queues, found.pool, job)
 
 
-def _block(queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
+def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
     queue = queues[pool]
-    return why.block(queue.pool, queue.slots, queue.claims, job.id)
+    return why.block(queue.pool, queue.slots, queue.claims, job.id, presence.away(on, queue.pool))
 
 
 def _queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:

@@ -10,6 +10,7 @@ from typing import Any
 from penstock import wire
 from penstock.domain import prospects, units
 from penstock.domain.graph import Graph
+from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Times
 from penstock.domain.leases import WORKER, Lease
 from penstock.domain.outputs import Output
@@ -101,6 +102,7 @@ def why(found: Why) -> wire.WhyView:
             held=block.held,
             free=block.free,
             paused=block.paused,
+            away=[wire.AwayView(one.host, stamp(one.since)) for one in block.away],
         )
     return wire.WhyView(
         job=found.job,
@@ -150,8 +152,15 @@ def output(row: Output) -> wire.OutputView:
     return wire.OutputView(row.id, row.path, row.size, row.sha256, _stamp(row.time))
 
 
-def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bool) -> wire.PoolView:
-    """A pool; `whole` with its slots and its queue."""
+def pool(
+    row: Pool,
+    slots: Sequence[Slot],
+    claims: Sequence[Claim],
+    known: Mapping[str, Host | None] | None = None,
+    *,
+    whole: bool,
+) -> wire.PoolView:
+    """A pool; `whole` with its slots and its queue. `known` are its hosts."""
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
     sort: Any = row.sort
     queue = [
@@ -162,25 +171,33 @@ def pool(row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], *, whole: bo
         pool=row.name,
         kind=sort,
         limit=row.limit,
-        held=row.used if row.is_amount else sum(slot.state is not SlotState.FREE for slot in shown),
+        held=row.used if row.is_amount else sum(slot.state in (SlotState.HELD, SlotState.IDLE) for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
+        away=sum(slot.state is SlotState.AWAY for slot in slots),
         waiting=len(claims),
         paused=row.paused,
-        slots=[_slot(slot) for slot in shown] if whole else None,
+        slots=[_slot(slot, known or {}) for slot in shown] if whole else None,
         queue=queue if whole else None,
     )
 
 
-def _slot(row: Slot) -> wire.SlotView:
+def _slot(row: Slot, known: Mapping[str, Host | None]) -> wire.SlotView:
     is_warm = row.state is SlotState.FREE and row.unit is not None
     state: Any = "withdrawn" if row.withdrawn else "warm" if is_warm else row.state.value
-    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit)
+    machine = _host(known[row.name]) if row.name in known else None
+    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit, machine)
+
+
+def _host(row: Host | None) -> wire.HostView:
+    if row is None:
+        return wire.HostView(False, None)
+    return wire.HostView(row.away is None, stamp(row.away or row.since))
 
 
 def worker(row: Unit, now: datetime) -> wire.WorkerView:
     """A worker."""
-    return wire.WorkerView(id=row.id, target=row.type, factory=row.maker, **_unit(row, now))
+    return wire.WorkerView(id=row.id, target=row.type, factory=row.maker, slot=row.slot, **_unit(row, now))
 
 
 def resource(row: Unit, now: datetime) -> wire.ResourceView:

@@ -10,16 +10,28 @@ from penstock.wire.shapes import Bound
 
 
 @dataclass(frozen=True)
+class HostView:
+    """Whether a machine is there, and since when it is or is not; `since` is absent when it was never heard of."""
+
+    is_there: bool
+    since: str | None
+
+
+@dataclass(frozen=True)
 class SlotView:
-    """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm."""
+    """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm.
+
+    `host` is of a slot that is a machine's.
+    """
 
     slot: str
-    state: Literal["free", "warm", "held", "idle", "withdrawn"]
+    state: Literal["free", "warm", "held", "idle", "away", "withdrawn"]
     job: str | None
     attempt: int | None
     since: str | None
     fence: int
     unit: str | None
+    host: HostView | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,10 @@ class QueuedView:
 
 @dataclass(frozen=True)
 class PoolView:
-    """A pool. `warm` of those that are free carry a unit. `slots` and `queue` are given when one pool is asked for."""
+    """A pool. `warm` of those that are free carry a unit, `away` are hosts that are not there.
+
+    `slots` and `queue` are given when one pool is asked for.
+    """
 
     pool: str
     kind: Literal["numbered", "named", "amount"]
@@ -45,6 +60,7 @@ class PoolView:
     waiting: int
     paused: bool
     warm: int = 0
+    away: int = 0
     slots: list[SlotView] | None = None
     queue: list[QueuedView] | None = None
 
@@ -122,12 +138,13 @@ class UnitEventPage:
 class WorkerView:
     """A worker. `due` is when it is looked at again if nothing is heard. The job is the present one, or the last.
 
-    `leases` is how many it had, `next_step` what becomes of it, and by when.
+    `leases` is how many it had, `next_step` what becomes of it, and by when. A host's `slot` is its name.
     """
 
     id: str
     target: str
     factory: str
+    slot: str
     state: str
     job: str
     attempt: int

@@ -27,6 +27,11 @@ SLOTS = (
     Column("SINCE", moment("since")),
     Column("UNIT", "unit"),
 )
+HOSTS = (
+    Column("HOST", "slot"),
+    Column("IS", lambda slot: "there" if slot["host"]["is_there"] else "away"),
+    Column("SINCE", moment("host.since")),
+)
 QUEUE = (
     Column("POSITION", "position"),
     Column("JOB", "job"),
@@ -80,11 +85,16 @@ def _show_graph(session: Session, *, as_json: bool) -> None:
 def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     """A pool's numbers, slots and queue."""
     out.rows([pool], POOLS)
-    for title, columns in (("slots", SLOTS), ("queue", QUEUE)):
-        if pool.get(title):
+    hosts = [slot for slot in pool.get("slots") or () if slot.get("host")]
+    for title, rows, columns in (
+        ("slots", pool.get("slots"), SLOTS),
+        ("hosts", hosts, HOSTS),
+        ("queue", pool.get("queue"), QUEUE),
+    ):
+        if rows:
             out.line()
             out.line(title, "dim")
-            out.rows(pool[title], columns)
+            out.rows(rows, columns)
 
 
 @group.command(cls=Command)

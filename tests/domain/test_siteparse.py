@@ -123,6 +123,7 @@ TARGETS = [
         "`names`",
     ),
     ("names = ['Bench']", 7, 10, "targets.ubuntu.names[0]", "`Bench` cannot be the name of a host", "lower-case"),
+    ("names = ['']", 7, 10, "targets.ubuntu.names[0]", "is empty", ""),
     ("names = ['7']", 7, 10, "targets.ubuntu.names[0]", "`7` cannot be the name of a host", "not digits only"),
     ("names = ['a', 'a']", 7, 15, "targets.ubuntu.names[1]", "`a` is listed twice", "own name"),
     ("limit = 1\nnames = ['a']", 7, 1, "targets.ubuntu.limit", "named slots are their own limit", "keep either"),

@@ -12,10 +12,11 @@ from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, outputs
+from penstock.usecases import agents, hosts, outputs, users
 from penstock.usecases.agents import Caller, Hello
+from penstock.usecases.hosts import Ask
 from penstock.web.entry import answer, body, reply, resolver
-from penstock.wire.agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentOutputs
+from penstock.wire.agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentHost, AgentOutputs
 
 log = Logger()
 app = resolver()
@@ -76,6 +77,15 @@ def agent_finish(job: str) -> Response[Any]:
         return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how"))
     reason = ask.reason or f"the script {ask.result}"
     return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code, ask.broken or ""))
+
+
+@app.post("/v1/agent/hosts/<host>")
+def agent_host(host: str) -> Response[Any]:
+    on = bootstrap.aws()
+    user = users.authenticate(on, app.current_event.headers.get("authorization"))
+    ask = body(app, AgentHost)
+    said = Ask(ask.session, ask.machine, ask.worker, ask.stage, ask.cleaned, ask.trouble, ask.leaving)
+    return reply(hosts.ask(on, user, host, said))
 
 
 @log.inject_lambda_context

@@ -68,6 +68,10 @@ class Outside:
         """Whether a broken unit of a driver is quarantined: workers are."""
         return kind == "factory"
 
+    def hosts(self, driver: str) -> bool:
+        """Whether its workers are machines that exist already: none are."""
+        return False
+
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
         return []

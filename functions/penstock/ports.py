@@ -152,10 +152,15 @@ class Ready:
 
 @dataclass(frozen=True)
 class NotYet:
-    """The driver is not done: look again in some seconds."""
+    """The driver is not done: look again in some seconds.
+
+    `stops_itself`, of a worker that is to be destroyed: once a lease has passed since its own ended, nothing of its
+    job runs any more, for its agent sees to that; what is left are its traces.
+    """
 
     after: int = 5
     reason: str | None = None
+    stops_itself: bool = False
 
 
 @dataclass(frozen=True)
@@ -264,6 +269,9 @@ class Drivers(Protocol):
 
     def quarantines(self, kind: str, driver: str) -> bool:
         """Whether a driver's units exist already, so that a broken one is kept apart; `kind` is factory or well."""
+
+    def hosts(self, driver: str) -> bool:
+        """Whether the workers of a factory are machines that exist already, each with a name of its own."""
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""

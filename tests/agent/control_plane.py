@@ -91,6 +91,10 @@ class ControlPlane:
         """Do what a call asks for; return status and reply."""
         return getattr(self, f"_{endpoint}")(body)
 
+    def token_for(self, endpoint: str) -> str | None:
+        """Return the token that a call must show."""
+        return self.token
+
     def _hello(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.hellos.append(body)
         if body["key"] != KEY:
@@ -160,7 +164,7 @@ class Handler(BaseHTTPRequestHandler):
             assert self.headers["x-kept"] == "1"
             self.plane.put(self.path.split("/")[2].split("?")[0], data)
             return 200, {}
-        if endpoint != "hello" and self.headers["Authorization"] != f"Bearer {self.plane.token}":
+        if endpoint != "hello" and self.headers["Authorization"] != f"Bearer {self.plane.token_for(endpoint)}":
             return 401, {"detail": "unknown token"}
         return self.plane.answer(endpoint, json.loads(data))
 

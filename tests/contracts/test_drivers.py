@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,18 @@ import pytest
 from penstock import processes
 from penstock.domain.errors import DriverError, Misconfigured
 from penstock.domain.units import CleanProof
+from penstock.domain.users import User
 from penstock.drivers import FACTORIES, WELLS, Registry
 from penstock.drivers.factories.process import TAG
 from penstock.ports import Driver, NotYet, Order, Ready
+from penstock.usecases import jobs
 from tests.clouds import helpers as libcloud
 from tests.clouds.fake import Books
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
 from tests.twin.world import Hand
+from tests.usecases.benches import Bench, lab
+from tests.usecases.test_one_job import submit, worker_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ONE, TWO, TEN, NEVER = (f"w-{os.getpid()}-{number}" for number in (1, 2, 10, 4))
@@ -75,15 +79,61 @@ def other_clouds(home: Path) -> Rig:
     return Rig(libcloud.factory(books), lambda: libcloud.factory(books))
 
 
+class Attended:
+    """The `hosts` driver with two scripted hosts that dial in: what the one leaves to the other, both promise together.
+
+    A worker's id is that of a job's worker in a system of its own.
+    """
+
+    def __init__(self) -> None:
+        self.twin, self.driver = lab(), Registry({}).factory("hosts", {})
+        self.benches = {name: Bench(self.twin, name) for name in ("bench-7", "bench-8")}
+        self.jobs: dict[str, str] = {}
+        for bench in self.benches.values():
+            bench.ask()
+
+    def create(self, order: Order) -> Ready | NotYet:
+        if order.id not in self.jobs:
+            self.jobs[order.id] = submit(self.twin, User(name="ada", created=NOW), target="lab")
+            self.twin.run()
+            self.benches[worker_of(self.twin, self.jobs[order.id]).slot].ask()
+        return self.driver.create(order)
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        said = self.driver.destroy(unit, now)
+        assert isinstance(said, NotYet)
+        assert said.stops_itself
+        if unit not in self.jobs:
+            return CleanProof(by="hosts", time=now, checked="no host was ever given it")
+        worker = worker_of(self.twin, self.jobs[unit])
+        if worker.proof:
+            return replace(worker.proof, time=now)
+        jobs.cancel(self.twin.on, User(name="ada", created=NOW), worker.job)
+        self.twin.run()
+        self.benches[worker.slot].clean()
+        return said
+
+    def list(self) -> Iterable[str]:
+        return self.driver.list()
+
+
+def attended(home: Path) -> Rig:
+    del home
+    made = Attended()
+    return Rig(made, lambda: made, lasting=False)
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
+    "factory hosts": attended,
     "factory libcloud": other_clouds,
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }
 COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("factory", "ec2", ec2.SETTINGS),
+    ("factory", "hosts", {}),
     ("factory", "libcloud", libcloud.SETTINGS),
     ("factory", "process", {}),
     ("well", "lock", {}),

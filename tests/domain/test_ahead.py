@@ -11,12 +11,12 @@ from penstock.domain import ahead, custody, granting, idle, pools, prospects, re
 from penstock.domain.ahead import Room
 from penstock.domain.granting import Stock
 from penstock.domain.holds import Hold
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, Warm
+from penstock.domain.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.rows import Create, Delete, Replace
-from penstock.domain.setbacks import Setback
 from penstock.domain.site import Site
 from penstock.domain.siteparse import parse
 from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.warmth import Setback, Warm
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -13,8 +13,9 @@ from penstock.domain.forward import Queue
 from penstock.domain.holds import MOST, REASON, Drain, Hold
 from penstock.domain.journal import LONGEST, Journal
 from penstock.domain.journal import MOST as ENTRIES
-from penstock.domain.pools import SlotState, Warm
+from penstock.domain.pools import SlotState
 from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.warmth import Warm
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, slot, unit
 
 HOUR = timedelta(hours=1)

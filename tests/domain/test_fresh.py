@@ -13,7 +13,8 @@ from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Proves
 from penstock.domain.leases import Need
-from penstock.domain.pools import Claim, Slot, SlotState, Warm
+from penstock.domain.pools import Claim, Slot, SlotState
+from penstock.domain.warmth import Warm
 from tests.domain.helpers import NOW, SECOND, claim, job, pool, slot, unit
 
 TARGET, QUOTA = "target/linux", "quota/vcpus"

@@ -13,9 +13,10 @@ from penstock.domain import pools, resizing
 from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.leases import Need
-from penstock.domain.pools import Pool, Slot, SlotState, Warm
+from penstock.domain.pools import Pool, Slot, SlotState
 from penstock.domain.rows import Create, Replace, Row
 from penstock.domain.units import Unit, UnitState
+from penstock.domain.warmth import Warm
 from tests.domain.helpers import NOW, claim, pool, slot, unit
 from tests.twin.store import MemoryStore
 

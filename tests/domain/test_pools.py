@@ -15,7 +15,7 @@ from penstock.domain.rows import Check, Create, Delete, Replace
 from tests.domain.helpers import MINUTE, NOW, claim, pool, slot
 from tests.twin.store import MemoryStore
 
-FREE, HELD, OFF = SlotState.FREE, SlotState.HELD, SlotState.OFF
+FREE, HELD, AWAY, OFF = SlotState.FREE, SlotState.HELD, SlotState.AWAY, SlotState.OFF
 priorities = st.integers(-PRIORITY, PRIORITY)
 
 
@@ -49,6 +49,39 @@ def test_a_slot_that_comes_back_goes_in_the_place_of_a_withdrawn_one() -> None:
     other = replace(pools.take(slot("2"), claim("J2"), 1, "r-2", NOW), version=3, withdrawn=True)
     kept = replace(other, withdrawn=False)
     assert pools.swap(back, other) == (Delete(back), Create(slot("1", OFF, fence=5, version=2)), Replace(other, kept))
+
+
+@pytest.mark.parametrize(
+    ("slots", "here", "after"),
+    [
+        ([], "", "a:away b:away"),
+        ([], "a", "a:free b:away"),
+        ([slot("a", AWAY), slot("b", AWAY)], "a", "a:free b:away"),
+        ([slot("a"), slot("b")], "b", "a:away b:free"),
+        ([slot("a"), slot("b", AWAY)], "a", "a:free b:away"),
+        ([slot("a", OFF), slot("b", OFF)], "b", "a:away b:free"),
+        ([slot("a", HELD), slot("b", HELD, withdrawn=True)], "", "a:held b:held"),
+        ([slot("a", AWAY), slot("b"), slot("c", AWAY), slot("d")], "a b c d", "a:free b:free c:off d:off"),
+    ],
+)
+def test_only_the_slots_of_hosts_that_are_there_are_free(slots: list[Slot], here: str, after: str) -> None:
+    """SLOT-1: who is not there is not leased."""
+    there = {one.name: one for one in slots}
+    for step in resizing.fit(pool(names=("a", "b"), limit=2, hosts=True), slots, here.split()):
+        there.update({row.name: row for row in map(written, step) if isinstance(row, Slot)})
+    assert " ".join(f"{one.name}:{one.state}" for one in sorted(there.values(), key=lambda one: one.name)) == after
+    assert not any(one.withdrawn for one in there.values())
+    again = resizing.fit(pool(names=("a", "b"), limit=2, hosts=True), list(there.values()), here.split())
+    assert again == []
+
+
+def test_a_warm_slot_is_left_alone_until_its_unit_is_destroyed() -> None:
+    assert resizing.fit(pool(names=("a",), limit=1, hosts=True), [slot("a", unit="w-1")]) == []
+
+
+def test_a_pool_that_is_none_of_hosts_has_nothing_away() -> None:
+    (step,) = resizing.fit(pool(limit=1), [slot("a", AWAY)])
+    assert written(step[-1]) == slot("a")
 
 
 @given(st.lists(st.tuples(priorities, st.integers(0, 10**6)), unique_by=lambda pair: pair[1]))

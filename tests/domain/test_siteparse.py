@@ -131,6 +131,20 @@ TARGETS = [
         "raise `max`",
     ),
     ("warm = { min = 2 }", 7, 16, "targets.ubuntu.warm.min", "at most the number of slots (1)", ""),
+    ("names = ['Bench']", 7, 10, "targets.ubuntu.names[0]", "`Bench` cannot be the name of a host", "lower-case"),
+    ("names = ['']", 7, 10, "targets.ubuntu.names[0]", "is empty", ""),
+    ("names = ['7']", 7, 10, "targets.ubuntu.names[0]", "`7` cannot be the name of a host", "not digits only"),
+    ("names = ['a', 'a']", 7, 15, "targets.ubuntu.names[1]", "`a` is listed twice", "own name"),
+    ("limit = 1\nnames = ['a']", 7, 1, "targets.ubuntu.limit", "named slots are their own limit", "keep either"),
+    (
+        "names = ['a', 'b']\n[targets.x]\nfactory = 'here'\nnames = ['c', 'b']",
+        10,
+        15,
+        "targets.x.names[1]",
+        "`b` serves [targets.ubuntu] already",
+        "one target",
+    ),
+    ("[targets.x]\nredirect = 'ubuntu'\nnames = ['a']", 9, 1, "targets.x.names", "a redirect has no `names`", ""),
 ]
 RESOURCES = [
     ("well = 'benches'\nnames = ['a']\nwarm = { min = 2 }", 10, 16, "resources.r.warm.min", "slots (1)", ""),

@@ -11,10 +11,11 @@ from penstock.domain import granting, idle, pools, resizing, units
 from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.leases import Need
-from penstock.domain.pools import Claim, Slot, SlotState, Warm
+from penstock.domain.pools import Claim, Slot, SlotState
 from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.site import Maker, ResourceType, Site, Target
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState
+from penstock.domain.warmth import Warm
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, pool, slot, unit
 
 HELD, IDLE = SlotState.HELD, SlotState.IDLE

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from penstock.domain.estimates import Forecast, Unblock, Way
+from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import SlotState
-from penstock.domain.why import Ahead, Block, Holder, block, explain
+from penstock.domain.why import Ahead, Away, Block, Holder, block, explain
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
 
 HELD = [slot(str(number), SlotState.HELD, job=f"H{number}", since=NOW) for number in range(1, 6)]
@@ -57,9 +58,28 @@ def test_a_pool_with_names_is_named() -> None:
     assert found.kind == "named"
 
 
+def test_hosts_that_are_away_are_told() -> None:
+    gone = (Away("bench-7", NOW), Away("bench-8", None))
+    found = block(pool(names=("bench-7", "bench-8")), [], [claim()], "J1", away=gone)
+    assert found
+    assert found.away == gone
+
+
 @pytest.mark.parametrize(
     ("order", "changes", "summary"),
     [
+        (
+            0,
+            {"away": (Away("bench-7", NOW),)},
+            f"the job waits for a worker of bench: away is bench-7 since {clock(NOW)}; position 2 in the queue",
+        ),
+        (
+            0,
+            {"away": tuple(Away(f"b-{number}", None) for number in range(7)), "held_by": holders(1)},
+            "the job waits for a worker of bench: held are bench-1 by job H1; away are "
+            + ", ".join(f"b-{number}, which was never heard of" for number in range(5))
+            + " and 2 more; position 2 in the queue",
+        ),
         (1, {}, "the job waits for bench; position 2 in the queue"),
         (0, {}, "the job waits for a worker of bench; position 2 in the queue"),
         (

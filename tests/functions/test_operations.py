@@ -33,8 +33,10 @@ BODIES: dict[str, Any] = {
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
     "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
+    "agent_host": {"session": "s" * 43},
 }
 NAMES = {"targets": "linux", "resource-types": "bench", "factories": "hand", "wells": "locks"}
+LAB = '[factories.lab]\ndriver = "hosts"\n[targets.benches]\nfactory = "lab"\nnames = ["bench-7"]\n'
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 
 
@@ -74,6 +76,7 @@ class Stage:
         values = {
             "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
             "name": {"pools": "linux", "users": "ada", **NAMES}.get(sort, ""), "privilege": "target.lab",
+            "host": "bench-7",
         }  # fmt: skip
         body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
         if operation.name == "get_factory_test":
@@ -83,7 +86,10 @@ class Stage:
             self.service.ask(
                 "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"
             )
-        token = WORKER_TOKEN if operation in AGENT_OPERATIONS else "token-root"
+        if operation.name == "agent_host":
+            self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
+        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
+        token = "token-root" if by_user else WORKER_TOKEN
         token = None if operation.open else token
         return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
 

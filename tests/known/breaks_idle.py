@@ -10,8 +10,8 @@ import pytest
 
 from penstock.domain import granting, idle
 from penstock.domain.granting import Pick, Stock
-from penstock.domain.pools import Warm
 from penstock.domain.units import CleanProof, Unit
+from penstock.domain.warmth import Warm
 
 
 def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,12 @@ LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
 WHOLE = (
     *(f"penstock.domain.{name}" for name in (
         "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
-        "hand", "graph", "users", "ahead", "quarantine",
+        "hand", "graph", "users", "ahead", "quarantine", "hosts",
     )),
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "assigning", "units", "settling", "agents", "sweeping", "resizing", "configuring",
         "outputs", "fencing", "freeing", "jobs", "keeping", "losing", "quarantining", "retiring", "retrying",
-        "returning", "turns",
-        "users", "warm", "ahead",
+        "returning", "turns", "users", "warm", "ahead", "hosts", "presence",
     )),
     "penstock.store.table",
 )  # fmt: skip

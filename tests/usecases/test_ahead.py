@@ -11,10 +11,11 @@ import pytest
 from penstock.domain import ahead as rules
 from penstock.domain.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Pool, Warm, pool_key
+from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, is_coming, unit_key
 from penstock.domain.users import User
+from penstock.domain.warmth import Warm
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import agents, ahead, configuring, custody, retiring, units
 from penstock.usecases.agents import Hello

@@ -8,11 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.pools import Pool, Warm, pool_key
+from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Replace
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.domain.warmth import Warm
 from penstock.usecases import ahead, configuring, custody, retiring, units
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

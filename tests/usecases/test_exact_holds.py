@@ -14,11 +14,12 @@ from penstock.domain.hand import Hand
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.jobs import Result
 from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim, Warm
+from penstock.domain.pools import Claim
 from penstock.domain.rows import Row
 from penstock.domain.site import Limits
 from penstock.domain.units import BACK_OFF, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.domain.warmth import Warm
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, configuring, keeping, returning, turns, units, warm
 from tests.domain.helpers import claim, lease, pool, unit

@@ -9,6 +9,12 @@ order       what it is told to do                   outbox, delivery      events
 control     what stops the work, and when           family, ending        the job's processes, and their end
 service     calls to the service                    selection, uploads    outputs
 desk        answers `bmat` on this side             bmat                  the job's side, which imports none of the rest
+
+A machine that exists already has an agent of its own, which starts this one for each job (docs/hosts.md):
+
+hosting     its command line                        standing    what it is at, in files
+host        its loop: ask, do, say                  crew        the worker's agent, a process of its own
+office      calls to the service
 """
 
 VERSION = "0.1.0"

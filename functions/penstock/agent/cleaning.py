@@ -9,6 +9,7 @@ import stat
 from typing import Any
 
 from .ending import end
+from .family import Family
 from .job import Job
 from .places import Places
 
@@ -18,15 +19,19 @@ OF_THE_MACHINE = ("systemd-private-", "snap-private-")  # in /tmp: running servi
 
 def clean(job: Job) -> str:
     """End and remove what a job left; return what was checked. Raises OSError for what can't be removed. [UNIT-2]"""
-    end(job.family.everybody, lambda: 0.0)
-    places, kept = job.places, str(job.config.folder)
+    return remove(job.family, job.places, str(job.config.folder), f"job {job.order.job}")
+
+
+def remove(family: Family, places: Places, kept: str, whose: str) -> str:
+    """The same, of whoever it is; but for the folder `kept`, which is the agent's own."""
+    end(family.everybody, lambda: 0.0)
     folders = [places.root] if places.private else [*map(places.on_machine, JOB_FOLDERS)]
     for folder in folders:
         _empty(folder, kept)
-    left = job.family.everybody()
+    left = family.everybody()
     if left:
         raise OSError(f"processes {left} can't be ended")
-    return f"no process of job {job.order.job} is left; nothing is in {', '.join(map(_named(places), folders))}"
+    return f"no process of {whose} is left; nothing is in {', '.join(map(_named(places), folders))}"
 
 
 def _named(places: Places) -> Any:

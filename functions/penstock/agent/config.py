@@ -40,11 +40,11 @@ class Config:
     def new_token(self) -> str:
         """Choose a token for the next job, kept in place of the last one's."""
         token = secrets.token_urlsafe(48)
-        _write_secret(self.folder / "token", token)
+        write_secret(self.folder / "token", token)
         return token
 
 
-def _write_secret(path: Path, text: str) -> None:
+def write_secret(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all, and not lost with the power."""
     draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)

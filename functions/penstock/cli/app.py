@@ -28,6 +28,7 @@ ENTRIES = {
     "config": Entry(f"{COMMANDS}.site:config", "The site's configuration: check, apply, show."),
     "user": Entry(f"{COMMANDS}.user:group", "Users, their privileges and tokens."),
     "whoami": Entry(f"{COMMANDS}.user:whoami", "Show who you are to the service."),
+    "agent": Entry(f"{COMMANDS}.agent:agent", "Serve as a machine that exists already, job after job."),
     "profile": Entry(f"{COMMANDS}.profile:group", "The services that this command knows."),
     "openapi": Entry(f"{COMMANDS}.misc:openapi", "Print the service's OpenAPI document."),
     "completion": Entry(f"{COMMANDS}.misc:completion", "Print a shell's completion script."),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.pools import Warm
 from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, is_coming, noted
+from penstock.domain.warmth import Warm
 
 
 def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:

@@ -6,6 +6,7 @@ a pool are each one short read. Moving a slot is a delete and a create in one co
     off ──offer──▶ free ──take──▶ held ──give back──▶ free
      ▲               └──withdraw──▶ off      └─(withdrawn)─▶ off
 
+A host's slot is free only while the host is there: else it is away, from where it comes and goes with its host.
 A slot is never forgotten, because its fence may only grow [SLOT-3].
 
 A unit that is kept for the next lease sits on its own slot, which is then free and warm. What else it takes while it
@@ -22,7 +23,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.rows import Change, Create, Delete, Key, Place, Replace, Row
-from penstock.domain.setbacks import Setback
+from penstock.domain.warmth import Setback, Warm
 
 RANK_BASE = 500
 """Ranks are text: priority p sorts as RANK_BASE - p, so that the higher priority comes first."""
@@ -34,22 +35,8 @@ class SlotState(StrEnum):
     FREE = "free"  # moved on by whoever serves the pool; with a unit it is warm
     HELD = "held"  # moved on by the release of its lease
     IDLE = "idle"  # kept by a unit that nobody leases; moved on with it
+    AWAY = "away"  # its host is not there; moved on by the host's word
     OFF = "off"  # withdrawn; moved on by an operator who raises the limit again
-
-
-@dataclass(frozen=True)
-class Warm:
-    """What a pool keeps for the next lease. Durations in seconds.
-
-    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. As long as there
-    are fewer than `least`, more are made ahead of need: `ahead`.
-    """
-
-    least: int = 0
-    most: int = 1
-    idle: int = 600
-    life: int = 24 * 3600
-    reuse: int = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +46,7 @@ class Pool(Row):
     A pool is numbered, named, or an amount: then it has no slots but for what is held, and `used` is their sum, which
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
+    `hosts` says that its names are machines that come and go.
     `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
     back, and `mean_hold` is how long, in seconds, the last of them kept what they had. `setback` is set while what is
     made ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
@@ -68,6 +56,7 @@ class Pool(Row):
     kind: ClassVar[str] = "pool"
     name: str
     names: tuple[str, ...] | None = None
+    hosts: bool = False
     is_amount: bool = False
     limit: int
     used: int = 0

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, move
 from penstock.domain.rows import Change, Create
 
+AT_REST = (SlotState.FREE, SlotState.AWAY)
+"""Where a slot is that nobody has: which of the two, says whether its host is there."""
 
-def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
+
+def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[tuple[Change, ...]]:
     """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
 
-    Warm slots are left to `surplus`.
+    Warm slots are left to `surplus`. `here` are the hosts that are there: no other host's slot is free.
 
     Every step is to be committed together with a write of the pool's row, so that two resizes cannot mix.
     """
@@ -23,11 +26,12 @@ def fit(pool: Pool, slots: Iterable[Slot]) -> list[tuple[Change, ...]]:
     steps = [_off(slot) for slot in leaving]
     for name in wanted:
         slot = named.get(name)
+        state = SlotState.AWAY if pool.hosts and name not in here else SlotState.FREE
         if slot is None:
-            new = Slot(pool=pool.name, name=name, state=SlotState.FREE)
+            new = Slot(pool=pool.name, name=name, state=state)
             steps.append((Create(SlotName(pool=pool.name, name=name)), Create(new)))
-        elif not _is_on(slot):
-            steps.append(_on(slot))
+        elif not _is_on(slot) or (slot.state in AT_REST and slot.state is not state and not _is_warm(slot)):
+            steps.append(_on(slot, state))
     return steps
 
 
@@ -55,7 +59,7 @@ def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
     """The names that a pool should have: its own, or for a number as many as possible of those in use."""
     if pool.names is not None:
         return list(pool.names)[: pool.limit]
-    rank = {SlotState.HELD: 0, SlotState.IDLE: 1, SlotState.FREE: 2, SlotState.OFF: 3}
+    rank = {SlotState.HELD: 0, SlotState.IDLE: 1, SlotState.FREE: 2, SlotState.AWAY: 3, SlotState.OFF: 3}
     kept = sorted(slots, key=lambda slot: (rank[slot.state], slot.withdrawn, not slot.unit, len(slot.name), slot.name))
     names = [slot.name for slot in kept]
     fresh = (str(number) for number in range(1, pool.limit + len(names) + 1) if str(number) not in names)
@@ -70,7 +74,7 @@ def _off(slot: Slot) -> tuple[Change, ...]:
     return move(slot, replace(slot, state=SlotState.OFF))
 
 
-def _on(slot: Slot) -> tuple[Change, ...]:
+def _on(slot: Slot, state: SlotState) -> tuple[Change, ...]:
     if slot.state in (SlotState.HELD, SlotState.IDLE):
         return move(slot, replace(slot, withdrawn=False))
-    return move(slot, replace(slot, state=SlotState.FREE))
+    return move(slot, replace(slot, state=state))

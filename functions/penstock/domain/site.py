@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from penstock.domain.pools import Warm
 from penstock.domain.rows import Key, Row
+from penstock.domain.warmth import Warm
 
 REDIRECTS = 32
 """How many redirects may follow one another. Source: buildomat's bound."""
@@ -43,7 +43,10 @@ class Health:
 
 @dataclass(frozen=True)
 class Target:
-    """A named execution environment: served by a factory, or an alias of another target."""
+    """A named execution environment: served by a factory, or an alias of another target.
+
+    `names` are those of machines that exist already; each is one slot.
+    """
 
     name: str
     factory: str | None = None
@@ -53,6 +56,7 @@ class Target:
     uses: Mapping[str, int] = field(default_factory=dict)
     warm: Warm | None = None
     health: Health | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def pool(self) -> str:
@@ -106,12 +110,13 @@ class Quota:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a pool is to be: a number of slots, named slots, or an amount."""
+    """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines."""
 
     limit: int
     names: tuple[str, ...] | None = None
     is_amount: bool = False
     warm: Warm | None = None
+    hosts: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,10 @@ class Site:
             target = self.targets.get(target.redirect)
         return None
 
+    def of_host(self, name: str) -> Target | None:
+        """The one target that a machine of this name serves; None when it serves none."""
+        return next((target for target in self.targets.values() if name in (target.names or ())), None)
+
     def maker(self, of: Target | ResourceType) -> Maker:
         """Who makes the units of a target or a resource type. Raises KeyError for one that redirects."""
         return self.factories[of.factory or ""] if isinstance(of, Target) else self.wells[of.well]
@@ -161,7 +170,10 @@ class Site:
     def pools(self) -> dict[str, Shape]:
         """What each pool of the site is to be."""
         real = [target for target in self.targets.values() if target.redirect is None]
-        found = {target.pool: Shape(target.limit, warm=target.warm) for target in real}
+        found = {
+            target.pool: Shape(target.limit, target.names, warm=target.warm, hosts=target.names is not None)
+            for target in real
+        }
         for kind in self.resources.values():
             names = kind.slots
             found[kind.pool] = Shape(kind.limit if names is None else len(names), names, warm=kind.warm)

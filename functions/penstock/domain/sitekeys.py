@@ -10,10 +10,10 @@ from penstock.domain import limits, users
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
-from penstock.domain.pools import Warm
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
 from penstock.domain.sitehealth import check_health
 from penstock.domain.sitevalues import duration
+from penstock.domain.warmth import Warm
 
 __all__ = ["ENTRIES", "SLOTS", "check_site"]
 
@@ -105,34 +105,40 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "uses", "warm", "health"}):
+        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm", "health"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
-    limit, warm = found.get("limit", 1), found.get("warm")
+    names, limit = _limit_or_names(found, place)
     if len(place.faults) == before:
-        _check_least(warm, limit, place)
+        _check_least(found.get("warm"), limit, place)
     return Target(
-        name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=warm,
-        health=found.get("health"),
+        name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
+        health=found.get("health"), names=names,
     )  # fmt: skip
+
+
+def _limit_or_names(found: Mapping[str, Any], place: Place) -> tuple[tuple[str, ...] | None, int]:
+    """The names of slots, if they have some, and how many slots there are."""
+    names, limit = found.get("names"), found.get("limit", 1)
+    if names is not None and "limit" in found:
+        (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
+    return names, limit if names is None else len(names)
 
 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
     before = len(place.faults)
     found = _resource_keys(value, place)
-    names, limit = found.get("names"), found.get("limit", 1)
+    names, limit = _limit_or_names(found, place)
     if names is None and "leases" in found:
         (place / "leases").fault("only named resources are leased more than once", "give it `names`", on_key=True)
-    if names is not None and "limit" in found:
-        (place / "limit").fault("named slots are their own limit", "keep either `names` or `limit`", on_key=True)
     if len(place.faults) == before:
-        _check_least(found.get("warm"), limit if names is None else len(names) * found.get("leases", 1), place)
+        _check_least(found.get("warm"), limit * (found.get("leases", 1) if names is not None else 1), place)
     return ResourceType(
         name=name,
         well=found.get("well", ""),
-        limit=limit if names is None else len(names),
+        limit=limit,
         names=names,
         privilege=found.get("privilege"),
         settings=found.get("settings", {}),
@@ -214,6 +220,7 @@ _target_keys = record(
     {},
     {
         "factory": text,
+        "names": _names,
         "limit": number(0, SLOTS),
         "redirect": text,
         "privilege": _privilege,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.domain import sitetext
+from penstock.domain import hosts, sitetext
 from penstock.domain.errors import Fault
 from penstock.domain.jobfile.checks import did_you_mean
 from penstock.domain.jobfile.place import Place, clip
@@ -27,6 +27,7 @@ def parse(text: str, path: str) -> Site | tuple[Fault, ...]:
     site = check_site(document.content, top)
     _check_makers(site, top)
     _check_redirects(site.targets, top / "targets")
+    _check_hosts(site.targets, top / "targets")
     _check_uses(site, top)
     faults = sorted(map(document.fault, top.faults), key=lambda fault: (fault.line, fault.column))
     return tuple(faults[:FAULTS]) or site
@@ -54,6 +55,19 @@ def _check_redirects(targets: Mapping[str, Target], place: Place) -> None:
             told.update(path)
         elif len(path) > REDIRECTS + 1:
             here.fault(f"more than {REDIRECTS} redirects follow one another", "redirect to the last target itself")
+
+
+def _check_hosts(targets: Mapping[str, Target], place: Place) -> None:
+    """A host's name is also a privilege's, and serves one target: two pools could lease it twice. [SLOT-1]"""
+    seen: dict[str, str] = {}
+    for target in targets.values():
+        for at, name in enumerate(target.names or ()):
+            here = place / target.name / "names" / at
+            if name and not hosts.is_name(name):
+                here.fault(f"`{clip(name)}` cannot be the name of a host", hosts.NAME_HINT)
+            if seen.setdefault(name, target.name) != target.name:
+                hint = "a host serves one target: two could lease it at once"
+                here.fault(f"`{clip(name)}` serves [targets.{seen[name]}] already", hint)
 
 
 def _check_uses(site: Site, top: Place) -> None:

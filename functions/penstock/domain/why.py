@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from penstock.domain.estimates import Forecast, Unblock, Way, altogether
+from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, State
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
@@ -25,6 +26,17 @@ class Holder:
 
 
 @dataclass(frozen=True)
+class Away:
+    """A host that is not there, and since when; None for one that never was."""
+
+    host: str
+    since: datetime | None
+
+    def __str__(self) -> str:
+        return f"{self.host} since {clock(self.since)}" if self.since else f"{self.host}, which was never heard of"
+
+
+@dataclass(frozen=True)
 class Ahead:
     """Who comes first."""
 
@@ -36,7 +48,8 @@ class Ahead:
 class Block:
     """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator.
 
-    `quarantined` are the units that have some of that and are in quarantine, a sentence each.
+    `quarantined` are the units that have some of that and are in quarantine, a sentence each; `away` are the hosts of
+    the pool that are not there.
     """
 
     pool: str
@@ -50,6 +63,7 @@ class Block:
     paused: bool
     aside: int = 0
     quarantined: tuple[str, ...] = ()
+    away: tuple[Away, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,12 @@ class Stopped:
 
 
 def block(
-    pool: Pool, slots: Sequence[Slot], claims: Sequence[Claim], job: str, quarantined: Sequence[str] = ()
+    pool: Pool,
+    slots: Sequence[Slot],
+    claims: Sequence[Claim],
+    job: str,
+    quarantined: Sequence[str] = (),
+    away: Sequence[Away] = (),
 ) -> Block | None:
     """What keeps a job's claim in a pool from being granted; None when it has no claim there."""
     place = next((number for number, claim in enumerate(claims) if claim.job == job), None)
@@ -107,6 +126,7 @@ def block(
         paused=pool.paused,
         aside=sum(slot.count for slot in held if slot.job is None),
         quarantined=tuple(quarantined),
+        away=tuple(away),
     )
 
 
@@ -182,5 +202,12 @@ def _waiting(lease: Lease, blocked: Block) -> str:
     holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - 3
     tail = f" and {more} more" if more > 0 else ""
-    told = [*([f"held are {holders}{tail}"] if holders else []), *blocked.quarantined, place]
+    told = [f"held are {holders}{tail}"] if holders else []
+    told += [f"away {'are' if len(blocked.away) > 1 else 'is'} {_named(blocked.away)}"] if blocked.away else []
+    told += [*blocked.quarantined, place]
     return f"{what}{': ' if len(told) > 1 else '; '}{'; '.join(told)}"
+
+
+def _named(away: Sequence[Away]) -> str:
+    more = len(away) - TOLD
+    return ", ".join(map(str, away[:TOLD])) + (f" and {more} more" if more > 0 else "")

@@ -2,9 +2,9 @@
 
 A driver is a class that takes its settings and surroundings, keeps ports.Driver, and has `complaints(settings)`; with
 `keeps = True` its units may be kept for the next lease, and with `quarantines = True` a broken one is quarantined, for
-it names things that exist already and cannot be made anew. Ours are listed here; others are found through the entry
-points `penstock.factories` and `penstock.wells`. Its surroundings are the function's environment, and under MAKER the
-name that the site gave to the factory or well.
+it names things that exist already and cannot be made anew; with `hosts = True` they are machines that dial in. Ours are
+listed here; others are found through the entry points `penstock.factories` and `penstock.wells`. Its surroundings are
+the function's environment, and under MAKER the name that the site gave to the factory or well.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ MAKER = "PENSTOCK_MAKER"
 
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
+    "hosts": "penstock.drivers.factories.hosts:HostsFactory",
     "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
@@ -56,6 +57,10 @@ class Registry:
     def quarantines(self, kind: str, driver: str) -> bool:
         """Whether a broken unit of a driver is quarantined, for it cannot be made anew."""
         return _says(kind, driver, "quarantines")
+
+    def hosts(self, driver: str) -> bool:
+        """Whether a factory's workers are machines that exist already."""
+        return _says("factory", driver, "hosts")
 
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""

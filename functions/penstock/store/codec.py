@@ -14,6 +14,7 @@ from cattrs.gen import make_dict_unstructure_fn
 from penstock.domain.budgets import Budget
 from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
+from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Spec
 from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
@@ -29,7 +30,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
-        CoolDown, Failure, Budget, Comparison, LastSweep,
+        CoolDown, Failure, Budget, Comparison, LastSweep, Host,
     )
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ TABLES = ("factories", "wells", "targets", "resources", "quotas", "limits")
 def check(on: System, toml: str, path: str) -> Site:
     """The site that a text describes. Raises Refused 422 with everything that is wrong."""
     found = siteparse.parse(toml, path)
-    faults = list(found) if isinstance(found, tuple) else list(_drivers(on, found, path))
+    faults = list(found) if isinstance(found, tuple) else [*_drivers(on, found, path), *_hosts(on, found, path)]
     if faults or isinstance(found, tuple):
         raise Refused(422, "bad-site", f"{path} cannot be applied", faults)
     return found
@@ -42,6 +42,20 @@ def _drivers(on: System, site: Site, path: str) -> Iterator[Fault]:
             if entry.warm and not on.drivers.keeps(kind, site.maker(entry).driver):
                 told = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
                 yield Fault(told, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
+
+
+def _hosts(on: System, site: Site, path: str) -> Iterator[Fault]:
+    """Machines that exist already have names, and only they."""
+    for target in site.targets.values():
+        if target.redirect is not None:
+            continue
+        here, driver = f"targets.{target.name}", site.maker(target).driver
+        if target.names is None and on.drivers.hosts(driver):
+            told = "the machines of its factory exist already, each with a name"
+            yield Fault(told, where=here, file=path, hint='name them, like names = ["bench-7"], instead of a `limit`')
+        elif target.names is not None and not on.drivers.hosts(driver):
+            told = "its factory makes its machines, so they have no names yet"
+            yield Fault(told, where=f"{here}.names", file=path, hint="give it a `limit` instead")
 
 
 def changes(before: Site, after: Site) -> list[str]:
@@ -91,7 +105,7 @@ def _fit_pools(on: System, site: Site) -> list[str]:
 
 
 def _shape(pool: Pool) -> Shape:
-    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm)
+    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts)
 
 
 def _words(shape: Shape) -> str:
@@ -109,7 +123,7 @@ def set_pool(on: System, name: str, shape: Shape) -> None:
     """
     due = on.world.now() + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
-    given |= {"warm": shape.warm, "due": due, "setback": None}
+    given |= {"warm": shape.warm, "hosts": shape.hosts, "due": due, "setback": None}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)

@@ -13,6 +13,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.why import Block
 from penstock.system import System
+from penstock.usecases import presence
 
 READ = 32
 """How many pools are read at most: those that a step takes from, those that its rivals wait for as well, and so on."""
@@ -59,7 +60,8 @@ def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | 
 def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
     queue = queues[pool]
     quarantined = [quarantine.say(unit) for unit in quarantined_of(on, queue.slots, why.TOLD)]
-    return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined)
+    away = presence.away(on, queue.pool)
+    return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
 
 
 def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:

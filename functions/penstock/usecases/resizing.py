@@ -9,7 +9,7 @@ from penstock.domain import pools, resizing
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import acquiring, race, retiring
+from penstock.usecases import acquiring, presence, race, retiring
 
 
 def resize(on: System, pool_name: str) -> None:
@@ -18,9 +18,11 @@ def resize(on: System, pool_name: str) -> None:
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
             return
+        here = presence.here(on, pool)
         slots = [] if pool.is_amount else _slots(on, pool_name)
         if slots is not None:
-            todo, worn = ([], []) if pool.is_amount else (resizing.fit(pool, slots), resizing.surplus(pool, slots))
+            todo = [] if pool.is_amount else resizing.fit(pool, slots, here)
+            worn = [] if pool.is_amount else resizing.surplus(pool, slots)
             if not todo and not worn:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):

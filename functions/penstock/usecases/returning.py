@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
+from math import ceil
 
 from penstock.domain import metrics, quarantine, units
 from penstock.domain.errors import DriverError, RateLimited
@@ -52,8 +54,40 @@ def put_back(on: System, unit: Unit) -> None:
         _failed(on, unit, error)
         return
     if isinstance(proof, NotYet):
-        retrying.again(on, unit, proof.reason, proof.after)
+        _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
+    else:
+        release(on, unit, proof)
+
+
+def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
+    """Look again later; at once when the next attempt need not wait any more, if the job stops itself. [JOB-2]"""
+    left = ceil((unit.since + lease - on.world.now()).total_seconds())
+    if said.stops_itself and left > 0:
+        retrying.again(on, unit, unit.reason, min(said.after, left))
         return
+    if said.stops_itself:
+        _let_go(on, unit)
+    retrying.again(on, unit, said.reason, said.after)
+
+
+def _let_go(on: System, unit: Unit) -> None:
+    """End the lease of a worker whose job runs no more. Its slot stays its own until it is clean. [JOB-2] [UNIT-2]
+
+    Its agent could not renew the lease since the worker was given up, and has stopped the job by itself before it ran
+    out. So neither the next attempt nor the resources of this one wait until somebody repairs a machine.
+    """
+
+    def decide() -> tuple[Sequence[Change], bool]:
+        ends = freeing.end_lease(on, unit)
+        return ends, bool(ends)
+
+    if race.run(on, decide):
+        logs.say(on, unit.job, unit.attempt, f"nothing runs on {unit.slot} any more, which is still to be cleaned")
+        turns.go_on(on, unit)
+
+
+def release(on: System, unit: Unit, proof: CleanProof) -> None:
+    """Free the slots of a unit that is clean, and hand them over."""
     released = race.run(on, lambda: _release(on, unit.id, proof))
     counting.gone(on, unit, proof, released)
     if released:

@@ -176,5 +176,6 @@ AGENT_OPERATIONS = (
         "Say that files were sent",
         body=wire_agent.AgentCommit,
     ),
+    Operation("agent_host", "POST", "/v1/agent/hosts/{host}", "Ask what a host is to do", body=wire_agent.AgentHost),
     Operation("agent_finish", "POST", "/v1/agent/jobs/{job}/finish", "Say how it ended", body=wire_agent.AgentFinish),
 )

@@ -12,7 +12,7 @@ from penstock.domain.errors import not_found
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.users import User
-from penstock.usecases import configuring, graph, outlook, sites, users
+from penstock.usecases import configuring, graph, outlook, presence, sites, users
 from penstock.web import makers, views
 from penstock.web.entry import body, is_on, page_after, reply
 from penstock.web.operations import SORTS
@@ -35,10 +35,11 @@ def operator() -> User:
 
 def _pool(pool: Pool, *, whole: bool) -> wire.PoolView:
     store, pk = bootstrap.aws().store, collection(pool.name)
-    shown = (SlotState.FREE, SlotState.HELD, SlotState.IDLE)
+    shown = (SlotState.FREE, SlotState.HELD, SlotState.IDLE, *((SlotState.AWAY,) if pool.hosts else ()))
     slots = [slot for state in shown for slot in store.find(pk, f"{state}#", Slot)]
     apart = outlook.quarantined_of(bootstrap.aws(), slots, makers.SHOWN) if whole else []
-    return views.pool(pool, slots, store.find(pk, "wait#", Claim), apart, whole=whole)
+    known = presence.hosts_of(bootstrap.aws(), pool) if whole else {}
+    return views.pool(pool, slots, store.find(pk, "wait#", Claim), apart, known, whole=whole)
 
 
 @router.get("/v1/pools")

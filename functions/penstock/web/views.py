@@ -10,6 +10,7 @@ from typing import Any
 from penstock import wire
 from penstock.domain import prospects, units
 from penstock.domain.graph import Graph
+from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Times
 from penstock.domain.leases import WORKER, Lease
 from penstock.domain.lifecycle import LIFE
@@ -102,6 +103,7 @@ def why(found: Why) -> wire.WhyView:
             held=block.held,
             free=block.free,
             paused=block.paused,
+            away=[wire.AwayView(one.host, stamp(one.since)) for one in block.away],
         )
     return wire.WhyView(
         job=found.job,
@@ -152,9 +154,15 @@ def output(row: Output) -> wire.OutputView:
 
 
 def pool(
-    row: Pool, slots: Sequence[Slot], claims: Sequence[Claim], apart: Sequence[Unit] = (), *, whole: bool
+    row: Pool,
+    slots: Sequence[Slot],
+    claims: Sequence[Claim],
+    apart: Sequence[Unit] = (),
+    known: Mapping[str, Host | None] | None = None,
+    *,
+    whole: bool,
 ) -> wire.PoolView:
-    """A pool; `whole` with its slots and its queue. `apart` are the units in quarantine that have some of them."""
+    """A pool; `whole` with its slots and its queue. `apart` are the units in quarantine, `known` its hosts."""
     views = {unit.id: quarantine(unit) for unit in apart}
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
     sort: Any = row.sort
@@ -167,27 +175,39 @@ def pool(
         pool=row.name,
         kind=sort,
         limit=row.limit,
-        held=row.used if row.is_amount else sum(slot.state is not SlotState.FREE for slot in shown),
+        held=row.used if row.is_amount else sum(slot.state in (SlotState.HELD, SlotState.IDLE) for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
-        coming=sum(_slot(slot).state == "coming" for slot in slots),
+        coming=sum(_is_coming(slot) for slot in slots),
         setback=wire.SetbackView(setback.count, _stamp(setback.until), setback.why) if setback else None,
+        away=sum(slot.state is SlotState.AWAY for slot in slots),
         waiting=len(claims),
         paused=row.paused,
-        slots=[_slot(slot, views.get(slot.unit or "")) for slot in shown] if whole else None,
+        slots=[_slot(slot, views.get(slot.unit or ""), known or {}) for slot in shown] if whole else None,
         queue=queue if whole else None,
     )
 
 
-def _slot(row: Slot, apart: wire.QuarantineView | None = None) -> wire.SlotView:
-    warm = None if row.state is not SlotState.FREE or row.unit is None else "warm" if row.since else "coming"
+def _is_coming(row: Slot) -> bool:
+    return row.state is SlotState.FREE and row.unit is not None and row.since is None
+
+
+def _slot(row: Slot, apart: wire.QuarantineView | None, known: Mapping[str, Host | None]) -> wire.SlotView:
+    warm = None if row.state is not SlotState.FREE or row.unit is None else "coming" if _is_coming(row) else "warm"
     state: Any = "withdrawn" if row.withdrawn else warm or row.state.value
-    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit, apart)
+    machine = _host(known[row.name]) if row.name in known else None
+    return wire.SlotView(row.name, state, row.job, row.attempt, stamp(row.since), row.fence, row.unit, apart, machine)
+
+
+def _host(row: Host | None) -> wire.HostView:
+    if row is None:
+        return wire.HostView(False, None)
+    return wire.HostView(row.away is None, stamp(row.away or row.since))
 
 
 def worker(row: Unit, now: datetime) -> wire.WorkerView:
     """A worker."""
-    return wire.WorkerView(id=row.id, target=row.type, factory=row.maker, **_unit(row, now))
+    return wire.WorkerView(id=row.id, target=row.type, factory=row.maker, slot=row.slot, **_unit(row, now))
 
 
 def resource(row: Unit, now: datetime) -> wire.ResourceView:

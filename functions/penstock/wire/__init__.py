@@ -5,6 +5,7 @@ Every field has its unit in its name or its comment. Times are RFC 3339 in UTC.
 
 from penstock.wire.jobs import (
     AheadView,
+    AwayView,
     BlockView,
     EventPage,
     EventView,
@@ -36,6 +37,7 @@ from penstock.wire.pools import (
     DrainView,
     HoldUnit,
     HoldView,
+    HostView,
     PoolLimit,
     PoolPage,
     PoolView,
@@ -72,6 +74,7 @@ __all__ = [
     "AheadView",
     "ApartView",
     "ApplySite",
+    "AwayView",
     "BlockView",
     "Bound",
     "CheckView",
@@ -92,6 +95,7 @@ __all__ = [
     "HoldUnit",
     "HoldView",
     "HolderView",
+    "HostView",
     "JobAttempt",
     "JobPage",
     "JobResource",

@@ -87,3 +87,21 @@ class AgentFinish:
     task: int | None = None
     reason: Annotated[str, Bound(most=2000)] | None = None
     broken: Annotated[str, Bound(most=BROKEN)] | None = None
+
+
+@dataclass(frozen=True)
+class AgentHost:
+    """What a host's agent says when it asks for its next step. docs/hosts.md tells what it is answered.
+
+    `session` is what this agent is known by, `stage` how far it is with `worker`; `cleaned` says what was checked,
+    `trouble` why it cannot get clean.
+    """
+
+    session: Annotated[str, Bound(most=128)]
+    machine: Annotated[str, Bound(most=255)] = ""
+    version: Annotated[str, Bound(most=64)] = ""
+    worker: Annotated[str, Bound(most=64)] = ""
+    stage: Literal["working", "ended", "clean"] = "working"
+    cleaned: Annotated[str, Bound(most=300)] = ""
+    trouble: Annotated[str, Bound(most=300)] = ""
+    leaving: bool = False

@@ -109,8 +109,16 @@ class AheadView:
 
 
 @dataclass(frozen=True)
+class AwayView:
+    """A host that is not there; `since` is null for one that was never heard of."""
+
+    host: str
+    since: str | None
+
+
+@dataclass(frozen=True)
 class BlockView:
-    """The pool that a job waits for. `position` counts from 1."""
+    """The pool that a job waits for. `position` counts from 1; `away` are its hosts that are not there."""
 
     pool: str
     kind: Literal["numbered", "named", "amount"]
@@ -121,6 +129,7 @@ class BlockView:
     held: int
     free: int
     paused: bool
+    away: list[AwayView] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -19,21 +19,30 @@ class QuarantineView:
 
 
 @dataclass(frozen=True)
+class HostView:
+    """Whether a machine is there, and since when it is or is not; `since` is absent when it was never heard of."""
+
+    is_there: bool
+    since: str | None
+
+
+@dataclass(frozen=True)
 class SlotView:
     """A slot and who has it. A warm one is free and carries a unit; an idle one is taken by a unit that is warm.
 
     One that is coming is warm, but for its unit, which is still being made. One that is held by no job is kept by an
-    operator, or by a unit in quarantine: then `quarantine` says since when.
+    operator, or by a unit in quarantine: then `quarantine` says since when. `host` is of a slot that is a machine's.
     """
 
     slot: str
-    state: Literal["free", "coming", "warm", "held", "idle", "withdrawn"]
+    state: Literal["free", "coming", "warm", "held", "idle", "away", "withdrawn"]
     job: str | None
     attempt: int | None
     since: str | None
     fence: int
     unit: str | None
     quarantine: QuarantineView | None = None
+    host: HostView | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,8 @@ class SetbackView:
 
 @dataclass(frozen=True)
 class PoolView:
-    """A pool. `warm` of those that are free carry a unit, and of these `coming` are still being made.
+    """A pool. `warm` of those that are free carry a unit, and of these `coming` are still being made; `away` are hosts
+    that are not there.
 
     `slots` and `queue` are given when one pool is asked for.
     """
@@ -73,6 +83,7 @@ class PoolView:
     warm: int = 0
     coming: int = 0
     setback: SetbackView | None = None
+    away: int = 0
     slots: list[SlotView] | None = None
     queue: list[QueuedView] | None = None
 
@@ -159,12 +170,14 @@ class WorkerView:
     is null for one that was made ahead of need and had none yet.
 
     `leases` is how many it had, `next_step` what becomes of it, and by when. `moved_by` is who moves a unit on from
-    its state, `due_is` what its due time stands for. `broken` is what was found wrong with the machine.
+    its state, `due_is` what its due time stands for. `broken` is what was found wrong with the machine. A host's `slot`
+    is its name.
     """
 
     id: str
     target: str
     factory: str
+    slot: str
     state: str
     job: str | None
     attempt: int | None

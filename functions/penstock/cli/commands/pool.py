@@ -30,6 +30,11 @@ SLOTS = (
 APART = Column("QUARANTINED", lambda slot: (slot.get("quarantine") or {}).get("reason"))
 """Why a slot is with a unit that an operator has to see to; shown where there is one."""
 
+HOSTS = (
+    Column("HOST", "slot"),
+    Column("IS", lambda slot: "there" if slot["host"]["is_there"] else "away"),
+    Column("SINCE", moment("host.since")),
+)
 QUEUE = (
     Column("POSITION", "position"),
     Column("JOB", "job"),
@@ -88,12 +93,17 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
         again = pool["setback"]["until"]
         out.line()
         out.line(f"made ahead of need: {count} came to nothing, the last as {why}; tried again from {again}", "yellow")
-    is_apart = any(slot.get("quarantine") for slot in pool.get("slots") or ())
-    for title, columns in (("slots", (*SLOTS, APART) if is_apart else SLOTS), ("queue", QUEUE)):
-        if pool.get(title):
+    slots = pool.get("slots") or ()
+    is_apart = any(slot.get("quarantine") for slot in slots)
+    for title, rows, columns in (
+        ("slots", slots, (*SLOTS, APART) if is_apart else SLOTS),
+        ("hosts", [slot for slot in slots if slot.get("host")], HOSTS),
+        ("queue", pool.get("queue"), QUEUE),
+    ):
+        if rows:
             out.line()
             out.line(title, "dim")
-            out.rows(pool[title], columns)
+            out.rows(rows, columns)
 
 
 @group.command(cls=Command)

@@ -1,0 +1,31 @@
+"""A host's life on the store that is deployed: its rows and its slot's states are stored and found there too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from penstock.domain.users import User
+from penstock.store.table import Table
+from penstock.usecases import sweeping
+from tests.twin.world import START, Twin
+from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states
+from tests.usecases.test_one_job import submit
+
+
+def test_a_host_comes_works_and_goes(table: Table) -> None:
+    twin = Twin()
+    store: Any = table
+    twin.store, twin.on = store, replace(twin.on, store=store)
+    apply(twin, LAB)
+    job = submit(twin, User(name="ada", created=START), target="lab")
+    twin.run()
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.run() == job
+    assert states(twin) == {"bench-7": "free", "bench-8": "away"}
+    twin.pass_time(LEASE)
+    assert ("host", host_of(twin).key) in table.overdue(twin.world.now(), 10)
+    sweeping.nudge(twin.on, "host", host_of(twin).key)
+    twin.run()
+    assert states(twin) == {"bench-7": "away", "bench-8": "away"}

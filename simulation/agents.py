@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
 from penstock.domain.logs import Line
+from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello
 from simulation import rogues
 from simulation.baton import Task
-from simulation.outside import Thing
 
 if TYPE_CHECKING:
     from simulation.handlers import Handlers

@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 
 from penstock.domain.errors import PenstockError, Refused
 from penstock.domain.rows import Change, Key, Row
+from penstock.drivers.fake import Cloud
+from penstock.drivers.fake import Machine as Thing
 from penstock.system import System
 from penstock.usecases import settling, sweeping
 from simulation import plan, weather
 from simulation.agents import Machine
 from simulation.baton import Baton, Died, Task
 from simulation.broken import Broken
-from simulation.outside import Outside, Thing
+from simulation.outside import Outside
 from simulation.people import People
 from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
 from simulation.promises import Promises
@@ -66,16 +68,19 @@ class Handlers(Twin):
         self.world.host = self.queues.host = self
         self.flows = SimulatedFlows(self.queues)
         self.objects = MemoryObjects()
-        self.outside = Outside(self)
+        self.outside = self._outside()
         self.outside.made = self._boot
         self.on = System(
             self.store, self.queues, self.flows, self.objects, self.outside, self.world, "http://here",
             lambda: hashlib.sha256(b"key").hexdigest(),
         )  # fmt: skip
 
+    def _outside(self) -> Outside:
+        return Outside(self, Cloud(self.world.now, self.dice))
+
     def _boot(self, thing: Thing) -> None:
-        if thing.is_worker:
-            self.machines[thing.order.id] = Machine(self, thing)
+        if thing.order.key:  # wells get none
+            self.machines[thing.id] = Machine(self, thing)
 
     # What ports ask for.
 

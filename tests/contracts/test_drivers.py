@@ -15,8 +15,9 @@ import pytest
 from penstock import processes
 from penstock.domain.errors import DriverError, Misconfigured
 from penstock.domain.units import CleanProof
-from penstock.drivers import FACTORIES, WELLS, Registry
+from penstock.drivers import FACTORIES, MAKER, WELLS, Registry
 from penstock.drivers.factories.process import TAG
+from penstock.drivers.fake import Cloud, FakeDriver
 from penstock.ports import Driver, NotYet, Order, Ready
 from tests.clouds import helpers as libcloud
 from tests.clouds.fake import Books
@@ -75,10 +76,21 @@ def other_clouds(home: Path) -> Rig:
     return Rig(libcloud.factory(books), lambda: libcloud.factory(books))
 
 
+def fake(key: str) -> Callable[[Path], Rig]:
+    def made(home: Path) -> Rig:
+        del home
+        cloud = Cloud()
+        return Rig(FakeDriver({}, {MAKER: key}, cloud), lambda: FakeDriver({}, {MAKER: key}, cloud))
+
+    return made
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
     "factory libcloud": other_clouds,
+    "factory fake": fake("aws"),
+    "well fake": fake("spring"),
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }

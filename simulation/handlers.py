@@ -20,9 +20,11 @@ from simulation.baton import Baton, Died, Task
 from simulation.broken import Broken
 from simulation.outside import Outside
 from simulation.people import People
+from simulation.plan import Plan
 from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
 from simulation.promises import Promises
 from simulation.story import Story
+from simulation.weather import Weather
 from tests.twin.world import START, MemoryObjects, Twin
 
 T = TypeVar("T")
@@ -44,9 +46,7 @@ class Handlers(Twin):
         self, seed: int, *, jobs: int | None = None, without: Collection[str] = (), blind: Collection[str] = ()
     ):
         self.dice = random.Random(f"{seed} steps")
-        planned = random.Random(f"{seed} plan")
-        self.storm = weather.draw(planned).without(without)
-        self.plan = plan.draw(planned, jobs)
+        self.storm, self.plan = self._drawn(random.Random(f"{seed} plan"), jobs, without)
         self.weather = weather.CALM
         self.story = Story(START)
         self.baton = Baton()
@@ -59,12 +59,15 @@ class Handlers(Twin):
         self._next_sweep = START
         self._plug(seed)
         self.promises = Promises(self, blind)
-        self.people = People(self)
+        self.people = self._people()
+
+    def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
+        return weather.draw(dice).without(without), plan.draw(dice, jobs)
 
     def _plug(self, seed: int) -> None:
         self.world = SimulatedWorld(seed)
         self.store = SimulatedStore(self)
-        self.queues = SimulatedQueues(self.world)
+        self.queues = self._queues()
         self.world.host = self.queues.host = self
         self.flows = SimulatedFlows(self.queues)
         self.objects = MemoryObjects()
@@ -75,8 +78,14 @@ class Handlers(Twin):
             lambda: hashlib.sha256(b"key").hexdigest(),
         )  # fmt: skip
 
+    def _queues(self) -> SimulatedQueues:
+        return SimulatedQueues(self.world)
+
     def _outside(self) -> Outside:
         return Outside(self, Cloud(self.world.now, self.dice))
+
+    def _people(self) -> People:
+        return People(self)
 
     def _boot(self, thing: Thing) -> None:
         if thing.order.key:  # wells get none

@@ -31,7 +31,8 @@ QUOTA = "fake/quota"
 class Cloud:
     """The machines, the clock and the dice. `met` counts what went wrong, `calls` what was called.
 
-    `made` and `gone` are told of every machine: who tests with this has its agents live there.
+    Machines are what factories order; what wells do is no machine, and counts for no quota. `most` is how many there were
+    at once. `made` and `gone` are told of every machine: who tests with this has its agents live there.
     """
 
     clock: Callable[[], datetime] = lambda: START
@@ -82,26 +83,31 @@ class Cloud:
 
     def run(self, order: Order, maker: str, offer: Offer) -> None:
         """Make a machine; now and then two, or one of which the caller does not hear. Raises DriverError."""
-        self._check_there_is(offer)
+        self._check_there_is(order, offer)
         for _ in range(1 + self.chance(self.faults.twice, "made twice")):
             self._make(order, maker, offer)
         if self.chance(self.faults.lost, "answer lost"):
             raise Unknown("the connection was reset before there was an answer", "ConnectionReset")
 
-    def _check_there_is(self, offer: Offer) -> None:
+    def _check_there_is(self, order: Order, offer: Offer) -> None:
         found = next((scope for scope in offer.scopes if scope in self.faults.short), None)
         if found:
             self.met["no capacity"] += 1
             raise NoCapacity(f"there is no {offer}", [Shortage(found, f"{offer}: none left")])
-        quota = self.faults.quota
-        if quota is not None and len(self.machines) >= quota:
+        if self._is_full(order):
             self.met["quota reached"] += 1
-            why = f"{len(self.machines)} of {quota} machines"
+            why = f"{self.faults.quota} of {self.faults.quota} machines"
             raise QuotaReached(why, [Shortage(QUOTA, why, is_quota=True)])
 
-    def _make(self, order: Order, maker: str, offer: Offer) -> None:
+    def _workers(self) -> int:
+        return sum(bool(machine.order.key) for machine in self.machines.values())
+
+    def _is_full(self, order: Order) -> bool:
         quota = self.faults.quota
-        if quota is not None and len(self.machines) >= quota:  # of a second machine for one call
+        return quota is not None and bool(order.key) and self._workers() >= quota
+
+    def _make(self, order: Order, maker: str, offer: Offer) -> None:
+        if self._is_full(order):  # of the second machine for one call
             return
         count = self._ordered[order.id] = self._ordered.get(order.id, 0) + 1
         name = order.id if order.id not in self.machines else f"{order.id}+{count}"
@@ -111,7 +117,7 @@ class Cloud:
             machine.ends, machine.why = machine.after(ailment.reclaimed), "taken back"
         self._count += 1
         self.machines[name] = machine
-        self.most = max(self.most, len(self.machines))
+        self.most = max(self.most, self._workers())
         self.made(machine)
 
     def terminate(self, machine: Machine) -> None:

@@ -70,7 +70,7 @@ class Faults:
     ghost: float = 0.0  # for how long lists show a machine that is gone
     create_every: float = 0.0  # how far apart two creates must be; the sooner one is RateLimited
     list_every: float = 0.0  # the same for lists
-    quota: int | None = None  # how many machines there may be
+    quota: int | None = None  # how many machines factories may have
     short: Collection[str] = ()  # scopes of which there is none: a type, a zone, a market, one way, or all
     forgets: bool = False  # that a create makes another machine after the first is gone: there are no client tokens
     ailing: Callable[[Birth, Random], Ailment] = healthy  # what each machine suffers from

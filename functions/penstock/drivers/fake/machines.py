@@ -39,23 +39,24 @@ class Machine:
 
     def works(self, now: datetime) -> bool:
         """Whether anything runs on it: it is up, and not broken yet."""
-        ailment, age = self.ailment, (now - self.born).total_seconds()
-        is_broken = ailment.is_mute or (ailment.breaks is not None and age >= ailment.breaks)
-        return self.exists(now) and age >= ailment.boot and not is_broken
+        ailment = self.ailment
+        is_broken = ailment.is_mute or (ailment.breaks is not None and now >= self.after(ailment.breaks))
+        return self.exists(now) and now >= self.after(ailment.boot) and not is_broken
 
     def reaches(self, now: datetime) -> bool:
         """Whether its network reaches anybody."""
         if self.cut_until and now < self.cut_until:
             return False
         start, end = self.ailment.cut or (0.0, 0.0)
-        return not start <= (now - self.born).total_seconds() < end
+        return not self.after(start) <= now < self.after(end)
 
     def says(self, now: datetime) -> str:
         """What it says of itself, as a health check would; empty when all is well."""
-        ailment, age = self.ailment, (now - self.born).total_seconds()
-        if ailment.reports is not None and age >= ailment.reports:
+        ailment = self.ailment
+        if ailment.reports is not None and now >= self.after(ailment.reports):
             return "it is broken"
-        if ailment.reclaimed is not None and ailment.notice and age >= ailment.reclaimed - ailment.notice:
+        is_leaving = ailment.reclaimed is not None and ailment.notice > 0
+        if is_leaving and now >= self.after((ailment.reclaimed or 0.0) - ailment.notice):
             return "it is taken back"
         return ""
 

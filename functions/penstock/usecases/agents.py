@@ -109,12 +109,13 @@ def _welcome(on: System, ask: Hello, digest: str, limits_: Limits) -> tuple[Sequ
 def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
     """Whether the agent showed the worker's key; after its first job, the token of its last one or the present one.
 
-    The key has served its turn by then: a job may have read it.
+    The key has served its turn by then, for a job may have read it: it is good with the token only that came with it.
     """
     if ask.previous:
         return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
     key = bootstrap_key(on.signing_key(), ask.worker)
-    return unit.leases == 1 and hmac.compare_digest(key.encode(), ask.key.encode())
+    is_first = unit.leases == 1 and unit.past_hash in (None, users.digest(ask.token))
+    return is_first and hmac.compare_digest(key.encode(), ask.key.encode())
 
 
 def _assignment(on: System, job: Job, bounds: Limits, worker: str, *, is_kept: bool) -> dict[str, Any]:

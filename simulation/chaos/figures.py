@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figures:
-    """One run's. `seconds` are those until the last job was settled that did not wait for its queue deadline.
+    """One run's. `seconds` and `calls` of the cloud are those until the last job was settled that did not wait for its
+    queue deadline.
 
-    `calls` of the cloud are those until then. `paid` are the seconds that machines existed, `worked` those of scripts whose end was heard. `unknown` are the
+    `paid` are the seconds that machines existed, `worked` those of scripts whose end was heard. `unknown` are the
     seconds that a machine existed of which no row knew, `late` those after its row said that it was gone.
     """
 

@@ -89,6 +89,7 @@ class Troubles:
         unit, why = engine.store.rows.get(unit_key(thing.unit)), thing.says(engine.world.now())
         if thing.exists(engine.world.now()) and isinstance(unit, Unit) and unit.state is not UnitState.GONE:
             engine.watch.counts[f"a machine said: {why}"] += 1
+            engine.watch.hurts(thing, engine.world.now() - timedelta(seconds=REPORTED_AFTER))
             whose = (engine.on, operators.ROOT, UnitKind.WORKER, thing.unit)
             engine.begin(f"root wants to recycle {thing.unit}", lambda: custody.recycle(*whose, why), lambda _: None)
 

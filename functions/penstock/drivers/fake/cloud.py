@@ -31,8 +31,8 @@ QUOTA = "fake/quota"
 class Cloud:
     """The machines, the clock and the dice. `met` counts what went wrong, `calls` what was called.
 
-    Machines are what factories order; what wells do is no machine, and counts for no quota. `most` is how many there were
-    at once. `made` and `gone` are told of every machine: who tests with this has its agents live there.
+    The quota counts what factories order, not what wells do; `most` is how many there were of that at once. `made` and
+    `gone` are told of every machine: who tests with this has its agents live there.
     """
 
     clock: Callable[[], datetime] = lambda: START

@@ -39,11 +39,9 @@ class BadMachine(Machine):
     def _set_out(self) -> None:
         super()._set_out()
         dice = self._engine.dice
-        self.works = timedelta(
-            seconds=5000 if self._chaos.how.is_hard and dice.random() < HANGS else dice.uniform(10, 120)
-        )
+        hangs = self._chaos.how.is_hard and dice.random() < HANGS
+        self.works = timedelta(seconds=5000 if hangs else dice.uniform(10, 120))
         self.code = dice.randint(0, 3)
-        self.silent_from = self.silent_until
 
     def token_of(self, turn: int) -> str:
         """The second of two machines for one call chooses another token."""

@@ -95,7 +95,7 @@ def draw(dice: random.Random, jobs: int, *, is_hard: bool) -> Plan:
 
 
 def target_of(number: int) -> str:
-    """Where a job runs. Of those that want type 6 one in three accepts no other."""
+    """Where a job runs. Of those that want type 6 one in ten accepts no other."""
     size = size_of(number)
     return NARROW if size == 6 and number % 40 == 5 else f"cpu-{size}"
 

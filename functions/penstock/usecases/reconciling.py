@@ -57,7 +57,7 @@ def reconcile(on: System) -> Compared:
     site, done = sites.current(on), Compared()
     is_quiet = _is_quiet(on)
     lists = list(_lists(on, site, done))
-    rows = {kind: _units(on, kind) for kind in {one.is_a for one in lists}}
+    rows = {kind: _units(on, kind) for kind in dict.fromkeys(one.is_a for one in lists)}
     for one in lists:
         try:
             _compare(on, site, one, rows[one.is_a], done, is_quiet=is_quiet)
@@ -107,7 +107,7 @@ def _units(on: System, is_a: UnitKind) -> list[Unit]:
 def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compared, *, is_quiet: bool) -> None:
     """Write what the comparison found, then act upon it. Whoever loses that write leaves acting to the winner."""
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
-    for id in one.ids - rows.keys():  # the listing may lag; the row itself does not
+    for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
         unit = on.store.get(unit_key(id), Unit)
         rows |= {id: unit} if unit else {}
     lease = timedelta(seconds=site.limits.lease)

@@ -27,29 +27,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
     parser.add_argument("--seed", type=int, help="one seed, with its story")
-    parser.add_argument("--seeds", type=_range, default=(0, 100), metavar="FROM:TO", help="seeds; TO is not among them")
+    parser.add_argument(
+        "--seeds", type=seeds_of, default=(0, 100), metavar="FROM:TO", help="seeds; TO is not among them"
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="only the first N jobs of a seed")
     parser.add_argument("--without", type=_kinds, default=[], metavar="KINDS", help=f"leave out: {', '.join(KINDS)}")
-    parser.add_argument("--blind", type=_list, default=[], metavar="LABELS", help="promises that are not looked at")
+    parser.add_argument("--blind", type=words, default=[], metavar="LABELS", help="promises that are not looked at")
     parser.add_argument("--story", action="store_true", help="with --seed: the whole story, also of a run that is fine")
     parser.add_argument("--processes", type=int, default=1, metavar="N")
     return parser
 
 
-def _range(text: str) -> tuple[int, int]:
+def seeds_of(text: str) -> tuple[int, int]:
+    """From and to, as in 0:100."""
     first, _, last = text.partition(":")
     return int(first), int(last)
 
 
-def _list(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """What commas separate."""
     return text.split(",") if text else []
 
 
 def _kinds(text: str) -> list[str]:
-    unknown = [kind for kind in _list(text) if kind not in KINDS]
+    unknown = [kind for kind in words(text) if kind not in KINDS]
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no {unknown[0]}; there are {', '.join(KINDS)}")
-    return _list(text)
+    return words(text)
 
 
 def _tell(told: Told, *, whole: bool) -> int:

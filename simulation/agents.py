@@ -14,11 +14,11 @@ from zlib import crc32
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
 from penstock.domain.logs import Line
+from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello
 from simulation import rogues
 from simulation.baton import Task
-from simulation.outside import Thing
 
 if TYPE_CHECKING:
     from simulation.handlers import Handlers
@@ -76,13 +76,15 @@ class Machine:
 
     def is_running(self) -> bool:
         """Whether the script may be running: it was begun, the machine exists, and its lease has not run out."""
-        is_there = self.id in self._engine.outside.things
         return (
             self.state == "running"
             and not self.is_over
-            and is_there
+            and self._is_there()
             and self._engine.world.now() < self.renewed + self.lease
         )
+
+    def _is_there(self) -> bool:
+        return self.id in self._engine.outside.things
 
     def behave(self) -> None:
         """The trouble is over: do what is left to do at once."""
@@ -145,7 +147,7 @@ class Machine:
             self.next_at = now + timedelta(seconds=dice.randint(1, 15))
         elif task.result.get("idle"):
             self._wait()
-        elif self.id in engine.outside.things:
+        elif self._is_there():
             told = task.result
             self._set_out()
             self.reuse = told["reuse"]

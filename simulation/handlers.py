@@ -10,17 +10,21 @@ from typing import Any, TypeVar
 
 from penstock.domain.errors import PenstockError, Refused
 from penstock.domain.rows import Change, Key, Row
+from penstock.drivers.fake import Cloud
+from penstock.drivers.fake import Machine as Thing
 from penstock.system import System
 from penstock.usecases import settling, sweeping
 from simulation import plan, weather
 from simulation.agents import Machine
 from simulation.baton import Baton, Died, Task
 from simulation.broken import Broken
-from simulation.outside import Outside, Thing
+from simulation.outside import Outside
 from simulation.people import People
+from simulation.plan import Plan
 from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
 from simulation.promises import Promises
 from simulation.story import Story
+from simulation.weather import Weather
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.world import START, MemoryObjects, MemoryVault, Twin
 
@@ -43,9 +47,7 @@ class Handlers(Twin):
         self, seed: int, *, jobs: int | None = None, without: Collection[str] = (), blind: Collection[str] = ()
     ):
         self.dice = random.Random(f"{seed} steps")
-        planned = random.Random(f"{seed} plan")
-        self.storm = weather.draw(planned).without(without)
-        self.plan = plan.draw(planned, jobs)
+        self.storm, self.plan = self._drawn(random.Random(f"{seed} plan"), jobs, without)
         self.weather = weather.CALM
         self.story = Story(START)
         self.baton = Baton()
@@ -58,25 +60,37 @@ class Handlers(Twin):
         self._next_sweep = START
         self._plug(seed)
         self.promises = Promises(self, blind)
-        self.people = People(self)
+        self.people = self._people()
+
+    def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
+        return weather.draw(dice).without(without), plan.draw(dice, jobs)
 
     def _plug(self, seed: int) -> None:
         self.world = SimulatedWorld(seed)
         self.store = SimulatedStore(self)
-        self.queues = SimulatedQueues(self.world)
+        self.queues = self._queues()
         self.world.host = self.queues.host = self
         self.flows = SimulatedFlows(self.queues)
         self.objects = MemoryObjects()
-        self.outside = Outside(self)
+        self.outside = self._outside()
         self.outside.made = self._boot
         self.on = System(
             self.store, self.queues, self.flows, self.objects, self.outside, self.world, MemoryVault(),
             "http://here", lambda: hashlib.sha256(b"key").hexdigest(), RecordedMetrics(),
         )  # fmt: skip
 
+    def _queues(self) -> SimulatedQueues:
+        return SimulatedQueues(self.world)
+
+    def _outside(self) -> Outside:
+        return Outside(self, Cloud(self.world.now, self.dice))
+
+    def _people(self) -> People:
+        return People(self)
+
     def _boot(self, thing: Thing) -> None:
-        if thing.is_worker:
-            self.machines[thing.order.id] = Machine(self, thing)
+        if thing.order.is_worker:
+            self.machines[thing.id] = Machine(self, thing)
 
     # What ports ask for.
 

@@ -1,60 +1,72 @@
-"""What factories and wells have made, and the drivers that make it. Drivers fail in every way that they may."""
+"""What factories and wells have made: the fake cloud that ships with the package, in the weather of the seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unsatisfiable
+from penstock.domain.errors import DriverError, Unsatisfiable
 from penstock.domain.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.fake import Cloud, FakeDriver, Faults, Machine
 from penstock.ports import NotYet, Order, Ready
 from simulation.ports import Host
+from simulation.weather import Weather
 
-ERRORS: Sequence[Callable[[], DriverError]] = (
-    lambda: RateLimited("too many requests", 30),
-    lambda: QuotaReached("the account is full"),
-    lambda: NoCapacity("none left"),
-    lambda: Misconfigured("no such image"),
-)
+T = TypeVar("T")
+
+NEVER_SATISFIED = 0.05
+"""Of the creates that are refused, how many can never work."""
 
 
 STUCK = 15
 """Of so many units one cannot be destroyed while the weather is bad, whatever the dice say."""
 
 
-@dataclass(frozen=True)
-class Thing:
-    """Something that exists outside and carries our tag."""
-
-    order: Order
-    maker: str
-    is_worker: bool
+def faults(weather: Weather) -> Faults:
+    """What the weather is to a cloud. It knows no client tokens: a late create makes what was destroyed once more."""
+    return Faults(
+        create=weather.fail, destroy=weather.fail, clean=weather.fail, list=weather.fail,
+        unsatisfiable=NEVER_SATISFIED, slow=weather.slow, stale=weather.lag, forgets=True,
+    )  # fmt: skip
 
 
 class Outside:
-    """All that exists. `on_*` are asked before anything is done, and told after."""
+    """All that exists. `before_*` are asked before anything is done, and `made` is told after."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, cloud: Cloud) -> None:
         self.host = host
-        self.things: dict[str, Thing] = {}
+        self.cloud = cloud
         self.proofs: dict[str, CleanProof] = {}
         self.cleanings: dict[str, CleanProof] = {}
         self.untagged = {"somebody-elses-machine"}
         self.before_create: Callable[[Order], None] = lambda _: None
         self.before_clean: Callable[[str], None] = lambda _: None
         self.before_destroy: Callable[[str], None] = lambda _: None
-        self.made: Callable[[Thing], None] = lambda _: None
+        self.made: Callable[[Machine], None] = lambda _: None
+        cloud.made = self._made
+
+    @property
+    def things(self) -> Mapping[str, Machine]:
+        """What exists and carries our tag."""
+        return self.cloud.machines
+
+    def faults(self) -> Faults:
+        """What the cloud does wrong now."""
+        return faults(self.host.weather)
+
+    def _made(self, machine: Machine) -> None:
+        self.made(machine)
+        order = machine.order
+        self.host.tell(f"{machine.maker} made {machine.id} for {order.type} {order.slot}")
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
         """The driver of a factory."""
-        return MadeUp(self, str(settings["name"]), is_worker=True)
+        return MadeUp(self, str(settings["name"]), {key: settings[key] for key in settings if key != "name"})
 
-    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
-        """The driver of a well."""
-        return MadeUp(self, str(settings["name"]), is_worker=False)
+    well = factory
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings: nothing."""
@@ -78,79 +90,70 @@ class Outside:
 
 
 class MadeUp:
-    """The driver of one factory or well."""
+    """The driver of one factory or well: the fake one, watched, at whose calls another handler may go on."""
 
-    def __init__(self, outside: Outside, maker: str, *, is_worker: bool) -> None:
-        self._outside, self._maker, self._is_worker = outside, maker, is_worker
+    def __init__(self, outside: Outside, maker: str, settings: Mapping[str, Any]) -> None:
+        self._outside, self._maker = outside, maker
+        self._driver = FakeDriver(settings, {MAKER: maker}, outside.cloud)
 
     def create(self, order: Order) -> Ready | NotYet:
         """Make a thing, or say why not."""
         return self._outside.host.at("create", lambda: self._create(order), effect=True)
 
     def _create(self, order: Order) -> Ready | NotYet:
-        outside, host = self._outside, self._outside.host
-        outside.before_create(order)
-        if host.chance("fail"):
-            host.tell(f"{self._maker} fails to create {order.id}")
-            raise Unsatisfiable("no such thing") if host.dice.random() < 0.05 else host.dice.choice(ERRORS)()
-        if host.chance("slow"):
-            host.tell(f"{self._maker} has not made {order.id} yet")
-            return NotYet(host.dice.choice((1, 5, 60)), "it is coming")
-        if order.id not in outside.things:
-            outside.things[order.id] = Thing(order, self._maker, self._is_worker)
-            outside.made(outside.things[order.id])
-            host.tell(f"{self._maker} made {order.id} for {order.type} {order.slot}")
-        return Ready({} if self._is_worker else {"id": order.id})
+        self._outside.before_create(order)
+        done = self._tried(f"fails to create {order.id}", lambda: self._driver.create(order))
+        if isinstance(done, NotYet):
+            self._tell(f"has not made {order.id} yet")
+        return done
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Remove a thing, or say why not."""
         return self._outside.host.at("destroy", lambda: self._destroy(unit, now), effect=True)
 
     def _destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        outside, host = self._outside, self._outside.host
-        outside.before_destroy(unit)
-        if host.weather.fail and crc32(unit.encode()) % STUCK == 0:
-            host.tell(f"{self._maker} can never destroy {unit}")
+        self._outside.before_destroy(unit)
+        if self._outside.host.weather.fail and crc32(unit.encode()) % STUCK == 0:
+            self._tell(f"can never destroy {unit}")
             raise Unsatisfiable("it does not answer")
-        later = self._not_yet("destroy", unit)
-        if later:
-            return later
-        outside.things.pop(unit, None)
-        outside.proofs[unit] = CleanProof(by=self._maker, time=now, checked=unit)
-        host.tell(f"{self._maker} destroyed {unit}")
-        return outside.proofs[unit]
+        done = self._tried(f"fails to destroy {unit}", lambda: self._driver.destroy(unit, now))
+        if isinstance(done, NotYet):
+            self._tell(f"could not destroy {unit} yet")
+            return done
+        self._outside.proofs[unit] = done
+        self._tell(f"destroyed {unit}")
+        return done
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Make a thing as new, or say why not."""
         return self._outside.host.at("clean", lambda: self._clean(unit, now), effect=True)
 
     def _clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        outside, host = self._outside, self._outside.host
-        outside.before_clean(unit)
-        later = self._not_yet("clean", unit)
-        if later:
-            return later
-        outside.cleanings[unit] = CleanProof(by=self._maker, time=now, checked=unit)
-        host.tell(f"{self._maker} cleaned {unit}")
-        return outside.cleanings[unit]
+        self._outside.before_clean(unit)
+        done = self._tried(f"fails to clean {unit}", lambda: self._driver.clean(unit, now))
+        if isinstance(done, NotYet):
+            self._tell(f"could not clean {unit} yet")
+            return done
+        self._outside.cleanings[unit] = done
+        self._tell(f"cleaned {unit}")
+        return done
 
-    def _not_yet(self, what: str, unit: str) -> NotYet | None:
-        host = self._outside.host
-        if host.chance("fail"):
-            host.tell(f"{self._maker} fails to {what} {unit}")
-            raise host.dice.choice(ERRORS)()
-        if host.chance("slow"):
-            host.tell(f"{self._maker} could not {what} {unit} yet")
-            return NotYet(host.dice.choice((1, 5, 60)), "it is going")
-        return None
+    def _tried(self, what: str, call: Callable[[], T]) -> T:
+        self._outside.cloud.faults = self._outside.faults()
+        try:
+            return call()
+        except DriverError:
+            self._tell(what)
+            raise
+
+    def _tell(self, what: str) -> None:
+        self._outside.host.tell(f"{self._maker} {what}")
 
     def list(self) -> Iterable[str]:
         """The ids of what carries our tag. The newest may not be seen yet."""
         return self._outside.host.at("list", self._list)
 
     def _list(self) -> Iterable[str]:
-        host = self._outside.host
-        if host.chance("fail"):
-            raise host.dice.choice(ERRORS)()
-        found = [id for id, thing in self._outside.things.items() if thing.maker == self._maker]
-        return found[:-1] if host.chance("lag") else found
+        self._outside.cloud.faults = self._outside.faults()
+        found: Iterable[str] = self._driver.list()
+        return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 TYPES = ("bench", "database", "licence", "sandbox")
 HEADER = "#!/bin/sh\n"
@@ -78,11 +78,24 @@ def _other_names(dice: random.Random, name: str, held: list[str]) -> list[str]:
     return kept + [f"{name}-new-{number}" for number in range(dice.choice((0, 0, 1, 2)))]
 
 
+class Drawn(Protocol):
+    """A site that can be written as TOML, varied, and left without warm units by `dataclasses.replace`."""
+
+    warm: Mapping[str, Mapping[str, int]]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def toml(self) -> str:
+        """The site as operators write it."""
+
+    def varied(self, dice: random.Random) -> Drawn:
+        """A site that an operator may make of this one."""
+
+
 @dataclass
 class Plan:
     """The site of a seed and the jobs that are submitted to it."""
 
-    shape: Shape
+    shape: Drawn
     jobs: list[dict[str, Any]] = field(default_factory=list)
 
 

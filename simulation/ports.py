@@ -8,13 +8,16 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Protocol, TypeVar
+
+from sortedcontainers import SortedDict
 
 from penstock.domain.pools import Slot, SlotState
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from simulation.baton import Task
 from simulation.weather import Weather
-from tests.twin.store import MemoryStore
+from tests.twin.store import LAST, MemoryStore
 from tests.twin.world import MemoryFlows, MemoryQueues, TestWorld
 
 R = TypeVar("R", bound=Row)
@@ -65,7 +68,7 @@ class SimulatedStore(MemoryStore):
         super().__init__()
         self.rows = {}  # in order of creation: seeds are known by what they find, and people pick from it
         self._host = host
-        self._by_pk: dict[str, dict[str, Row]] = defaultdict(dict)
+        self._by_pk: dict[str, SortedDict] = defaultdict(SortedDict)
         self._due: dict[Key, tuple[datetime, str]] = {}
         self._places: dict[str, dict[Key, Place]] = defaultdict(dict)
         self._late: deque[tuple[Key, Row | None]] = deque()
@@ -95,10 +98,12 @@ class SimulatedStore(MemoryStore):
         upto: str = "",
     ) -> list[R]:
         """`find` without passing the baton, for whoever checks."""
-        rows = self._by_pk.get(pk, {})
-        keys = sorted(sk for sk in rows if sk.startswith(prefix) and sk > after and (not upto or sk <= upto))
-        chosen = (keys[::-1] if last else keys)[:limit]
-        return [row for row in map(rows.__getitem__, chosen) if isinstance(row, kind)]
+        rows = self._by_pk.get(pk)
+        if not rows:
+            return []
+        first, end = max(prefix, after), min(prefix + LAST, upto or LAST)
+        keys = rows.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
+        return [row for row in map(rows.__getitem__, islice(keys, limit)) if isinstance(row, kind)]
 
     def commit(self, changes: Sequence[Change]) -> bool:
         return self._host.at("commit", lambda: self._commit(changes), effect=True)

@@ -60,7 +60,7 @@ class Promises:
         engine.outside.before_clean = self._cleans
         engine.outside.before_destroy = self._destroys
 
-    def _must(self, label: str, holds: bool, says: str) -> None:
+    def must(self, label: str, holds: bool, says: str) -> None:
         if not holds and label not in self._blind:
             raise Broken(label, says)
 
@@ -79,9 +79,9 @@ class Promises:
         remember(moment)
         for check in AFTER_A_COMMIT:
             for label, says in check(moment):
-                self._must(label, False, says)
+                self.must(label, False, says)
         for label, says in held_is_held(moment, engine.world.now(), self._called):
-            self._must(label, False, says)
+            self.must(label, False, says)
 
     def _running(self) -> Iterator[tuple[str, int, str]]:
         """Job, attempt and machine of every script that may be running."""
@@ -91,52 +91,50 @@ class Promises:
 
     def _rests(self, unit: str) -> bool:
         """Whether an agent has cleaned up after its last job."""
-        return unit in self._engine.machines and self._engine.machines[unit].state == "resting"
+        return any(one.id == unit and one.state == "resting" for one in self._engine.machines.values())
 
     def _creates(self, order: Order) -> None:
         """UNIT-1: before anything is made there is a row that knows it. SEC-1: only workers get a key."""
         unit = self._engine.store.rows.get(unit_key(order.id))
-        self._must("UNIT-1", isinstance(unit, Unit), f"{order.id} is made, and no row knows it")
+        self.must("UNIT-1", isinstance(unit, Unit), f"{order.id} is made, and no row knows it")
         is_late = isinstance(unit, Unit) and unit.state is UnitState.IDLE and unit.leases > 0
-        self._must("UNIT-2", not is_late, f"{order.id} is made for its last lease, and is clean and idle by now")
+        self.must("UNIT-2", not is_late, f"{order.id} is made for its last lease, and is clean and idle by now")
 
     def _cleans(self, unit_id: str) -> None:
         """UNIT-2: what a well makes as new is nobody's, and is not the next one's yet."""
         unit = self._engine.store.rows.get(unit_key(unit_id))
         state = unit.state if isinstance(unit, Unit) else None
         is_nobodys = state in (UnitState.CLEANING, *GONE)
-        self._must("UNIT-2", is_nobodys, f"{unit_id} is made as new while it is {state}")
+        self.must("UNIT-2", is_nobodys, f"{unit_id} is made as new while it is {state}")
 
     def _destroys(self, unit_id: str) -> None:
         """UNIT-1: what is destroyed is ours, and nobody's any more."""
         unit = self._engine.store.rows.get(unit_key(unit_id))
-        self._must("UNIT-1", unit_id not in self._engine.outside.untagged, f"{unit_id} is not ours, and is destroyed")
+        self.must("UNIT-1", unit_id not in self._engine.outside.untagged, f"{unit_id} is not ours, and is destroyed")
         self._called.add(unit_id)
         is_held_ = isinstance(unit, Unit) and is_held(unit, self._engine.world.now())
-        self._must("UNIT-3", not is_held_, f"{unit_id} is destroyed while an operator holds it")
+        self.must("UNIT-3", not is_held_, f"{unit_id} is destroyed while an operator holds it")
         is_wanted = isinstance(unit, Unit) and unit.state not in GONE
-        self._must("UNIT-1", not is_wanted, f"{unit_id} is destroyed while it is in use")
+        self.must("UNIT-1", not is_wanted, f"{unit_id} is destroyed while it is in use")
 
     def begins(self, machine: Machine, told: Mapping[str, Any]) -> None:
         """JOB-2: a script begins while no other of its job may run. SEC-1: it is told of its own resources only."""
         others = [unit for job, _, unit in self._running() if job == told["job"] and unit != machine.id]
-        self._must("JOB-2", not others, f"{machine.id} begins {told['job']} while {others} may still run it")
+        self.must("JOB-2", not others, f"{machine.id} begins {told['job']} while {others} may still run it")
         held = self._engine.store.scan(f"job#{told['job']}", prefix(told["attempt"]), Lease)
         mine = {lease.unit for lease in held}
         seen = {about["metadata"].get("id") for about in told["resources"].values()} - {None}
-        self._must(
-            "SEC-1", seen <= mine, f"{machine.id} was told of {sorted(seen - mine)}, which its job does not have"
-        )
+        self.must("SEC-1", seen <= mine, f"{machine.id} was told of {sorted(seen - mine)}, which its job does not have")
 
     def ended(self, task: Task) -> None:
         """RULE-3: a handler ends well, is refused, or says that it lost a race; SEC-2: intruders are refused."""
         error = task.error
         fine = error is None or isinstance(error, PenstockError | Died)
-        self._must("RULE-3", fine, f"{task.name} ended with {type(error).__name__}: {error}")
-        self._must("RULE-3", not self._swallowed.found, f"{task.name} went on after {self._swallowed.found}")
+        self.must("RULE-3", fine, f"{task.name} ended with {type(error).__name__}: {error}")
+        self.must("RULE-3", not self._swallowed.found, f"{task.name} went on after {self._swallowed.found}")
         if task.intruder:
             waits = isinstance(task.result, dict) and task.result.keys() == TOLD_TO_WAIT
-            self._must("SEC-2", waits or isinstance(error, PenstockError | Died), f"{task.name} was let in")
+            self.must("SEC-2", waits or isinstance(error, PenstockError | Died), f"{task.name} was let in")
 
     def quiet(self) -> None:
         """QUEUE-1: with nothing under way and no hint lost, no claim waits that could be granted."""
@@ -144,7 +142,7 @@ class Promises:
             for claim in self._engine.store.scan(collection(pool.name), "wait#", Claim, limit=1):
                 has_room = all(self._has_room(claim, name) for name in claim.pools)
                 says = f"{claim.job} waits for {claim.count} of {pool.name}, there is room, and nobody will serve"
-                self._must("QUEUE-1", not has_room, says)
+                self.must("QUEUE-1", not has_room, says)
 
     def _has_room(self, claim: Claim, name: str) -> bool:
         """Whether the claim is the first in that pool's queue, and what it wants there is to be had.
@@ -169,7 +167,7 @@ class Promises:
     def over(self, *, is_warm: bool) -> None:
         """What must hold after the calm: nothing waits for ever, and everything is put back."""
         for label, says in self._left(is_warm=is_warm):
-            self._must(label, False, says)
+            self.must(label, False, says)
 
     def _left(self, *, is_warm: bool) -> Iterator[tuple[str, str]]:
         """What is not at its end yet."""

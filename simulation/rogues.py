@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.errors import Refused
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello
@@ -40,7 +41,15 @@ def _hellos(engine: Handlers, machine: Machine) -> list[Try]:
 
 
 def _hello(engine: Handlers, ask: Hello) -> Callable[[], Any]:
-    return lambda: agents.hello(engine.on, ask)
+    """Who has the key and the token that it was exchanged for is the agent: of a held machine it is told so."""
+
+    def call() -> Any:
+        told = agents.hello(engine.on, ask)
+        if ask.token != FALSE and "held_seconds" in told:
+            raise Refused(410, "held", "there is no job for it, and its machine is to stay")
+        return told
+
+    return call
 
 
 def _acts(engine: Handlers, machine: Machine) -> list[Try]:

@@ -29,9 +29,9 @@ class Story:
         """The hash of the lines so far."""
         return self._hash.hexdigest()
 
-    def told(self) -> list[str]:
-        """The lines, with short names for ids."""
-        text = "\n".join(self.lines)
+    def told(self, last: int = 0) -> list[str]:
+        """The lines, or the last ones, with short names for ids."""
+        text = "\n".join(self.lines[-last:])
         for name, short in self._names.items():
             text = text.replace(name, short)
         return text.splitlines()

@@ -181,6 +181,11 @@ class Order:
     key: str = ""
     avoid: Collection[str] = ()
 
+    @property
+    def is_worker(self) -> bool:
+        """Whether a factory is asked: there is an agent then, which dials a URL."""
+        return bool(self.url)
+
 
 class Driver(Protocol):
     """What factories and wells have in common. A driver never touches our tables."""

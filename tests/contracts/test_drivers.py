@@ -16,8 +16,9 @@ from penstock import processes
 from penstock.domain.errors import DriverError, Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.domain.users import User
-from penstock.drivers import FACTORIES, WELLS, Registry
+from penstock.drivers import FACTORIES, MAKER, WELLS, Registry
 from penstock.drivers.factories.process import TAG
+from penstock.drivers.fake import Cloud, FakeDriver
 from penstock.ports import Driver, NotYet, Order, Ready
 from penstock.usecases import jobs
 from tests.clouds import helpers as libcloud
@@ -123,11 +124,22 @@ def attended(home: Path) -> Rig:
     return Rig(made, lambda: made, lasting=False)
 
 
+def fake(key: str) -> Callable[[Path], Rig]:
+    def made(home: Path) -> Rig:
+        del home
+        cloud = Cloud()
+        return Rig(FakeDriver({}, {MAKER: key}, cloud), lambda: FakeDriver({}, {MAKER: key}, cloud))
+
+    return made
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
     "factory hosts": attended,
     "factory libcloud": other_clouds,
+    "factory fake": fake("aws"),
+    "well fake": fake("spring"),
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }

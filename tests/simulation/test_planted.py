@@ -177,7 +177,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (keep_the_claim, {"SLOT-2"}, ()),
     (start_at_once, {"JOB-2"}, ()),
     (one_by_one, {"QUEUE-3"}, ()),
-    (no_sweep, {"JOB-1", "UNIT-1", "QUEUE-3"}, ()),
+    (no_sweep, {"JOB-1", "UNIT-1", "QUEUE-1", "QUEUE-3"}, ()),
     (old_agents_write, {"SLOT-3", "JOB-1"}, ("SEC-2",)),
     (last_comes_first, {"QUEUE-2"}, ()),
     (destroy_all_that_is_listed, {"UNIT-1"}, ()),

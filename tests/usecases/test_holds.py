@@ -308,6 +308,17 @@ def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User
         agents.hello(twin.on, Hello(worker.id, "0" * 64, "t" * 43))
 
 
+def test_the_key_of_a_held_worker_is_worth_nothing_after_its_job_but_to_its_agent(twin: Twin, ada: User) -> None:
+    """SEC-2: a job may have read the key. UNIT-3: an agent whose hello was never answered must hear of the hold."""
+    job, worker = running(twin, ada)
+    hold(twin, worker)
+    falls_silent(twin, job)
+    key = units.bootstrap_key(twin.on.signing_key(), worker.id)
+    assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
+    with pytest.raises(Refused, match="not the key"):
+        agents.hello(twin.on, Hello(worker.id, key, "f" * 43))
+
+
 def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin, ada: User) -> None:
     """UNIT-3: of the agent's report and a hold, one comes first."""
     job, worker = running(twin, ada)

@@ -262,6 +262,8 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))
     assert agent.hello()["job"] == job
     assert agent.hello()["job"] == job
+    with pytest.raises(Refused, match="not the key"):
+        agents.hello(twin.on, Hello(agent.worker, key, "z" * 43))
 
 
 def test_the_token_of_the_last_job_is_worth_nothing_for_the_next(twin: Twin, ada: User) -> None:

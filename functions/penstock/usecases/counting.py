@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from penstock.domain import metrics
@@ -15,6 +16,11 @@ from penstock.ports import NotYet
 from penstock.system import System
 
 T = TypeVar("T")
+
+
+def elapsed(since: datetime, until: datetime) -> float:
+    """Seconds between two times. Not less than none, for they may have been told by two clocks."""
+    return max(0.0, (until - since).total_seconds())
 
 
 def called(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
@@ -39,7 +45,7 @@ def called_for(on: System, unit: Unit, operation: str, call: Callable[[], T]) ->
 
 def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
     """A claim was granted: how long it waited, and which of its units were kept ones."""
-    waited = (given[0].since - waiting[0].since).total_seconds()
+    waited = elapsed(waiting[0].since, given[0].since)
     on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
     for unit in given:
         if unit.is_kept:
@@ -50,12 +56,11 @@ def started(on: System, job: Job, unit: Unit | None) -> None:
     """A worker said hello, and its job's script starts."""
     begun, times = job.times.started or on.world.now(), job.times
     if job.attempt == 1:
-        waited = begun - (times.ready or times.submitted)
-        on.metrics.add(metrics.STARTED_AFTER, waited.total_seconds(), target=job.target_resolved)
+        waited = elapsed(times.ready or times.submitted, begun)
+        on.metrics.add(metrics.STARTED_AFTER, waited, target=job.target_resolved)
     if unit and unit.leases == 1:
         _booted(on, job, Boot.SUCCESS)
-        took = begun - (unit.born or begun)
-        on.metrics.add(metrics.BOOTED_AFTER, took.total_seconds(), target=job.target_resolved)
+        on.metrics.add(metrics.BOOTED_AFTER, elapsed(unit.born or begun, begun), target=job.target_resolved)
 
 
 def ended(on: System, ending: Ending) -> None:
@@ -79,5 +84,5 @@ def _booted(on: System, job: Job, outcome: Boot) -> None:
 def gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:
     """A unit was destroyed; `released` is None for who found that somebody else had written so."""
     if released is not None:
-        took = (proof.time - unit.since).total_seconds()
+        took = elapsed(unit.since, proof.time)
         on.metrics.add(metrics.GONE_AFTER, took, maker=maker_of(unit.is_a, unit.maker))

@@ -17,6 +17,7 @@ from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState, is_held
 from penstock.system import System
 from penstock.usecases import cooling
+from penstock.usecases.counting import elapsed
 
 MOST = 1000
 """How many slots of a kind, and how many claims, are read of one pool."""
@@ -55,7 +56,7 @@ def _waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
         jobs |= {claim.job for claim in claims}
         on.metrics.add(metrics.POOL_WAITING, len(claims), pool=pool)
         for claim in claims:
-            seconds = (now - claim.since).total_seconds()
+            seconds = elapsed(claim.since, now)
             on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
             on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)
     on.metrics.add(metrics.JOBS_WAITING, len(jobs))
@@ -101,6 +102,6 @@ def _unit(on: System, unit: Unit, now: datetime) -> None:
     state = metrics.HELD if is_held(unit, now) else unit.state
     on.metrics.add(metrics.UNITS, maker=maker, kind=unit.is_a, state=state)
     if state == metrics.HELD and unit.hold:
-        on.metrics.add(metrics.OLDEST_HOLD, (now - unit.hold.since).total_seconds(), maker=maker)
+        on.metrics.add(metrics.OLDEST_HOLD, elapsed(unit.hold.since, now), maker=maker)
     elif state is UnitState.DIRTY:
-        on.metrics.add(metrics.OLDEST_DIRTY, (now - unit.since).total_seconds(), maker=maker)
+        on.metrics.add(metrics.OLDEST_DIRTY, elapsed(unit.since, now), maker=maker)

@@ -115,7 +115,7 @@ def _units(on: System, is_a: UnitKind) -> list[Unit]:
 def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compared, *, is_quiet: bool) -> None:
     """Write what the comparison found, then act upon it. Whoever loses that write leaves acting to the winner."""
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
-    for id in one.ids - rows.keys():  # the listing may lag; the row itself does not
+    for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
         unit = on.store.get(unit_key(id), Unit)
         rows |= {id: unit} if unit else {}
     lease = timedelta(seconds=site.limits.lease)

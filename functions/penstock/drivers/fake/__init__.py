@@ -1,0 +1,20 @@
+"""A made-up cloud, for whoever writes a driver or tests what uses one: it does all that real clouds do wrong, by seed.
+
+    offers     the ways to get a machine, and the names of their shortages
+    faults     the knobs: how calls fail, and what machines suffer from; all are off until they are turned
+    machines   what one machine is, and what it can do at a time
+    cloud      what exists, whoever asks; time and dice are passed in
+    keys       what is wrong with a site's settings
+    driver     the driver of a factory or a well: it keeps nothing, as any driver
+
+It is in no list of drivers that a site may choose from. `tests/contracts` holds it to what every driver promises, and
+`simulation` runs on it: docs/chaos.md.
+"""
+
+from penstock.drivers.fake.cloud import Cloud
+from penstock.drivers.fake.driver import FakeDriver
+from penstock.drivers.fake.faults import ERRORS, Ailment, Birth, Faults
+from penstock.drivers.fake.machines import Machine
+from penstock.drivers.fake.offers import Offer
+
+__all__ = ["ERRORS", "Ailment", "Birth", "Cloud", "FakeDriver", "Faults", "Machine", "Offer"]

@@ -1,0 +1,200 @@
+"""One chaos run: the simulation with given figures instead of drawn ones, and with troubles that come by the clock."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from penstock.domain.rows import Change, Key, Row
+from penstock.drivers.fake import Cloud, Faults
+from penstock.drivers.fake import Machine as Thing
+from simulation.agents import Machine
+from simulation.baton import Task
+from simulation.broken import Broken
+from simulation.chaos import ailments, plan
+from simulation.chaos.machines import BadMachine
+from simulation.chaos.plan import Site
+from simulation.chaos.troubles import QUOTA, Troubles
+from simulation.chaos.watch import ALWAYS, HARDER, Watch
+from simulation.chaos.world import CALL, BadCloud, SlowQueues, Submitters
+from simulation.engine import Engine
+from simulation.people import People
+from simulation.plan import Plan
+from simulation.ports import SimulatedQueues
+from simulation.weather import Weather
+from tests.twin.world import START
+
+T = TypeVar("T")
+
+AT_ONCE = 12
+LONGEST = timedelta(days=20)
+"""More than any run takes."""
+
+OTHERS_LEAVE = 6
+"""How many machines there may be while somebody else uses the account."""
+
+LIKE_ARVADOS = Weather(switch=0.05)
+HARD = Weather(
+    switch=0.1, conflict=0.02, lose=0.02, double=0.05, late=0.03, die=0.01, forget=0.2, rogue=0.1, lag=0.3
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class How:
+    """What to run: how many jobs, with Arvados' figures or with harder ones, and which kinds of trouble left out."""
+
+    jobs: int = 200
+    is_hard: bool = False
+    without: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Whose figures they are."""
+        return "harder" if self.is_hard else "arvados"
+
+
+class Chaos(Engine):
+    """One run of one seed."""
+
+    def __init__(self, seed: int, how: How) -> None:
+        self.how = how
+        self.short: set[str] = set()
+        super().__init__(seed, jobs=how.jobs, without=how.without, blind=how.blind)
+        self.troubles = Troubles(self)
+        site = self.plan.shape
+        assert isinstance(site, Site)
+        self.watch = Watch(self, site.booked)
+        self.cloud.gone = self.watch.gone
+
+    def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
+        kinds = [kind for kind in without if hasattr(HARD, kind)]
+        storm = (HARD if self.how.is_hard else LIKE_ARVADOS).without(kinds)
+        return storm, plan.draw(dice, jobs or self.how.jobs, is_hard=self.how.is_hard)
+
+    def _queues(self) -> SimulatedQueues:
+        return SlowQueues(self.world)
+
+    def _outside(self) -> BadCloud:
+        self._figures = ailments.faults(is_hard=self.how.is_hard)
+        self.cloud = Cloud(self.world.now, self.dice, self._figures)
+        return BadCloud(self)
+
+    def _people(self) -> People:
+        return Submitters(self)
+
+    @property
+    def faults(self) -> Faults:
+        """What the cloud does wrong now. It goes on when the storm is over."""
+        quota = OTHERS_LEAVE if QUOTA in self.short else self._figures.quota
+        return replace(self._figures, short={*self._figures.short, *self.short}, quota=quota)
+
+    def _boot(self, thing: Thing) -> None:
+        self.watch.made(thing)
+        if thing.order.is_worker:
+            self.machines[thing.id] = BadMachine(self, thing)
+            self.troubles.watch(thing)
+
+    # What ports ask for.
+
+    def at(self, what: str, call: Callable[[], T], *, effect: bool = False) -> T:
+        """A port call; one of the cloud takes its time."""
+        if what in ("create", "destroy", "clean", "list") and self.task:
+            self._pass(self.dice.uniform(*CALL))
+        return super().at(what, call, effect=effect)
+
+    def committed(self, changes: Sequence[Change], before: Mapping[Key, Row | None]) -> None:
+        """Check every promise after a commit."""
+        super().committed(changes, before)
+        self.watch.committed(changes, before)
+
+    # What troubles do.
+
+    def is_storm(self) -> bool:
+        """Whether the jobs are not all settled yet."""
+        return self.weather is self.storm
+
+    def is_dark(self) -> bool:
+        """Whether nothing of ours answers."""
+        until = self.troubles.dark_until
+        return until is not None and self.world.now() < until
+
+    def kill(self, task: Task) -> None:
+        """End a handler where it stands."""
+        task.killed = True
+        while not task.done:
+            self.baton.resume(task)
+        self._after(task)
+
+    def stop_overdue(self) -> None:
+        """Let every agent stop its job whose lease is over, as it does by its own clock."""
+        now = self.world.now()
+        for machine in self.machines.values():
+            if isinstance(machine, BadMachine) and machine.is_overdue(now):
+                machine.stop()
+
+    # The run.
+
+    def _rage(self) -> None:
+        self.weather, self._is_open = self.storm, True
+        if self.how.is_hard:
+            self.troubles.start(self.how.without)
+        while self.people.left or self.tasks or len(self.watch.settled) < self.how.jobs:
+            if self.world.now() > START + LONGEST:
+                raise Broken("JOB-1", f"{self.how.jobs - len(self.watch.settled)} jobs never settle")
+            self.troubles.act()
+            self._step(self.world.now() + timedelta(days=1))
+
+    def _step(self, until: datetime) -> bool:
+        choices: list[Callable[[], Any]] = [self._resume] * 4 if self.tasks else []
+        if len(self.tasks) < AT_ONCE:
+            choices += self._beginnings()
+        if not choices:
+            self._check_quiet()
+            return self._wait(until)
+        if self.tasks and self.dice.random() < 0.05:  # a handler takes a moment: what comes meanwhile, begins
+            self._wait(self.world.now() + timedelta(seconds=0.1))
+        self.dice.choice(choices)()
+        return True
+
+    def _beginnings(self) -> list[Callable[[], Any]]:
+        if not self.is_dark():
+            return super()._beginnings()
+        now = self.world.now()
+        acting = [machine for machine in self.machines.values() if machine.next_at <= now and not machine.busy]
+        return [acting[0].act] if acting else []
+
+    def _wait(self, until: datetime) -> bool:
+        """Move the clock to the next thing that happens."""
+        dark = self.troubles.dark_until if self.is_dark() else None
+        coming = [dark] if dark else [message[0] for message in self.queues.messages]
+        coming += [machine.next_at for machine in self.machines.values() if not machine.busy]
+        coming += [self._next_sweep] if self.is_storm() and not dark else []
+        coming += [self.troubles.next_at] if self.troubles.next_at and self.is_storm() else []
+        if not coming or min(coming) > until:
+            return False
+        self.world.time = max(self.world.time, min(coming))
+        return True
+
+    def _sweep(self) -> None:
+        self.machines = {name: machine for name, machine in self.machines.items() if self._may_act(machine)}
+        super()._sweep()
+
+    def _may_act(self, machine: Machine) -> bool:
+        """Whether anything may come of a machine or its agent; of one that is idle it is asked whether it rests."""
+        is_there = isinstance(machine, BadMachine) and machine.thing.exists(self.world.now())
+        is_alive = machine.busy or machine.next_at < self.world.now() + timedelta(days=100)
+        return is_there or is_alive or (machine.state == "resting" and not self.watch.is_gone(machine.id))
+
+    def _calm_down(self) -> None:
+        self.troubles.dark_until = None
+        super()._calm_down()
+        self.promises.must("UNIT-1", not self.watch.unknown, f"machines existed for {self.watch.unknown} s with no row")
+
+    def missing(self) -> list[str]:
+        """What should have happened, by the figures, and did not."""
+        happened = self.cloud.met + self.watch.counts
+        return [what for what in (HARDER if self.how.is_hard else ALWAYS) if not happened[what]]

@@ -34,6 +34,8 @@ from tests.simulation import plants_ahead, plants_warm
 from tests.twin.store import MemoryStore
 
 SEEDS = range(200)
+FIRST = {"called_by_two": 150, "any_job_of_the_worker": 50, "key_opens_again": 35, "idle_makes_no_room": 20}
+"""Where to begin to look for what few seeds find. All others are looked at as well, should the dice fall otherwise."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -199,7 +201,8 @@ def test_a_planted_bug_is_found(
     plant: Plant, labels: set[str], blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = runs.find(SEEDS, blind=blind)
+    first = FIRST.get(getattr(plant, "__name__", ""), 0)
+    found = runs.find([*SEEDS[first:], *SEEDS[:first]], blind=blind)
     assert found is not None, "no seed found it"
     assert found.label in labels, found.says
 

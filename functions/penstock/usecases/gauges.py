@@ -55,7 +55,7 @@ def _waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
         jobs |= {claim.job for claim in claims}
         on.metrics.add(metrics.POOL_WAITING, len(claims), pool=pool)
         for claim in claims:
-            seconds = (now - claim.since).total_seconds()
+            seconds = max(0.0, (now - claim.since).total_seconds())
             on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
             on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)
     on.metrics.add(metrics.JOBS_WAITING, len(jobs))

@@ -124,6 +124,16 @@ def test_nothing_is_kept_for_who_waits_for_an_operator(changes: dict[str, Any], 
     assert not found or not found.overtaken
 
 
+def test_who_waits_for_a_pool_that_was_not_read_takes_nobodys_turn() -> None:
+    """It may be paused: the one behind, for whom there is no room beside it, is counted as overtaken as well."""
+    stuck, second = waiting(1, 60, 0)[0], rows("B", {VCPUS: 5})[VCPUS]
+    given = full_site(62, [stuck, second])
+    for known, overtaken in ((given, ["A0"]), ({WIDE: given[WIDE], VCPUS: given[VCPUS]}, ["A0", "B"])):
+        found = granting.pick(WIDE, known)
+        assert found
+        assert [each.job for each in found.overtaken] == overtaken
+
+
 def test_alternation_starves_nobody() -> None:
     """The target is free while the quota is full, and the other way round: each pass is counted where it takes."""
     (first,) = waiting(1, 2, OVERTAKEN - 1)

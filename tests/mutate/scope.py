@@ -20,6 +20,7 @@ WHOLE = (
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "units", "settling", "agents", "sweeping", "resizing", "configuring", "outputs",
         "fencing", "jobs", "keeping", "losing", "retiring", "retrying", "returning", "turns", "users", "warm",
+        "stocktaking",
     )),
     "penstock.store.table",
 )  # fmt: skip

@@ -189,15 +189,17 @@ def harmed(claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock]) ->
 def _in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[Claim]:
     """Those of a queue that could all be granted if nobody had anything, as far as their other pools are known.
 
-    For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free.
+    For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
+    are not all known may be such, so nobody is said to wait for it.
     """
     asked: Counter[str] = Counter()
     found: list[Claim] = []
     for claim in queue:
+        known = [name for name in claim.pools if name in stocks]
         more = asked + _wanted(claim)
-        if all(more[name] <= stocks[name].most for name in claim.pools if name in stocks):
-            asked = more
+        if all(more[name] <= stocks[name].most for name in known):
             found.append(claim)
+            asked = more if len(known) == len(claim.pools) else asked
     return found
 
 

@@ -17,10 +17,7 @@ from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import counting, logs, outlook, race, retiring
-
-IDLE = 100
-"""How many idle slots of a pool are looked at when room is to be made."""
+from penstock.usecases import counting, logs, outlook, race, retiring, stocktaking
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -46,8 +43,7 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
     else:
         serve(on, needs[0].pool)
-        for claim in granting.claims(job, step, on.world.now()):
-            serve_beside(on, claim.pool, after=claim.key.sk)
+        _serve_who_was_before(on, granting.claims(job, step, on.world.now()))
         _tell_if_waiting(on, job_id, held[0])
 
 
@@ -111,7 +107,7 @@ def serve(on: System, pool_name: str) -> None:
     """
     left: dict[str, None] = {}
     for tries in range(GRANTS):
-        stocks = _stocks(on, pool_name)
+        stocks = stocktaking.read(on, pool_name)
         found = granting.pick(pool_name, stocks) if stocks else None
         if found is None:
             make_room(on, pool_name, stocks)
@@ -135,59 +131,37 @@ def _serve_those_behind(on: System, left: Iterable[str]) -> None:
             on.queues.schedule({"do": "serve", "pool": name})
 
 
-def serve_beside(on: System, pool_name: str, after: str = "") -> None:
-    """Serve the other queues of those who wait for a pool: what was kept there for them may be somebody else's now.
+def serve_beside(on: System, pool_name: str) -> None:
+    """Serve the other queues of those who wait for a pool that was paused or lowered.
 
-    Nothing more is kept for them when the pool was paused or lowered, nor when a claim came before them that has to be
-    granted first: then `after` is its place, and those behind it are meant.
+    Nothing is kept there any more for who cannot be granted whatever falls free: it may be another's now. [QUEUE-1]
     """
     waiting = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    others = dict.fromkeys(name for claim in waiting if claim.key.sk > after for name in claim.pools)
-    for name in others:
+    for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
         if name != pool_name:
             on.queues.schedule({"do": "serve", "pool": name})
+
+
+def _serve_who_was_before(on: System, claims: Sequence[Claim]) -> None:
+    """Serve the queues in which a new claim does not stand last, but for that of its own pool, which is served.
+
+    Nothing is kept there any more for who has to wait until the new one had its turn. [QUEUE-1]
+    """
+    for claim in claims[1:]:
+        waiting = on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=WINDOW)
+        if any(other.key > claim.key for other in waiting):
+            on.queues.schedule({"do": "serve", "pool": claim.pool})
 
 
 def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
     wanted = [name for name, stock in stocks.items() if stock.claims]
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in wanted}
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocktaking.IDLE) for name in wanted}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle.get(name, ())) for name, stock in stocks.items()}
         for unit in granting.evict(pool_name, known):
             was_idle = retiring.retire(on, unit, "it made room for others")
             on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
-
-
-def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
-    """What a pool has, and every other pool that those who wait for it want as well. Empty when nobody waits.
-
-    Of each at most WINDOW claims, and as many free slots as these want together. Where something is kept for one of
-    them, also what is idle, and the rows of the pools that else decide whether it is that one's turn.
-    """
-    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    found: dict[str, Stock] = {}
-    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
-        pool = on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = _stock(on, pool, claims if name == pool_name else None)
-    kept = [claim for stock in found.values() for claim in granting.kept_for(stock.claims)]
-    for name in dict.fromkeys(name for claim in kept for name in claim.pools):
-        pool = None if name in found else on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = Stock(pool, ())
-    return found
-
-
-def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
-    """What one pool has, and who waits for it."""
-    pk = pools.collection(pool.name)
-    queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
-    most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
-    free = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
-    warm = on.store.find(pk, "free#warm#", Slot, limit=most) if most and pool.warm else []
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if granting.kept_for(queue) else []
-    return Stock(pool, queue, free, warm, idle)
 
 
 def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from penstock.domain.pools import Claim, Pool, pool_key
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.rows import Create
 from penstock.domain.users import User
-from penstock.usecases import configuring
+from penstock.usecases import acquiring, configuring, stocktaking
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import submit
 from tests.usecases.test_quotas import is_granted, run_to_end, used
@@ -135,3 +138,38 @@ def test_who_could_be_granted_again_is_kept_for_again(twin: Twin, ada: User) -> 
     row = twin.store.get(pool_key(VCPUS), Pool)
     assert row
     assert row.used == 5
+
+
+def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is idle only where something is kept; and no slots of an amount, or of a paused pool."""
+    large = kept_for_large(twin, ada)
+    (waiting,) = some(twin, ada, "wide", 1)
+    idle = Slot(pool=VCPUS, name="w-1", state=SlotState.IDLE, unit="w-1", count=2)
+    assert twin.store.commit([Create(idle)])
+    configuring.pause(twin.on, "target/large", paused=True)
+    read, find = [], twin.store.find
+
+    def noting(pk: str, prefix: str, kind: Any, **how: Any) -> Any:
+        read.append((pk, prefix))
+        return find(pk, prefix, kind, **how)
+
+    monkeypatch.setattr(twin.store, "find", noting)
+    found = stocktaking.read(twin.on, "target/wide")
+    assert [slot.name for slot in found[VCPUS].idle] == ["w-1"]
+    assert found["target/large"].pool.paused
+    assert read == [
+        ("pool#target/wide", "wait#"), ("pool#target/wide", "free#cold#"),
+        ("pool#quota/vcpus", "wait#"), ("pool#quota/vcpus", "idle#"),
+    ]  # fmt: skip
+    read.clear()
+    stocktaking.read(twin.on, "target/large")
+    assert ("pool#target/large", "free#cold#") not in read
+    assert large < waiting
+
+
+def test_the_other_queues_are_served_and_not_its_own(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_for_large(twin, ada)
+    served: list[Any] = []
+    monkeypatch.setattr(twin.queues, "schedule", served.append)
+    acquiring.serve_beside(twin.on, "target/large")
+    assert served == [{"do": "serve", "pool": VCPUS}]

@@ -13,7 +13,7 @@ from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, Pool, pool_key
 from penstock.domain.rows import Change
 from penstock.domain.users import User
-from penstock.usecases import configuring, jobs, sealing, settling, sweeping
+from penstock.usecases import acquiring, configuring, jobs, sealing, settling, sweeping
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
@@ -164,7 +164,10 @@ def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_
     server = submit(twin, ada, target="plain", resources=["server"])
     twin.run()
     assert not is_granted(twin, server, "resource/server")
-    configuring.resize(twin.on, "quota/tokens", 5)
+    row = twin.store.get(pool_key("quota/tokens"), Pool)
+    assert row
+    twin.store.rows[row.key] = replace(row, limit=5)
+    acquiring.serve(twin.on, row.name)
     twin.run()
     assert is_granted(twin, databases[0], "resource/database")
     assert is_granted(twin, server, "resource/server")

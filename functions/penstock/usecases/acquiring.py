@@ -155,10 +155,9 @@ def _serve_who_was_before(on: System, claims: Sequence[Claim]) -> None:
 
 def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
-    wanted = [name for name, stock in stocks.items() if stock.claims]
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocktaking.IDLE) for name in wanted}
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocktaking.IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
-        known = {name: replace(stock, idle=idle.get(name, ())) for name, stock in stocks.items()}
+        known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         for unit in granting.evict(pool_name, known):
             was_idle = retiring.retire(on, unit, "it made room for others")
             on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)

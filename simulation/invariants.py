@@ -157,7 +157,8 @@ def old_leases_change_nothing(moment: Moment) -> Iterator[Broke]:
 
 
 def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
-    """QUEUE-2: a grant passes no earlier claim that its handler could see and that there was room for; nor too often.
+    """QUEUE-2: a grant passes no earlier claim that its handler could see and that there was room for; nor does it take
+    from one too often, so that there is no room left for it and those before it.
 
     What came, or was freed, after the handler had looked is the next handler's. Of two claims over several pools the
     later may go first from a queue that the earlier does not stand in; that counts as passing.
@@ -167,16 +168,14 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
     for was in granted:
         looked = moment.task.looked.get(collection(was.pool), -1) if moment.task else -1
         for other in moment.store.scan(collection(was.pool), "wait#", Claim):
-            if other.key < was.key and moment.facts.born.get(other.key, 0) <= looked:
-                moment.facts.overtaken[other.key] += 1
-                if (
-                    moment.could_see(other)
-                    and set(was.pools) <= set(other.pools)
-                    and moment.has_room(other, warm, cold)
-                ):
-                    yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
-                if moment.facts.overtaken[other.key] > OVERTAKEN:
-                    yield "QUEUE-2", f"{other.job} was passed {moment.facts.overtaken[other.key]} times in {was.pool}"
+            is_before = other.key < was.key and moment.facts.born.get(other.key, 0) <= looked
+            stands_there = set(was.pools) <= set(other.pools) and moment.could_see(other)
+            if is_before and stands_there and moment.has_room(other, warm, cold):
+                yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
+        for other in moment.harmed(was, moment.room(was.pool)) if moment.decided_alone(was) else ():
+            moment.facts.overtaken[other.key] += 1
+            if moment.facts.overtaken[other.key] > OVERTAKEN:
+                yield "QUEUE-2", f"{was.job} took {was.pool} from {other.job}, from which that was done 8 times"
 
 
 def _is_grant(moment: Moment, claim: Claim) -> bool:

@@ -40,6 +40,10 @@ class Facts:
     overtaken: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     born: dict[Key, int] = field(default_factory=dict)
     opened: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    moved: dict[str, int] = field(default_factory=dict)
+    """When a pool was last other than free things make it: claimed, granted from, limited, paused."""
+    earlier: Mapping[str, int] = field(default_factory=dict)
+    """The same, before the commit."""
     at: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     workers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ended: dict[str, datetime] = field(default_factory=dict)
@@ -105,13 +109,48 @@ class Moment:
             queue = self.store.scan(collection(name), "wait#", Claim)
             ahead = [other for other in queue if other.key < row.key]
             passed += len(ahead)
-            if passed > WINDOW or len(ahead) >= WINDOW or any(other.overtaken >= OVERTAKEN for other in ahead):
+            taken = warm.get(name, 0) + cold.get(name, 0)
+            harmed = self.harmed(row, self.room(name) + taken - row.count)
+            if passed > WINDOW or len(ahead) >= WINDOW or any(other.overtaken >= OVERTAKEN for other in harmed):
                 return False
             there = len(self.store.scan(collection(name), "free#cold#", Slot)) + cold.get(name, 0)
             there = pool.limit - pool.used + cold.get(name, 0) if pool.is_amount else there
             if wants[name] > max(0, there) or self.facts.opened[name] > looked.get(collection(name), -1):
                 return False
         return True
+
+    def room(self, name: str) -> int:
+        """How much of a pool has no lease: what is free, and what kept units have."""
+        pool, pk = self.store.rows.get(pool_key(name)), collection(name)
+        idle = sum(slot.count for slot in self.store.scan(pk, "idle#", Slot) if not slot.withdrawn)
+        if isinstance(pool, Pool) and pool.is_amount:
+            return pool.limit - pool.used + idle
+        return len(self.store.scan(pk, "free#", Slot)) + idle
+
+    def harmed(self, claim: Claim, left: int) -> list[Claim]:
+        """Those before a claim in its queue for whom, and those before them, what is left after it is not enough.
+
+        But for those who could not be granted with those before them even if nobody had anything.
+        """
+        found: list[Claim] = []
+        asked, wanted = Counter[str](), 0
+        for other in self.store.scan(collection(claim.pool), "wait#", Claim, limit=WINDOW):
+            needs = sum((Counter(takes) for takes in other.takes), Counter[str]())
+            if other.key < claim.key and all(asked[name] + needs[name] <= self._could(name) for name in needs):
+                asked += needs
+                wanted += other.count
+                found += [other] if wanted > left else []
+        return found
+
+    def _could(self, name: str) -> int:
+        pool = self.store.rows.get(pool_key(name))
+        return pool.limit if isinstance(pool, Pool) and not pool.paused else 0
+
+    def decided_alone(self, claim: Claim) -> bool:
+        """Whether nothing moved in a granted claim's pools since its handler looked, but for what came free."""
+        looked = self.task.looked if self.task else {}
+        since = min(looked.get(collection(name), -1) for name in claim.pools)
+        return all(self.facts.earlier.get(name, -1) <= since for name in claim.pools)
 
     def _wants(self, claim: Claim, taken: Mapping[str, int]) -> dict[str, int]:
         """What a claim takes from its pools beyond what warm units bring, those too that were granted instead."""
@@ -157,7 +196,9 @@ def _identity(row: Row) -> object:
 def remember(moment: Moment) -> None:
     """Bring the facts up to date, before the checks."""
     facts = moment.facts
+    facts.earlier = dict(facts.moved)
     for was, now in moment.moves:
+        facts.moved.update(dict.fromkeys(_stirred(was, now), moment.store.commits))
         if isinstance(now, Unit):
             _remember_unit(facts, cast("Unit | None", was), now, moment.task)
         if isinstance(now, Claim) and was is None:
@@ -184,6 +225,17 @@ def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None)
         facts.ended[now.id] = now.since
     if task and was and (was.state, now.state) == (UnitState.CLEANING, UnitState.IDLE):
         task.kept = True
+
+
+def _stirred(was: Row | None, now: Row | None) -> Iterator[str]:
+    """The pool where something else moved than what comes free."""
+    row = now or was
+    if isinstance(row, Claim) and (was is None or now is None):
+        yield row.pool
+    if isinstance(row, Slot) and not (isinstance(now, Slot) and now.state is SlotState.FREE):
+        yield row.pool
+    if isinstance(was, Pool) and isinstance(now, Pool) and (was.limit, was.paused) != (now.limit, now.paused):
+        yield now.name
 
 
 def _has_more(was: Row | None, now: Pool) -> bool:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain import granting
 from penstock.domain.errors import PenstockError
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, LeaseState, prefix
@@ -13,7 +14,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, is_held, unit_key
 from penstock.ports import Order
-from penstock.usecases import quarantining, reconciling, sweeping
+from penstock.usecases import quarantining, reconciling, stocktaking, sweeping
 from simulation.baton import Died, Task
 from simulation.broken import Broken
 from simulation.invariants import AFTER_A_COMMIT, GONE
@@ -143,6 +144,13 @@ class Promises:
                 has_room = all(self._has_room(claim, name) for name in claim.pools)
                 says = f"{claim.job} waits for {claim.count} of {pool.name}, there is room, and nobody will serve"
                 self.must("QUEUE-1", not has_room, says)
+            is_open = self._may_be_granted(pool.name)
+            self.must("QUEUE-1", not is_open, f"somebody who waits for {pool.name} could have it")
+
+    def _may_be_granted(self, name: str) -> bool:
+        """Whether the rule allows to grant anybody in a pool's queue, the first or not."""
+        stocks = stocktaking.read(self._engine.on, name)
+        return bool(stocks) and granting.pick(name, stocks) is not None
 
     def _has_room(self, claim: Claim, name: str) -> bool:
         """Whether the claim is the first in that pool's queue, and what it wants there is to be had.

@@ -9,7 +9,12 @@ inline set_limit(p, to, goes_on) {
     if :: goes_on -> to_resize[p] = 1 :: else fi
 }
 
-inline pause(p) { paused[p] = 1; wrote_pool(p); moved(); }
+inline pause(p, goes_on) {
+    paused[p] = 1;
+    wrote_pool(p);
+    moved();
+    if :: goes_on -> serve_beside(p) :: else fi
+}
 
 inline resume(p, goes_on) {
     paused[p] = 0;

@@ -23,6 +23,51 @@ inline check_pools() {
     }
 }
 
+#ifdef EACH_ITS_ORDER
+#define NTH(k0, p) ((p) == Q -> PLACES - 1 - (k0) : (k0))
+#else
+#define NTH(k0, p) (k0)
+#endif
+#define COULD(p) (paused[p] -> 0 : limit[p])
+#define SLOTS_IN(bits) (((bits) & 1) + ((bits) >> 1))
+#define ROOM(x, p) (IS_AMOUNT(p) -> seen_free[AT(x, p)] : SLOTS_IN(seen_free[AT(x, p)]))
+#define IS_FREE(s0) (slot[s0] == FREE)
+#define ROOM_NOW(p) (IS_AMOUNT(p) -> limit[Q] - used : IS_FREE(FIRST_SLOT(p)) + IS_FREE(FIRST_SLOT(p) + 1))
+
+/* ht: whether o is one of those that could all be granted if nobody had anything. Limits and pauses are those of this
+ * moment: a handler that read older ones may count a pass too few or too many, and does no other harm. */
+inline is_turn(o) {
+    ht = 1;
+    for (ha : 0 .. POOLS - 1) { if :: COUNT(o, ha) && asked[ha] + COUNT(o, ha) > COULD(ha) -> ht = 0 :: else fi }
+    for (ha : 0 .. POOLS - 1) { if :: ht -> asked[ha] = asked[ha] + COUNT(o, ha) :: else fi }
+}
+
+/* h: of those before c in the queue of p, whom c takes from: there is no room left for them and those before them;
+ * g: all whom it passes. What there is, and who stands in the queue, is in room and those. */
+inline harm(c, p) {
+    h = 0;
+    g = 0;
+    room = room - COUNT(c, p);
+    for (ha : 0 .. POOLS - 1) { asked[ha] = 0 }
+    for (hk : 0 .. PLACES - 1) {
+        ho = NTH(hk, p);
+        if
+        :: BEFORE(ho, c, p) && (those & BIT(ho)) ->
+            is_turn(ho);
+            if :: ht -> room = room - COUNT(ho, p) :: else fi;
+            g = g | BIT(ho);
+            if :: ht && room < 0 -> h = h | BIT(ho) :: else fi
+        :: else
+        fi
+    }
+}
+
+#ifdef EVERY_PASS
+#define OVERTAKES g
+#else
+#define OVERTAKES h
+#endif
+
 /* [QUEUE-1] When all is at rest but for the jobs that run, which may be for days, nobody waits who could be granted. */
 #define NO_MESSAGE (!to_serve[A] && !to_serve[B] && !to_serve[Q] && !to_resize[SET_POOL])
 inline check_served() {
@@ -41,7 +86,7 @@ inline check_served() {
 #define WINDOW_ENDS(count) ((count) >= WINDOW)
 #endif
 
-/* n: whether a pool has not what c wants, or keeps it for a claim ahead, or has too many ahead. */
+/* n: whether a pool has not what c wants, or c would take from a claim ahead that it is kept for, or has too many ahead. */
 inline check_waits(c) {
     n = 0;
     for (i : 0 .. POOLS - 1) {
@@ -53,11 +98,14 @@ inline check_waits(c) {
             :: else
             fi;
             m = 0;
+            those = queue[i];
+            room = ROOM_NOW(i);
+            harm(c, i);
             for (s : 0 .. PLACES - 1) {
                 if
                 :: s != c && (queue[i] & BIT(s)) && BEFORE(s, c, i) ->
                     m++;
-                    if :: WINDOW_ENDS(m) || overtaken[s * POOLS + i] >= BOUND -> n = 1 :: else fi
+                    if :: WINDOW_ENDS(m) || ((h & BIT(s)) && overtaken[s * POOLS + i] >= BOUND) -> n = 1 :: else fi
                 :: else
                 fi
             }

@@ -8,12 +8,36 @@ inline claim(c) {
     moved();
 }
 
+/* Nothing more is kept for who waits for p elsewhere: its other queues are served. */
+inline serve_beside(p) {
+#ifndef NOT_BESIDE
+    for (hk : 0 .. PLACES - 1) {
+        for (ha : 0 .. POOLS - 1) {
+            if :: (queue[p] & BIT(hk)) && ha != p && COUNT(hk, ha) -> to_serve[ha] = 1 :: else fi
+        }
+    }
+#endif
+    skip
+}
+
+/* Nor for those that c, which has come, stands before: all queues of c are served where it is not the last. */
+inline serve_who_was_before(c) {
+#ifndef NOT_BESIDE
+    for (ha : 0 .. POOLS - 1) {
+        for (hk : 0 .. PLACES - 1) {
+            if :: COUNT(c, ha) && (queue[ha] & BIT(hk)) && BEFORE(c, hk, ha) -> to_serve[ha] = 1 :: else fi
+        }
+    }
+#endif
+    skip
+}
+
 inline acquire(c, goes_on) {
     if
     :: !ended[JOB_OF(c)] && lease[c] == 0 -> claim(c)
     :: else
     fi;
-    if :: goes_on && lease[c] == WAITING -> to_serve[OWN(c)] = 1 :: else fi;
+    if :: goes_on && lease[c] == WAITING -> to_serve[OWN(c)] = 1; serve_who_was_before(c) :: else fi;
 #ifdef TWO_COMMITS
     for (i : 0 .. POOLS - 1) { if :: goes_on && COUNT(c, i) -> to_serve[i] = 1 :: else fi }
 #endif
@@ -90,11 +114,11 @@ inline may_be_granted(x, c) {
         if
         :: COUNT(c, i) && ASKS(x, i) ->
             if :: !(seen_queue[AT(x, i)] & BIT(c)) || !HAS(x, i, COUNT(c, i)) -> w = 0 :: else fi;
+            those = seen_queue[AT(x, i)];
+            room = ROOM(x, i);
+            harm(c, i);
             for (k : 0 .. PLACES - 1) {
-                if
-                :: BEFORE(k, c, i) && (seen_queue[AT(x, i)] & BIT(k)) -> n++; if :: IS_KEPT(x, i, k) -> w = 0 :: else fi
-                :: else
-                fi
+                if :: OVERTAKES & BIT(k) -> n++; if :: IS_KEPT(x, i, k) -> w = 0 :: else fi :: else fi
             }
         :: else
         fi
@@ -117,9 +141,10 @@ inline pick(x, p) {
         m = 0;
         if :: !chosen[x] || !COUNT((chosen[x] - 1), i) || !ASKS(x, i) -> seen_free[AT(x, i)] = 0; fresh_pool[AT(x, i)] = 0
            :: else ->
-            for (k : 0 .. PLACES - 1) {
-                if :: k == chosen[x] - 1 || BEFORE(k, (chosen[x] - 1), i) -> m = m | BIT(k) :: else fi
-            }
+            those = seen_queue[AT(x, i)];
+            room = ROOM(x, i);
+            harm((chosen[x] - 1), i);
+            m = OVERTAKES | BIT(chosen[x] - 1);
             if :: IS_AMOUNT(i) -> seen_free[AT(x, i)] = 0
                :: else -> seen_free[AT(x, i)] = (seen_free[AT(x, i)] & 1 -> 1 : 2)
             fi
@@ -152,12 +177,15 @@ inline take_amount(count) {
     wrote_pool(Q);
 }
 
-/* [QUEUE-2] Beside those that are counted only a grant passes that was decided before the claim came. */
+/* [QUEUE-2] Beside those that are counted only a grant takes from it that was decided before the claim came. */
 inline pass(c, p) {
 #ifdef COME_AGAIN
+    those = queue[p];
+    room = ROOM_NOW(p);
+    harm(c, p);
     for (k : 0 .. PLACES - 1) {
         if
-        :: (queue[p] & BIT(k)) && BEFORE(k, c, p) -> passed[k * POOLS + p]++; assert(passed[k * POOLS + p] <= BOUND + BUSY)
+        :: h & BIT(k) -> passed[k * POOLS + p]++; assert(passed[k * POOLS + p] <= BOUND + BUSY)
         :: else
         fi
     }

@@ -161,7 +161,7 @@ end:
         resizing[r] = NEXT_SLOT(r);
         if :: resizing[r] == 7 -> forget_slots(r); resizing[r] = 1 :: else fi; skip }
     :: d_step { resizing[r] == 7 -> resize_done(r, SET_POOL); forget_slots(r);
-        if :: w -> to_serve[SET_POOL] = 1; ends(resizing[r]) :: else -> resizing[r] = 1 fi; skip }
+        if :: w -> to_serve[SET_POOL] = 1; serve_beside(SET_POOL); ends(resizing[r]) :: else -> resizing[r] = 1 fi; skip }
     :: d_step { resizing[r] == 7 && crashes -> crash(); resize_done(r, SET_POOL); forget_slots(r); ends(resizing[r]); skip }
     :: d_step { resizing[r] && crashes -> crash(); forget_slots(r); ends(resizing[r]); skip }
     od
@@ -174,7 +174,8 @@ end:
     do
     :: d_step { changes < CHANGES -> n = NEXT_LIMIT; changes++; set_limit(SET_POOL, n, 1); skip }
     :: d_step { crashes && changes < CHANGES -> n = NEXT_LIMIT; changes++; crash(); set_limit(SET_POOL, n, 0); skip }
-    :: d_step { pauses && !paused[SET_POOL] -> pause(SET_POOL); skip }
+    :: d_step { pauses && !paused[SET_POOL] -> pause(SET_POOL, 1); skip }
+    :: d_step { crashes && pauses && !paused[SET_POOL] -> crash(); pause(SET_POOL, 0); skip }
     :: d_step { paused[SET_POOL] -> pauses--; resume(SET_POOL, 1); skip }
     :: d_step { crashes && paused[SET_POOL] -> pauses--; crash(); resume(SET_POOL, 0); skip }
     od

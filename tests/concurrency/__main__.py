@@ -46,7 +46,7 @@ def tell(left: Left, processes: int) -> list[str]:
         f"{granted} claims granted by {processes} processes in {left.seconds:.0f} s",
         f"{sum(operations.values())} requests: {operations}",
         f"{left.lost} commits lost a race, {left.redelivered} messages came again because their handler failed",
-        f"no claim was passed more than {audit.overtaken(left.lines)} times in one queue (bound {audit.OVERTAKEN})",
+        f"no claim was taken from more than {audit.overtaken(left)} times in one queue (bound {audit.OVERTAKEN})",
     ]
 
 

@@ -39,7 +39,7 @@ def broken(left: Left) -> list[str]:
     """Everything that was broken, empty when every promise was kept."""
     holds = _holds(left.lines)
     pools = {row.name: row for row in left.rows if isinstance(row, Pool)}
-    checks = (one_holder(holds), within_limit(holds, pools), amounts(left.lines), order(left.lines), nothing_left(left))
+    checks = (one_holder(holds), within_limit(holds, pools), amounts(left.lines), order(left), nothing_left(left))
     return [says for check in checks for says in check]
 
 
@@ -110,6 +110,7 @@ class Waiting:
 
     key: list[str]
     counts: dict[str, int]
+    came: float
     since: float
     granted: Line | None = None
     looked: float = 0.0
@@ -122,31 +123,82 @@ class Waiting:
         )
 
 
-def order(lines: Sequence[Line]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Had:
+    """What there was of each pool, and who had how much of it when."""
+
+    limits: Mapping[str, int]
+    holds: Mapping[str, Sequence[Hold]]
+
+    @classmethod
+    def of(cls, left: Left) -> Had:
+        """What was had in a run."""
+        found: dict[str, list[Hold]] = defaultdict(list)
+        for (pool, _), each in _holds(left.lines).items():
+            found[pool] += each
+        return cls({row.name: row.limit for row in left.rows if isinstance(row, Pool)}, found)
+
+    def left(self, pool: str, later: Waiting) -> int:
+        """The most that can have been left of a pool after a grant: what was certainly held all the while was not."""
+        ended = later.granted["ended"]  # type: ignore[index]
+        held = (
+            hold.count
+            for hold in self.holds.get(pool, ())
+            if hold.take["ended"] < later.looked and (hold.give is None or hold.give["began"] > ended)
+        )
+        return self.limits[pool] - sum(held) - later.counts[pool]
+
+
+def order(left: Left) -> Iterator[str]:
     """QUEUE-1: every claim is granted. QUEUE-2: none is passed by a later one that asks for as much or more, and none
-    more than OVERTAKEN times by any. A claim is passed by a grant that was decided after it stood in the queue, and
-    that had ended before its own began; deciding begins with the first of the queues that are read for it.
+    is taken from more than OVERTAKEN times by any. A claim is passed by a grant that was decided after it stood in the
+    queue, and that had ended before its own began; deciding begins with the first of the queues that are read for it.
+    It is taken from when there is certainly no room left for it, and for those before it.
     """
-    for pool, queue in _queues(lines).items():
+    had = Had.of(left)
+    for pool, queue in _queues(left.lines).items():
         yield from (f"[QUEUE-1] {claim.key} was never granted" for claim in queue if claim.granted is None)
-        granted = sorted((claim for claim in queue if claim.granted), key=lambda claim: claim.looked)
-        yield from _passed(pool, granted)
+        yield from _passed(pool, queue, had)
 
 
-def _passed(pool: str, granted: Sequence[Waiting]) -> Iterator[str]:
+def _passed(pool: str, queue: Sequence[Waiting], had: Had) -> Iterator[str]:
+    granted = sorted((claim for claim in queue if claim.granted), key=lambda claim: claim.looked)
     by_since = sorted(granted, key=lambda claim: claim.since)
     there: list[Waiting] = []
     for later in granted:
         while by_since and by_since[0].since < later.looked:
             there.append(by_since.pop(0))
         there = [claim for claim in there if claim.granted and claim.granted["ended"] > later.looked]
-        for claim in there:
-            if claim.key < later.key and claim.granted["began"] > later.granted["ended"]:  # type: ignore[index]
-                claim.passed += 1
-                if claim.asks_no_more_than(later):
-                    yield f"[QUEUE-2] {later.key} was granted {pool} before {claim.key}, which asked for no more"
-                if claim.passed > OVERTAKEN:
-                    yield f"[QUEUE-2] {claim.key} was passed {claim.passed} times in {pool}"
+        ahead = [claim for claim in there if _is_passed_by(claim, later)]
+        for claim in ahead:
+            if claim.asks_no_more_than(later):
+                yield f"[QUEUE-2] {later.key} was granted {pool} before {claim.key}, which asked for no more"
+        for claim in _taken_from(pool, ahead, later, granted, had) if ahead else ():
+            claim.passed += 1
+            if claim.passed > OVERTAKEN:
+                yield f"[QUEUE-2] {claim.key} was taken from {claim.passed} times in {pool}"
+
+
+def _is_passed_by(claim: Waiting, later: Waiting) -> bool:
+    return claim.key < later.key and claim.granted["began"] > later.granted["ended"]  # type: ignore[index]
+
+
+def _taken_from(
+    pool: str, ahead: Sequence[Waiting], later: Waiting, granted: Sequence[Waiting], had: Had
+) -> Iterator[Waiting]:
+    """Those ahead for whom there was certainly no room left, and whose turn it certainly was: there were not even
+    perhaps more before them than could have been granted if nobody had anything.
+    """
+    left, ended = had.left(pool, later), later.granted["ended"]  # type: ignore[index]
+    perhaps = [one for one in granted if one.came < ended and one.granted["ended"] > later.looked]  # type: ignore[index]
+    wanted = 0
+    for claim in sorted(ahead, key=lambda claim: claim.key):
+        before = [one for one in perhaps if one.key <= claim.key]
+        asked = {name: sum(one.counts.get(name, 0) for one in before) for name in claim.counts}
+        if all(count <= had.limits[name] for name, count in asked.items()):
+            wanted += claim.counts[pool]
+            if wanted > left:
+                yield claim
 
 
 def _queues(lines: Sequence[Line]) -> dict[str, list[Waiting]]:
@@ -156,7 +208,10 @@ def _queues(lines: Sequence[Line]) -> dict[str, list[Waiting]]:
     for line, move in _moves(lines, "claim"):
         whose = (move["whose"][0], move["whose"][1])
         counts[whose][move["pool"]] = move["count"]
-        found[tuple(move["claim"])] = (move["pool"], Waiting(move["claim"], counts[whose], line["ended"]))
+        found[tuple(move["claim"])] = (
+            move["pool"],
+            Waiting(move["claim"], counts[whose], line["began"], line["ended"]),
+        )
     for line, move in _moves(lines, "unclaim"):
         if any(each["what"] == "granted" for each in line["moves"]):
             claim = found[tuple(move["claim"])][1]
@@ -197,9 +252,9 @@ def claims(lines: Iterable[Line]) -> int:
     return sum(any(move["what"] == "granted" for move in line["moves"]) for line in lines)
 
 
-def overtaken(lines: Sequence[Line]) -> int:
-    """The most that any claim was passed in one queue."""
-    queues = _queues(lines)
+def overtaken(left: Left) -> int:
+    """The most that any claim was taken from in one queue."""
+    queues, had = _queues(left.lines), Had.of(left)
     for pool, queue in queues.items():
-        list(_passed(pool, sorted((one for one in queue if one.granted), key=lambda one: one.looked)))
+        list(_passed(pool, queue, had))
     return max((claim.passed for queue in queues.values() for claim in queue), default=0)

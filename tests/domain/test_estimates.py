@@ -178,26 +178,42 @@ def test_who_is_passed_counts_and_what_is_kept_for_them_is_not_had() -> None:
     assert way(*found.unblocks) == ["5 of quota/vcpus is given back by job A"]
 
 
-def test_when_something_is_kept_for_who_cannot_have_it_that_has_to_be_seen_to() -> None:
-    first, mine = claim("J0", overtaken=OVERTAKEN, count=3), claim("J1")
-    found = forecast(queue([slot("1"), slot("2")], [first, mine]), mine, NOW)
-    assert way(*found.unblocks) == [
-        "an operator raises the limit of resource/bench to 3",
-        "slot 1 of resource/bench and slot 2 of resource/bench and slot new-0 of resource/bench are given back by "
-        "job J0",
-    ]
+@pytest.mark.parametrize("changes", [{}, {"limit": 3, "paused": True}])
+def test_for_who_cannot_have_it_nothing_is_kept(changes: dict[str, Any]) -> None:
+    """It is not up to its holders but to an operator, who need not do anything for those behind."""
+    first, mine = claim("J0", overtaken=OVERTAKEN, count=3, pools=(BENCH, LICENCE)), claim("J1")
+    licence = Queue(pool(name=LICENCE, **changes), [], [replace(first, pool=LICENCE)])
+    found = forecast({**queue([slot("1"), slot("2")], [first, mine]), LICENCE: licence}, mine, NOW)
+    assert (found.pool, found.seconds, found.unblocks) == (BENCH, 0.0, ())
+
+
+def test_what_is_kept_for_who_waits_for_something_else_is_not_had() -> None:
+    """It is the pool that keeps it which is waited for, though it has what is wanted."""
+    both = (BENCH, LICENCE)
+    first, mine = claim("J0", overtaken=OVERTAKEN, pools=both), claim("J1", pools=(VCPUS, BENCH))
+    vcpus = Queue(pool(name=VCPUS, is_amount=True, limit=8), [], [replace(mine, pool=VCPUS)])
+    other = held("1", "A", 3, pool=LICENCE)
+    licence = Queue(pool(name=LICENCE, limit=1, holds=1, mean_hold=600.0), [other], [replace(first, pool=LICENCE)])
+    queues = {**queue([slot("1")], [first, mine]), LICENCE: licence, VCPUS: vcpus}
+    found = forecast(queues, mine, NOW)
+    assert (found.pool, found.seconds) == (BENCH, 1020.0)
+    assert [act.job for act in found.unblocks] == ["A", "J0"]
+    assert forecast({**queues, **queue([slot("1"), slot("2")], [first, mine])}, mine, NOW).seconds == 0.0
+
+
+def test_where_the_pools_of_those_ahead_were_not_read_nobody_knows() -> None:
+    first = claim("J0", overtaken=OVERTAKEN, pools=(BENCH, "resource/unread"))
+    found = forecast(queue([slot("1")], [first, claim("J1")]), claim("J1"), NOW)
+    assert (found.seconds, found.unblocks, found.would_wait) == (None, (), True)
 
 
 def test_an_act_that_is_not_needed_is_left_out() -> None:
-    first = claim("J0", overtaken=OVERTAKEN, pools=(BENCH, LICENCE, "resource/unread"))
-    mine = claim("J1")
-    licence = Queue(pool(name=LICENCE, paused=True, limit=0), [], [replace(first, pool=LICENCE)])
-    found = forecast({**queue([slot("1")], [first, mine]), LICENCE: licence}, mine, NOW)
-    assert (found.seconds, found.would_wait) == (None, True)
-    first = replace(first, pools=(BENCH, LICENCE))
-    licence = replace(licence, pool=replace(licence.pool, limit=1), slots=[slot("1", pool=LICENCE)])
-    found = forecast({**queue([slot("1"), slot("2")], [first, mine], paused=True), LICENCE: licence}, mine, NOW)
-    assert [act.pool for act in found.unblocks] == [BENCH, LICENCE]
+    """It is there already when what is withdrawn comes back, so the limit need not be raised for it."""
+    slots = [held("1", "A", 3), held("2", "B", withdrawn=True)]
+    found = forecast(queue(slots, [claim("J1", count=2)], limit=1), claim("J1", count=2), NOW)
+    assert [act.way for act in found.unblocks] == [Way.RAISE, Way.GIVE_BACK, Way.GIVE_BACK]
+    free = [slot("1"), slot("2")]
+    assert forecast(queue(free, [claim("J1", count=2)], limit=1), claim("J1", count=2), NOW).unblocks == ()
 
 
 def test_a_long_way_is_told_whole() -> None:

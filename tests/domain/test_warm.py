@@ -135,7 +135,7 @@ def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
     wanted = claims("B")
     given = stocks(wanted, cold=1, idle=(idle_slot(),))
     ahead = claim("A", pool=TARGET, count=3, overtaken=granting.OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
-    given[TARGET] = replace(given[TARGET], claims=[ahead, wanted[TARGET]])
+    given[TARGET] = replace(given[TARGET], pool=pool(name=TARGET, limit=3), claims=[ahead, wanted[TARGET]])
     assert granting.evict(TARGET, given) == []
 
 

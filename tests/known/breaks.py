@@ -17,7 +17,7 @@ from penstock.domain.leases import LeaseState, Need
 from penstock.domain.pools import Claim, Pool, Slot, collection
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.domain.units import Unit
-from penstock.usecases import acquiring, submitting
+from penstock.usecases import acquiring, stocktaking, submitting
 from tests.twin.store import MemoryStore
 from tests.twin.world import MemoryFlows
 
@@ -167,7 +167,7 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`granting.pick`: a claim that did not show itself for a minute has lost its place."""
-    stocks_of, pick = acquiring._stocks, granting.pick
+    stocks_of, pick = stocktaking.read, granting.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
@@ -179,7 +179,7 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
         young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
         return pick(pool, {**stocks, pool: replace(stock, claims=young)})
 
-    patch.setattr(acquiring, "_stocks", remember)
+    patch.setattr(stocktaking, "read", remember)
     patch.setattr(granting, "pick", recent)
 
 

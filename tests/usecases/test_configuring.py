@@ -181,8 +181,8 @@ def test_a_pool_that_two_create_is_what_became_of_the_first(twin: Twin) -> None:
     assert (found.limit, found.paused) == (4, True)
 
 
-def test_pausing_twice_writes_once_and_only_going_on_asks_for_who_waits(twin: Twin) -> None:
-    for paused, commits, asked in ((True, 1, 0), (True, 0, 0), (False, 1, 1), (False, 0, 2)):
+def test_pausing_twice_writes_once_and_asks_each_time_for_who_may_go_first_now(twin: Twin) -> None:
+    for paused, commits, asked in ((True, 1, 1), (True, 0, 2), (False, 1, 3), (False, 0, 4)):
         before = twin.store.commits
         assert configuring.pause(twin.on, "quota/cores", paused=paused).paused is paused
         assert (twin.store.commits - before, len(twin.queues.messages)) == (commits, asked)

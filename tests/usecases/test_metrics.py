@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from penstock.domain import metrics
 from penstock.domain.errors import Misconfigured, NoCapacity, Unknown
 from penstock.domain.jobs import Result
 from penstock.domain.metric import Fold, Level
+from penstock.domain.pools import Claim
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import User
@@ -297,6 +299,17 @@ def test_the_sweep_tells_who_waits_and_what_pools_have(twin: Twin, ada: User) ->
 
 
 POOLS = (metrics.POOL_LIMIT, metrics.POOL_HELD, metrics.POOL_FREE, metrics.POOL_WAITING)
+
+
+def test_a_claim_that_came_while_the_sweep_went_on_waits_for_no_time_yet(twin: Twin, ada: User) -> None:
+    """Not for less than none, which would fail the sweep before it has told the rest."""
+    for _ in range(2):
+        submit(twin, ada, resources=["bench"])
+    twin.run()
+    waiting = next(row for row in twin.store.rows.values() if isinstance(row, Claim))
+    twin.store.rows[waiting.key] = replace(waiting, since=twin.world.now() + timedelta(hours=1))
+    sweep(twin)
+    assert twin.metrics.last(metrics.OLDEST_WAIT, pool="resource/bench") == 0
 
 
 def test_an_amount_is_told_as_what_is_used(ada: User) -> None:

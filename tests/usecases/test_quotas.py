@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.errors import Refused
-from penstock.domain.granting import OVERTAKEN
+from penstock.domain.granting import OVERTAKEN, WINDOW
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, Pool, pool_key
 from penstock.domain.rows import Change
 from penstock.domain.users import User
-from penstock.usecases import configuring, jobs, sealing, settling, sweeping
+from penstock.usecases import acquiring, configuring, jobs, sealing, settling, sweeping
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
@@ -132,8 +132,9 @@ def test_what_is_kept_for_a_cancelled_claim_goes_to_the_next_at_once(twin: Twin,
 
 def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_next(twin: Twin, ada: User) -> None:
     """QUEUE-1: between the reads of the end and its commit the flow's claim comes, and somebody waits behind it."""
-    configuring.resize(twin.on, "quota/tokens", 4)
-    twin.run()
+    for resource in ("database", "database", "server"):
+        submit(twin, ada, target="plain", resources=[resource])
+        twin.run()
     database = submit(twin, ada, target="plain", resources=["database"])
     commit, servers = twin.store.commit, []
 
@@ -155,19 +156,20 @@ def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_
 
 
 def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_next(twin: Twin, ada: User) -> None:
-    """QUEUE-1: a server was kept for the database, which waited for tokens; there is a second one, and no sweep."""
+    """QUEUE-1: so many databases waited for tokens that nobody looked further; now they are one less, and no sweep."""
     configuring.resize(twin.on, "quota/tokens", 4)
     twin.run()
-    database = submit(twin, ada, target="plain", resources=["database"])
+    databases = [submit(twin, ada, target="plain", resources=["database"]) for _ in range(WINDOW)]
     twin.run()
-    kept = next(row for row in twin.store.rows.values() if isinstance(row, Claim) and row.pool == "resource/server")
-    twin.store.rows[kept.key] = replace(kept, overtaken=OVERTAKEN)
     server = submit(twin, ada, target="plain", resources=["server"])
     twin.run()
     assert not is_granted(twin, server, "resource/server")
-    configuring.resize(twin.on, "quota/tokens", 12)
+    row = twin.store.get(pool_key("quota/tokens"), Pool)
+    assert row
+    twin.store.rows[row.key] = replace(row, limit=5)
+    acquiring.serve(twin.on, row.name)
     twin.run()
-    assert is_granted(twin, database, "resource/database")
+    assert is_granted(twin, databases[0], "resource/database")
     assert is_granted(twin, server, "resource/server")
 
 

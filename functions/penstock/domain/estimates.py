@@ -93,12 +93,8 @@ def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Foreca
     """What a claim that stands in its queues has before it."""
     whose = Whose.of(claim)
     pool = blocking(queues, claim)
-    ahead = [other for name in claim.pools for other in queues[name].before(whose)]
-    acts = _by_operators(queues, [claim])
+    acts = _by_operators(queues, claim)
     found = _play(queues, whose, now, acts)
-    if found is None:  # what is kept for somebody ahead who cannot have it either
-        acts = _by_operators(queues, [claim, *ahead])
-        found = _play(queues, whose, now, acts)
     acts, steps = _pruned(queues, whose, now, acts, found.steps) if found else (acts, ())
     given = tuple(Unblock(Way.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
     position = len(queues[pool].before(whose)) + 1
@@ -126,17 +122,14 @@ def _play(
 def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
     """The first of a claim's pools that could not grant it as it is; its own pool if all could."""
     whose = Whose.of(claim)
-    short = (name for name in claim.pools if not queues[name].can_grant(whose))
+    stocks = {name: queue.stock for name, queue in queues.items()}
+    short = (name for name in claim.pools if not queues[name].can_grant(whose, stocks))
     return next(short, claim.pools[0])
 
 
-def _by_operators(queues: Mapping[str, Queue], claims: Sequence[Claim]) -> tuple[Unblock, ...]:
-    """What only an operator can do for some claims: resume what is paused, raise what is too low."""
-    wanted: dict[str, int] = {}
-    for claim in claims:
-        for name in claim.pools:
-            if name in queues:
-                wanted[name] = max(wanted.get(name, 0), queues[name].wanted_by(Whose.of(claim)))
+def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, ...]:
+    """What only an operator can do for a claim: resume what is paused, raise what is too low."""
+    wanted = {name: queues[name].wanted_by(Whose.of(claim)) for name in claim.pools}
     paused = [Unblock(Way.RESUME, name) for name in wanted if queues[name].pool.paused]
     low = [
         Unblock(Way.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)

@@ -13,7 +13,7 @@ from itertools import count, groupby
 from math import inf
 from typing import NamedTuple
 
-from penstock.domain.granting import OVERTAKEN, WINDOW, Pick, Stock, pick
+from penstock.domain.granting import WINDOW, Pick, Stock, harmed, is_kept_for, pick
 from penstock.domain.leases import WORKER
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
 
@@ -48,10 +48,16 @@ class Queue:
         """How much somebody who waits here wants."""
         return next((claim.count for claim in self.claims if Whose.of(claim) == whose), 0)
 
-    def can_grant(self, whose: Whose) -> bool:
+    def can_grant(self, whose: Whose, stocks: Mapping[str, Stock]) -> bool:
         """Whether what somebody wants is there, and kept for nobody else."""
-        kept = any(claim.overtaken >= OVERTAKEN for claim in self.before(whose))
-        return not kept and Stock(self.pool, (), self.free).has(self.wanted_by(whose))
+        row = next((claim for claim in self.claims if Whose.of(claim) == whose), None)
+        is_kept = row is not None and any(map(is_kept_for, harmed(row, self.before(whose), stocks)))
+        return not is_kept and self.stock.has(self.wanted_by(whose))
+
+    @property
+    def stock(self) -> Stock:
+        """What the pool has; what is idle is free in it."""
+        return Stock(self.pool, self.claims, self.free)
 
     @property
     def free(self) -> list[Slot]:

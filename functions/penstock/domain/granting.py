@@ -1,13 +1,16 @@
 """Who is next: which claim of a pool may be granted now, given what all of its pools have. [QUEUE-2]
 
 Claims stand in every queue in one order: by priority, then by the age of their job. The first that can be granted in
-all of its pools is granted. Those before it that had to wait are overtaken, once in each queue that it left; a claim
-that was overtaken OVERTAKEN times is not passed again: what falls free is kept for it. Because the order is the same in
-every queue, of two claims that things are kept for the one ahead is ahead in all, so they cannot wait for each other.
+all of its pools is granted. Whom it passes, it may take nothing from: then after it there is still room in that queue's
+pool for them and for those before them. If it does, they are overtaken, once in each such queue; a claim that was
+overtaken OVERTAKEN times is not: of what falls free, as much as it wants is kept for it, and for those before it, until
+it is its turn in all of its queues. The rest is for those behind. Because the order is the same in every queue, the
+first that something is kept for never waits for what is kept for another. docs/decisions/passing-without-harm.md
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +20,11 @@ from penstock.domain.leases import demand
 from penstock.domain.pools import Claim, Pool, Slot
 
 OVERTAKEN = 8
-"""How often a claim may be overtaken in one queue."""
+"""How often a claim may be overtaken in one queue. Who passes it and leaves it room, does not overtake it."""
 
 WINDOW = 16
 """How far into a queue one looks, and the most that one grant may overtake. It bounds what is read and committed:
-who stands behind so many that wait for something else waits with them, as after OVERTAKEN grants all behind them do."""
+who stands behind so many that wait for something else waits with them."""
 
 
 def claims(job: Job, step: int, now: datetime) -> list[Claim]:
@@ -49,8 +52,8 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
 class Stock:
     """What a pool has, and the first WINDOW claims on it.
 
-    `free` and `warm` hold as many free slots without and with a unit as one claim may want. `idle` are those that kept
-    units take besides; it is only read to see who could make room.
+    `free` and `warm` hold as many free slots without and with a unit as these claims want together. `idle` are those
+    that kept units take besides; they are only read to see who could make room, and where something is kept.
     """
 
     pool: Pool
@@ -64,6 +67,16 @@ class Stock:
         """How much there is without any warm unit; less than nothing while an amount is above its limit."""
         return self.pool.limit - self.pool.used if self.pool.is_amount else len(self.free)
 
+    @property
+    def room(self) -> int:
+        """How much is with no lease: what is free, and what would be if every kept unit made room."""
+        return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
+
+    @property
+    def most(self) -> int:
+        """How much there could be if nobody had anything, and no operator did."""
+        return 0 if self.pool.paused else self.pool.limit
+
     def has(self, count: int) -> bool:
         """Whether that many slots, or that much of the amount, is there to be granted."""
         return not self.pool.paused and count <= max(0, self.left)
@@ -71,7 +84,7 @@ class Stock:
 
 @dataclass(frozen=True)
 class Pick:
-    """A claim that may be granted: its rows by pool, and the claims that it overtakes."""
+    """A claim that may be granted: its rows by pool, and the claims that it overtakes: it takes from them."""
 
     rows: Mapping[str, Claim]
     overtaken: Sequence[Claim]
@@ -163,12 +176,62 @@ def _next(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
         place = _place(claim, stock.claims) if stock else None
         if stock is None or place is None:
             return None
-        ahead = stock.claims[:place]
-        if any(other.overtaken >= OVERTAKEN for other in ahead):
-            return None
         rows[name] = stock.claims[place]
-        overtaken += ahead
-    return Pick(rows, overtaken) if len(overtaken) <= WINDOW else None
+        overtaken += harmed(rows[name], stock.claims[:place], stocks)
+    if len(overtaken) > WINDOW or any(map(is_kept_for, overtaken)):
+        return None
+    return Pick(rows, overtaken)
+
+
+def harmed(claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[Claim]:
+    """Those ahead in one queue that a claim would take from: after it there is no room for them and those before.
+
+    Room is all that has no lease, and everybody takes as much of it, whether with a warm unit or without.
+    """
+    room = stocks[claim.pool].room - claim.count
+    found: list[Claim] = []
+    for other in _in_turn(ahead, stocks):
+        room -= other.count
+        if room < 0:
+            found.append(other)
+    return found
+
+
+def _in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[Claim]:
+    """Those of a queue that could all be granted if nobody had anything, as far as their other pools are known.
+
+    For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
+    are not all known may be such, so nobody is said to wait for it.
+    """
+    asked: Counter[str] = Counter()
+    found: list[Claim] = []
+    for claim in queue:
+        known = [name for name in claim.pools if name in stocks]
+        more = asked + _wanted(claim)
+        if all(more[name] <= stocks[name].most for name in known):
+            found.append(claim)
+            asked = more if len(known) == len(claim.pools) else asked
+    return found
+
+
+def _wanted(claim: Claim) -> Counter[str]:
+    """How much a claim wants of each of its pools."""
+    total: Counter[str] = Counter()
+    for takes in claim.takes:
+        total.update(takes)
+    total[claim.pool] = claim.count
+    return total
+
+
+def is_kept_for(claim: Claim) -> bool:
+    """Whether a claim was overtaken so often that nobody may take from it again."""
+    return claim.overtaken >= OVERTAKEN
+
+
+def kept_for(queue: Sequence[Claim]) -> Sequence[Claim]:
+    """The last claim of a queue that something is kept for, and all before it. None, when there is no such claim."""
+    last = max((place for place, claim in enumerate(queue, 1) if is_kept_for(claim)), default=0)
+    return queue[:last]
 
 
 def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:

@@ -134,9 +134,9 @@ class Claim(Row):
     """An attempt's place in a pool's queue, for `count` slots, or that much of an amount, at once.
 
     A claim over several pools stands in the queue of each, and is granted in all or in none. [SLOT-2] `overtaken` is
-    how often a claim behind it was granted from this pool while it had to wait. [QUEUE-2] `takes` is what each of its
-    leases takes, its own pool first: a warm unit on a slot of that pool brings all of it. A `fresh` claim is granted no
-    warm unit: those that are in its way make room, and its own units are not kept.
+    how often a claim behind it was granted from this pool so that there was no room left for it. [QUEUE-2] `takes` is
+    what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it. A `fresh`
+    claim is granted no warm unit: those that are in its way make room, and its own units are not kept.
     """
 
     kind: ClassVar[str] = "claim"

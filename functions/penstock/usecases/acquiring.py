@@ -16,13 +16,7 @@ from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import ahead, counting, logs, outlook, race, retiring
-
-IDLE = 100
-"""How many idle slots of a pool are looked at when room is to be made."""
-
-WARM = 100
-"""Among how many warm slots one is looked for whose unit is there already."""
+from penstock.usecases import ahead, counting, logs, outlook, race, retiring, stocktaking
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -48,6 +42,7 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
     else:
         serve(on, needs[0].pool)
+        _serve_who_was_before(on, granting.claims(job, step, on.world.now()))
         _tell_if_waiting(on, job_id, held[0])
 
 
@@ -111,7 +106,7 @@ def serve(on: System, pool_name: str) -> None:
     """
     left: dict[str, None] = {}
     for tries in range(GRANTS):
-        stocks = _stocks(on, pool_name)
+        stocks = stocktaking.read(on, pool_name)
         found = granting.pick(pool_name, stocks) if stocks else None
         if found is None:
             make_room(on, pool_name, stocks)
@@ -137,38 +132,36 @@ def _serve_those_behind(on: System, left: Iterable[str]) -> None:
             on.queues.schedule({"do": "serve", "pool": name})
 
 
+def serve_beside(on: System, pool_name: str) -> None:
+    """Serve the other queues of those who wait for a pool that was paused or lowered.
+
+    Nothing is kept there any more for who cannot be granted whatever falls free: it may be another's now. [QUEUE-1]
+    """
+    waiting = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
+        if name != pool_name:
+            on.queues.schedule({"do": "serve", "pool": name})
+
+
+def _serve_who_was_before(on: System, claims: Sequence[Claim]) -> None:
+    """Serve the queues in which a new claim does not stand last, but for that of its own pool, which is served.
+
+    Nothing is kept there any more for who has to wait until the new one had its turn. [QUEUE-1]
+    """
+    for claim in claims[1:]:
+        waiting = on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=WINDOW)
+        if any(other.key > claim.key for other in waiting):
+            on.queues.schedule({"do": "serve", "pool": claim.pool})
+
+
 def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocktaking.IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         for unit in granting.evict(pool_name, known):
             was_idle = retiring.retire(on, unit, "it made room for others")
             on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
-
-
-def _stocks(on: System, pool_name: str) -> dict[str, Stock]:
-    """What a pool has, and every other pool that those who wait for it want as well. Empty when nobody waits."""
-    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    found: dict[str, Stock] = {}
-    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
-        pool = on.store.get(pool_key(name), Pool)
-        if pool is None:
-            continue
-        pk = pools.collection(name)
-        queue = claims if name == pool_name else on.store.find(pk, "wait#", Claim, limit=WINDOW)
-        most = 0 if pool.is_amount or pool.paused else max((claim.count for claim in queue), default=0)
-        free = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
-        warm = _warm(on, pool, most) if most and pool.warm else []
-        found[name] = Stock(pool, queue, free, warm)
-    return found
-
-
-def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
-    """Slots that carry a unit; where some are made ahead of need, those first whose unit is there already."""
-    is_ahead = pool.warm is not None and pool.warm.least
-    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=max(most, WARM) if is_ahead else most)
-    return sorted(found, key=lambda slot: slot.since is None)[:most]
 
 
 def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:

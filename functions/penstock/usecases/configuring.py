@@ -149,7 +149,7 @@ def resize(on: System, name: str, limit: int) -> Pool:
 
 
 def pause(on: System, name: str, *, paused: bool) -> Pool:
-    """Stop granting from a pool, or go on. Holders keep what they hold."""
+    """Stop granting from a pool, or go on. Holders keep what they hold; for who waits nothing is kept elsewhere."""
 
     def decide() -> tuple[Sequence[Change], Pool]:
         was = find(on, name)
@@ -157,8 +157,7 @@ def pause(on: System, name: str, *, paused: bool) -> Pool:
         return ([Replace(was, now)] if was.paused != paused else []), now
 
     pool = race.run(on, decide)
-    if not paused:
-        on.queues.schedule({"do": "serve", "pool": name})
+    on.queues.schedule({"do": "resize" if paused else "serve", "pool": name})
     return pool
 
 

@@ -13,7 +13,7 @@ from penstock.usecases import acquiring, presence, race, retiring
 
 
 def resize(on: System, pool_name: str) -> None:
-    """Bring a pool's slots to what its row says, then serve it."""
+    """Bring a pool's slots to what its row says, then serve it, and who may go first where it is smaller or paused."""
     for tries in range(race.TRIES):
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
@@ -32,6 +32,7 @@ def resize(on: System, pool_name: str) -> None:
                 retiring.retire(on, slot.unit or "", "the site keeps fewer warm")
         on.world.pause(tries)
     acquiring.serve(on, pool_name)
+    acquiring.serve_beside(on, pool_name)
 
 
 def _take(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:

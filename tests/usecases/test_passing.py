@@ -1,0 +1,175 @@
+"""Whom nothing is taken from, may be passed: a pool is not kept whole for one claim. [QUEUE-1] [QUEUE-2]"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.rows import Create
+from penstock.domain.users import User
+from penstock.usecases import acquiring, configuring, stocktaking
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import submit
+from tests.usecases.test_quotas import is_granted, run_to_end, used
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.full]
+factory = "hand"
+limit = 1
+uses = { vcpus = 1 }
+[targets.wide]
+factory = "hand"
+limit = 50
+uses = { vcpus = 1 }
+[targets.large]
+factory = "hand"
+limit = 4
+uses = { vcpus = 60 }
+[quotas.vcpus]
+amount = 64
+"""
+VCPUS = "quota/vcpus"
+
+
+@pytest.fixture
+def twin() -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", SITE, "site.toml")
+    made.run()
+    return made
+
+
+def some(twin: Twin, user: User, target: str, count: int, **ask: int) -> list[str]:
+    made = []
+    for _ in range(count):
+        made.append(submit(twin, user, target=target, **ask))
+        twin.run()
+    return made
+
+
+def granted(twin: Twin, jobs: list[str], target: str) -> int:
+    return sum(is_granted(twin, job, f"target/{target}") for job in jobs)
+
+
+def counts(twin: Twin, job: str) -> dict[str, int]:
+    return {row.pool: row.overtaken for row in twin.store.rows.values() if isinstance(row, Claim) and row.job == job}
+
+
+def kept_for_large(twin: Twin, user: User) -> str:
+    """A job that wants 60 of the 64 and was overtaken eight times; five are used."""
+    some(twin, user, "wide", 5)
+    (large,) = some(twin, user, "large", 1)
+    for _ in range(8):
+        run_to_end(twin, some(twin, user, "wide", 1)[0])
+    assert counts(twin, large) == {"target/large": 0, VCPUS: 8}
+    return large
+
+
+def test_who_waits_for_a_full_target_keeps_no_more_of_a_quota_than_it_wants(twin: Twin, ada: User) -> None:
+    """The quota has room for all of them: nobody takes anything from the one ahead, and nothing is counted."""
+    first, second = some(twin, ada, "full", 2)
+    wide = some(twin, ada, "wide", 20)
+    assert (granted(twin, wide, "wide"), used(twin, VCPUS)) == (20, 21)
+    assert counts(twin, second) == {"target/full": 0, VCPUS: 0}
+    run_to_end(twin, first)
+    assert is_granted(twin, second, "target/full")
+
+
+def test_what_it_wants_is_kept_for_it(twin: Twin, ada: User) -> None:
+    """Eight take the last of the quota before it; after that one is left for it, and the others have all the rest."""
+    configuring.resize(twin.on, VCPUS, 2)
+    first, second = some(twin, ada, "full", 2)
+    for _ in range(8):
+        (passing,) = some(twin, ada, "wide", 1)
+        run_to_end(twin, passing)
+    assert counts(twin, second)[VCPUS] == 8
+    (waiting,) = some(twin, ada, "wide", 1)
+    assert not is_granted(twin, waiting, "target/wide")
+    configuring.resize(twin.on, VCPUS, 5)
+    wide = [waiting, *some(twin, ada, "wide", 3)]
+    assert (granted(twin, wide, "wide"), used(twin, VCPUS)) == (3, 4)
+    run_to_end(twin, first)
+    assert is_granted(twin, second, "target/full")
+
+
+def test_a_long_queue_for_a_full_target_keeps_as_much_as_can_be_used_of_it(twin: Twin, ada: User) -> None:
+    """One at a time can be granted, however many wait, and however often they were passed."""
+    configuring.resize(twin.on, VCPUS, 12)
+    some(twin, ada, "full", 9)
+    for _ in range(10):
+        wide = some(twin, ada, "wide", 10)
+        assert granted(twin, wide, "wide") == 10
+        for job in wide:
+            run_to_end(twin, job)
+
+
+@pytest.mark.parametrize("how", ["pause", "lower", "a claim before it"])
+def test_nothing_is_kept_for_who_can_not_be_granted_whatever_falls_free(twin: Twin, ada: User, how: str) -> None:
+    """QUEUE-1: who may have it then has it at once, without any sweep."""
+    large = kept_for_large(twin, ada)
+    wide = some(twin, ada, "wide", 3)
+    assert granted(twin, wide, "wide") == 0
+    if how == "pause":
+        configuring.pause(twin.on, "target/large", paused=True)
+    elif how == "lower":
+        configuring.resize(twin.on, "target/large", 0)
+    else:
+        configuring.resize(twin.on, "target/large", 1)
+        twin.run()
+        assert granted(twin, wide, "wide") == 0
+        some(twin, ada, "large", 1, priority=5)
+    twin.run()
+    assert granted(twin, wide, "wide") == 3
+    assert not is_granted(twin, large, "target/large")
+
+
+def test_who_could_be_granted_again_is_kept_for_again(twin: Twin, ada: User) -> None:
+    large = kept_for_large(twin, ada)
+    configuring.pause(twin.on, "target/large", paused=True)
+    twin.run()
+    configuring.pause(twin.on, "target/large", paused=False)
+    twin.run()
+    assert granted(twin, some(twin, ada, "wide", 1), "wide") == 0
+    assert counts(twin, large)[VCPUS] == 8
+    row = twin.store.get(pool_key(VCPUS), Pool)
+    assert row
+    assert row.used == 5
+
+
+def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is idle only where something is kept; and no slots of an amount, or of a paused pool."""
+    large = kept_for_large(twin, ada)
+    (waiting,) = some(twin, ada, "wide", 1)
+    idle = Slot(pool=VCPUS, name="w-1", state=SlotState.IDLE, unit="w-1", count=2)
+    assert twin.store.commit([Create(idle)])
+    configuring.pause(twin.on, "target/large", paused=True)
+    read, find = [], twin.store.find
+
+    def noting(pk: str, prefix: str, kind: Any, **how: Any) -> Any:
+        read.append((pk, prefix))
+        return find(pk, prefix, kind, **how)
+
+    monkeypatch.setattr(twin.store, "find", noting)
+    found = stocktaking.read(twin.on, "target/wide")
+    assert [slot.name for slot in found[VCPUS].idle] == ["w-1"]
+    assert found["target/large"].pool.paused
+    assert read == [
+        ("pool#target/wide", "wait#"), ("pool#target/wide", "free#cold#"),
+        ("pool#quota/vcpus", "wait#"), ("pool#quota/vcpus", "idle#"),
+    ]  # fmt: skip
+    read.clear()
+    stocktaking.read(twin.on, "target/large")
+    assert ("pool#target/large", "free#cold#") not in read
+    assert large < waiting
+
+
+def test_the_other_queues_are_served_and_not_its_own(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_for_large(twin, ada)
+    served: list[Any] = []
+    monkeypatch.setattr(twin.queues, "schedule", served.append)
+    acquiring.serve_beside(twin.on, "target/large")
+    assert served == [{"do": "serve", "pool": VCPUS}]

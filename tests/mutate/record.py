@@ -15,6 +15,7 @@ from tests.mutate.sites import Mutant
 
 PATH = Path(__file__).parents[1] / "mutants.json"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+OWED = Path(__file__).with_name("owed.toml")
 
 FEW = 3
 """How many tests of a function are asked before it is known which evaluate what; some of them are slow."""
@@ -87,18 +88,29 @@ class Record:
 
 def equivalents() -> dict[Key, str]:
     """The mutants that no test can notice, each with the reason."""
+    return _listed(EQUIVALENT, "equivalent")
+
+
+def owed() -> dict[Key, str]:
+    """The mutants that no test notices yet: tests/mutate/owed.toml."""
+    return _listed(OWED, "owed")
+
+
+def _listed(path: Path, name: str) -> dict[Key, str]:
     found: dict[Key, str] = {}
-    for entry in tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("equivalent", []):
+    for entry in tomllib.loads(path.read_text(encoding="utf-8")).get(name, []):
         for how in entry["how"]:
-            found[entry["module"], entry["function"], f"{entry['condition']} :: {how}"] = entry["why"]
+            found[entry["module"], entry["function"], f"{entry['condition']} :: {how}"] = entry.get("why", "")
     return found
 
 
 def gaps(record: Record, mutants: Iterable[Mutant]) -> list[str]:
     """What is missing in the record, or in it for nothing, a line each."""
     there = {mutant.key for mutant in mutants}
-    same = equivalents()
-    told = [f"{key} has no test that notices it" for key in there - record.killers.keys() - same.keys()]
+    same, debt = equivalents(), owed()
+    told = [f"{key} has no test that notices it" for key in there - record.killers.keys() - same.keys() - debt.keys()]
+    told += [f"{key} is owed a test, and not in the code" for key in debt.keys() - there]
+    told += [f"{key} is owed a test, and noticed" for key in debt.keys() & (record.killers.keys() | same.keys())]
     told += [f"{key} is in the record, and not in the code" for key in record.killers.keys() - there]
     told += [f"{key} is listed as equivalent, and not in the code" for key in same.keys() - there]
     return sorted(

@@ -73,6 +73,17 @@ def test_a_worker_that_nobody_waits_for_is_sent_home(twin: Twin, ada: User, what
     assert twin.store.rows == rows
 
 
+@pytest.mark.parametrize("state", [UnitState.CLEANING, UnitState.IDLE])
+def test_a_key_has_served_its_turn_when_its_first_job_is_over(twin: Twin, ada: User, state: UnitState) -> None:
+    """SEC-2: the job may have read the key, and the token with it."""
+    job = running(twin, ada)
+    worker = worker_of(twin, job)
+    put(twin, worker, state=state, leases=1, token_hash=None, past_hash=worker.token_hash)
+    with pytest.raises(Refused) as refused:
+        agents.hello(twin.on, Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN))
+    assert refused.value.code == "wrong-key"
+
+
 def test_a_worker_that_never_was_has_no_key(twin: Twin) -> None:
     with pytest.raises(Refused) as refused:
         agents.hello(twin.on, Hello("w-none", units.bootstrap_key(twin.on.signing_key(), "w-none"), TOKEN))

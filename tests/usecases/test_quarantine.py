@@ -25,6 +25,7 @@ from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import configuring, custody, jobs, quarantining, sweeping
 from tests.twin.world import START, Twin
+from tests.usecases.exact import drop, put
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_warm import SITE, databases, unit_of, worker_at_rest
@@ -251,6 +252,17 @@ def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(tw
     hello(twin, job)
     finish(twin, job)
     assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("what", ["being destroyed", "no lease", "under way"])
+def test_nothing_else_is_told_to_be_in_quarantine(twin: Twin, ada: User, what: str) -> None:
+    job, worker = running(twin, ada)
+    put(twin, job_of(twin, job), state=State.ACQUIRING if what == "under way" else State.QUEUED, attempt=2)
+    put(twin, worker, state=UnitState.DIRTY if what == "being destroyed" else UnitState.QUARANTINED)
+    lease = twin.store.get(lease_key(job, 1, WORKER), Lease)
+    if lease and what == "no lease":
+        drop(twin, lease)
+    assert "quarantined" not in jobs.explain(twin.on, job_of(twin, job)).summary
 
 
 def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(ada: User) -> None:

@@ -54,7 +54,7 @@ class Host:
         """Make a function and return what calls it."""
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as content:
-            content.writestr("module.py", source)
+            content.writestr(zipfile.ZipInfo("module.py"), source)  # of no date: the same source is the same zip
         client = self.client("lambda")
         client.create_function(
             FunctionName=name,

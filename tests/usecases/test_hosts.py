@@ -18,7 +18,7 @@ from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.system import System
-from penstock.usecases import configuring, custody, hosts, jobs, presence, resizing, sweeping, units
+from penstock.usecases import agents, configuring, custody, hosts, jobs, presence, resizing, sweeping, units
 from penstock.usecases.hosts import Ask
 from tests.twin.world import Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
@@ -260,6 +260,35 @@ def test_nothing_is_cleaned_while_an_operator_holds_the_machine(twin: Twin, ada:
     assert hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43, "", unit.id, "ended"))["do"] == "wait"
     twin.run()
     assert bench.clean()["do"] == "forget"
+
+
+@pytest.mark.parametrize("does", ["works", "has ended", "is clean", "remembers nothing"])
+def test_a_host_in_quarantine_waits_until_its_operator_releases_it(
+    twin: Twin, ada: User, root: User, does: str
+) -> None:
+    """UNIT-1: nothing that happens by itself touches it; nor does it ask without a pause."""
+    bench = Bench(twin)
+    bench.ask()
+    job = order(twin, ada, retries=0)
+    assert bench.do() == "work"
+    bench.hello()
+    caller = agents.authenticate(twin.on, job, bench.token)
+    agents.finish(twin.on, caller, Result.FAILED, "the disk is gone", 1, broken="the disk is gone")
+    twin.run()
+    unit = worker_of(twin, job)
+    assert unit.state is UnitState.QUARANTINED
+    bench.stage = {"has ended": "ended", "is clean": "clean"}.get(does, "working")
+    bench.worker = "" if does == "remembers nothing" else bench.worker
+    for _ in range(3):
+        assert bench.ask()["do"] == "wait"
+        assert bench.ask()["seconds"] > 0
+    assert worker_of(twin, job).state is UnitState.QUARANTINED
+    custody.release(twin.on, root, UnitKind.WORKER, unit.id)
+    twin.run()
+    bench.worker = unit.id
+    bench.clean()
+    assert worker_of(twin, job).state is UnitState.GONE
+    assert states(twin)["bench-7"] == "free"
 
 
 def test_a_host_that_cannot_get_clean_says_why(twin: Twin, ada: User) -> None:

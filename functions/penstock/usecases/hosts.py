@@ -68,6 +68,8 @@ def _answer(on: System, host: Host, said: Ask, bounds: Limits) -> dict[str, Any]
         return _told("forget", 0, bounds, said.worker)
     if unit is None:
         return _told("wait", min(warm.ASK_AGAIN, bounds.heartbeat), bounds)
+    if unit.state is UnitState.QUARANTINED:  # its operator has the next word, and the host nothing to do
+        return _told("wait", bounds.heartbeat, bounds, unit.id)
     if not said.worker:
         return _of_its_next(on, unit, said, bounds)
     if said.stage == "working":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -12,25 +11,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import bundle
-
-
-@dataclass(frozen=True)
-class Size:
-    """What one function is given."""
-
-    timeout: Duration
-    memory: int = 512
-
-
-SIZES: Mapping[str, Size] = {
-    "api": Size(Duration.seconds(29)),  # API Gateway itself gives up after 30 s
-    "agent_api": Size(Duration.seconds(29)),
-    "schedule": Size(Duration.seconds(60)),
-    "factory": Size(Duration.seconds(120)),
-    "well": Size(Duration.seconds(120)),
-    "settle": Size(Duration.seconds(60)),
-    "sweep": Size(Duration.seconds(120)),
-}
+from infra.sizes import SIZES, Size
 
 
 class Functions(Construct):
@@ -74,7 +55,7 @@ class Functions(Construct):
             code=self._code,
             layers=[self._layer],
             memory_size=size.memory,
-            timeout=size.timeout,
+            timeout=Duration.seconds(size.timeout.total_seconds()),
             role=role,
             log_group=log,
             environment=dict(environment),

@@ -13,12 +13,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as stepfunctions
 
+from infra.dimensions import SERVICE, of_site
 from penstock.domain.metric import Level, Metric
 from penstock.domain.metrics import NAMESPACE
 from penstock.domain.site import Site
-
-SERVICE = "service"
-"""The dimension that every metric of ours has: the deployment's name."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +37,10 @@ class Watched:
 
         It has no label of its own: an alarm on a metric with one is written as arithmetic.
         """
-        if by not in list(metric.combinations(Site(), Level.SITE)):
-            raise ValueError(f"{metric.name} is not told by {by}")
         return cloudwatch.Metric(
             namespace=NAMESPACE,
             metric_name=metric.name,
-            dimensions_map={SERVICE: self.service, **by},
+            dimensions_map=of_site(metric, self.service, by),
             statistic=statistic,
             period=Duration.minutes(minutes),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -18,12 +20,12 @@ VISIBILITY_FACTOR = 6
 class Queues(Construct):
     """A queue and its dead-letter queue for each of NAMES."""
 
-    def __init__(self, scope: Construct, name: str, *, timeouts: dict[str, Duration]) -> None:
+    def __init__(self, scope: Construct, name: str, *, timeouts: dict[str, timedelta]) -> None:
         super().__init__(scope, name)
         self.dead: dict[str, sqs.Queue] = {}
         self.of = {each: self._queue(each, timeouts[each]) for each in NAMES}
 
-    def _queue(self, name: str, timeout: Duration) -> sqs.Queue:
+    def _queue(self, name: str, timeout: timedelta) -> sqs.Queue:
         dead = sqs.Queue(
             self,
             f"{name.title()}Dead",
@@ -37,7 +39,7 @@ class Queues(Construct):
             name.title(),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            visibility_timeout=Duration.seconds(VISIBILITY_FACTOR * timeout.to_seconds()),
+            visibility_timeout=Duration.seconds(VISIBILITY_FACTOR * timeout.total_seconds()),
             retention_period=Duration.days(4),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead, max_receive_count=TRIES),
         )

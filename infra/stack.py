@@ -10,13 +10,14 @@ from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
 from infra.flow import Flow
-from infra.functions import SIZES, Functions
+from infra.functions import Functions
 from infra.grants import CLOUD_GRANTS, EC2_GRANTS, GRANTS, cloud_arns, ec2_statements, pass_role, statements
 from infra.measures import Watched
 from infra.queues import NAMES, Queues
 from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, machines, wildcards
 from infra.schedule import Schedule
 from infra.settings import Settings
+from infra.sizes import SIZES
 from infra.storage import OUTPUTS, Storage
 from infra.table import DUE, LISTING, Rows
 from infra.tidings import Tidings

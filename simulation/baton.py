@@ -1,4 +1,4 @@
-"""Handlers as threads of which only one moves at a time: whoever holds the baton.
+"""Handlers of which only one moves at a time: whoever holds the baton. Each has a stack of its own, and no thread.
 
 A handler passes it back at its port calls and nowhere else, so the order of everything is the order in which the
 engine hands it out, and the same dice give the same order.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from threading import Lock, Thread
 from typing import Any
+
+import greenlet
 
 
 class Died(BaseException):
@@ -37,7 +38,7 @@ class Task:
     result: Any = None
     error: BaseException | None = None
     done: bool = False
-    turn: Lock = field(default_factory=Lock)
+    stack: greenlet.greenlet | None = None
 
 
 class Baton:
@@ -45,69 +46,35 @@ class Baton:
 
     def __init__(self) -> None:
         self.current: Task | None = None
-        self._home = Lock()
-        self._home.acquire()
-        self._idle: list[_Runner] = []
+        self._home = greenlet.getcurrent()
 
     def start(self, task: Task) -> None:
         """Let a new task move until it passes the baton back, or ends."""
-        task.turn.acquire()
-        runner = self._idle.pop() if self._idle else _Runner(self)
-        runner.task = task
-        self._hand_to(task, runner.go)
+        task.stack = greenlet.greenlet(_run, self._home)
+        self._hand_to(task, task)
 
     def resume(self, task: Task) -> None:
         """Let a task go on."""
-        self._hand_to(task, task.turn)
+        self._hand_to(task)
 
-    def _hand_to(self, task: Task, turn: Lock) -> None:
+    def _hand_to(self, task: Task, *begin: Task) -> None:
+        assert task.stack is not None
         self.current = task
-        turn.release()
-        self._home.acquire()
+        task.stack.switch(*begin)
         self.current = None
 
     def pause(self) -> None:
         """Called by a task: pass the baton back and wait for it. Raises Died in a task that was killed meanwhile."""
         task = self.current
         assert task is not None
-        self._home.release()
-        task.turn.acquire()
+        self._home.switch()
         if task.killed:
             raise Died
 
-    def end(self, runner: _Runner) -> None:
-        """Called by a thread whose task is done."""
-        self._idle.append(runner)
-        self._home.release()
 
-    def close(self) -> None:
-        """Let all idle threads end."""
-        for runner in self._idle:
-            runner.task = None
-            runner.go.release()
-            runner.thread.join()
-
-
-class _Runner:
-    """A thread that runs one task after another."""
-
-    def __init__(self, baton: Baton) -> None:
-        self.go = Lock()
-        self.go.acquire()
-        self.task: Task | None = None
-        self._baton = baton
-        self.thread = Thread(target=self._loop, daemon=True)
-        self.thread.start()
-
-    def _loop(self) -> None:
-        while True:
-            self.go.acquire()
-            task = self.task
-            if task is None:
-                return
-            try:
-                task.result = task.call()
-            except BaseException as error:
-                task.error = error
-            task.done = True
-            self._baton.end(self)
+def _run(task: Task) -> None:
+    try:
+        task.result = task.call()
+    except BaseException as error:
+        task.error = error
+    task.done = True

@@ -144,9 +144,8 @@ class Engine(Handlers):
         return [row for row in self.store.rows.values() if isinstance(row, Job)]
 
     def _close(self) -> None:
-        """Let all threads end."""
+        """Let all handlers end."""
         for task in self.tasks:
             task.killed = True
             while not task.done:
                 self.baton.resume(task)
-        self.baton.close()

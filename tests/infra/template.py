@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.local import synth
+
 
 @dataclass(frozen=True)
 class Template:
     """A synthesised stack."""
 
     content: dict[str, Any]
+
+    @staticmethod
+    def synthesised(folder: Path, **context: str) -> Template:
+        """The template of a stack with some settings, made by a process of its own, as `cdk` does."""
+        synth.synthesise(folder, **context)
+        return Template.read(folder / f"{context.get('name', 'Penstock')}.template.json")
 
     @staticmethod
     def read(path: Path) -> Template:

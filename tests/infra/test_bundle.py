@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.functions import SIZES
 from infra.node import use_bundled
+from infra.sizes import SIZES
 from penstock.local.synth import SOURCES
 
 LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "urllib3", "dateutil", "six")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.functions import SIZES
-from infra.node import use_bundled
 from infra.queues import NAMES
+from infra.sizes import SIZES
 from penstock.domain.units import CLEAN_WITHIN
 from penstock.local.synth import SOURCES
 from tests.infra.template import Template
@@ -25,7 +24,7 @@ def test_every_handler_file_is_a_function_and_no_other(stack: Template) -> None:
 
 def test_no_function_lives_as_long_as_a_call_that_cleans_is_alone() -> None:
     """UNIT-2: who takes over never meets who began."""
-    assert all(size.timeout.to_seconds() < CLEAN_WITHIN.total_seconds() for size in SIZES.values())
+    assert all(size.timeout < CLEAN_WITHIN for size in SIZES.values())
 
 
 def test_functions_run_on_arm_with_one_zip_and_one_layer(stack: Template) -> None:
@@ -156,17 +155,7 @@ def test_the_security_rules_have_no_findings(assembly: Path) -> None:
 
 
 def test_a_trial_leaves_nothing_behind(tmp_path: Path) -> None:
-    use_bundled()
-    import aws_cdk as cdk
-
-    from infra.settings import Settings
-    from infra.stack import Penstock
-
-    settings = Settings.of({"ephemeral": "true", "name": "Trial"})
-    app = cdk.App(outdir=str(tmp_path))
-    Penstock(app, settings.name, settings=settings)
-    app.synth()
-    trial = Template.read(tmp_path / "Trial.template.json")
+    trial = Template.synthesised(tmp_path, ephemeral="true", name="Trial")
     kept = [name for name, each in trial.content["Resources"].items() if each.get("DeletionPolicy") == "Retain"]
     assert kept == []
     assert {each["FunctionName"] for each in trial.functions().values()} == {f"Trial-{name}" for name in SIZES}

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
+from infra import dimensions
 from infra.metricspage import page
 from penstock.cli.app import cli
+from penstock.domain import metrics
 from penstock.domain.metric import Level
 from penstock.domain.metrics import METRICS, NAMESPACE
 from penstock.domain.site import Site
 from penstock.local.synth import SOURCES
 from tests.infra.template import Template, text
+
+pytestmark = pytest.mark.xdist_group("infra")
 
 OPERATIONS = (SOURCES / "docs" / "operations.md").read_text()
 AWS = {"AWS/Lambda", "AWS/SQS", "AWS/ApiGateway", "AWS/States", "AWS/DynamoDB"}
@@ -27,26 +30,12 @@ COMMAND = re.compile(r"`penstock ([a-z][^`]*)`")
 Told = tuple[str, frozenset[tuple[str, str]]]
 
 
-@cache
-def synthesised(folder: Path, **context: str) -> Template:
-    from infra.node import use_bundled
-
-    use_bundled()
-    import aws_cdk as cdk
-
-    from infra.settings import Settings
-    from infra.stack import Penstock
-
-    app = cdk.App(outdir=str(folder))
-    Penstock(app, "Watched", settings=Settings.of(context))
-    app.synth()
-    return Template.read(folder / "Watched.template.json")
-
-
 @pytest.fixture(scope="session")
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[Level, Template]:
     """The stack at each level."""
-    return {level: synthesised(tmp_path_factory.mktemp(level), metrics=level) for level in Level}
+    return {
+        level: Template.synthesised(tmp_path_factory.mktemp(level), name="Watched", metrics=level) for level in Level
+    }
 
 
 def alarms(stack: Template) -> dict[str, dict[str, Any]]:
@@ -134,14 +123,9 @@ def test_what_is_told_by_name_is_searched_for_by_the_dimensions_it_has(stacks: d
 
 def test_a_metric_that_is_misspelt_cannot_be_looked_at(stack: Template) -> None:
     """The comparison above can fail."""
-    from infra.measures import Watched
-    from penstock.domain import metrics
-
-    nothing: Any = None
-    on = Watched("Watched", Level.SITE, nothing, nothing, nothing, nothing, nothing, nothing)
     for by in ({}, {"outcome": "exploded"}, {"outcomes": "failed"}, {"target": "linux", "outcome": "failed"}):
         with pytest.raises(ValueError, match="is not told by"):
-            on.own(metrics.JOBS_SETTLED, "Sum", **by)
+            dimensions.of_site(metrics.JOBS_SETTLED, "Watched", by)
     assert ("JobsSettled", frozenset({("service", "Watched"), ("outcome", "failure")})) not in emitted("Watched")
 
 
@@ -241,7 +225,7 @@ def test_alarms_are_told_through_an_encrypted_topic_that_only_cloudwatch_may_use
 
 
 def test_an_address_is_subscribed_if_one_is_given(tmp_path: Path) -> None:
-    made = synthesised(tmp_path, alarm_email="ops@example.com", metrics="off")
+    made = Template.synthesised(tmp_path, alarm_email="ops@example.com", metrics="off")
     _, subscription = made.one("SNS::Subscription")
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.com")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -40,7 +41,7 @@ def assembly(report: Callable[[str], None]) -> Path:
     _remove_old(folder.parent)
     _remove_old(code())
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
-        _synthesise(Path(beside) / "out")
+        synthesise(Path(beside) / "out")
         if not folder.is_dir():
             (Path(beside) / "out").rename(folder)
     return folder
@@ -70,11 +71,12 @@ def _made_of() -> Iterator[Path]:
                 yield path
 
 
-def _synthesise(out: Path) -> None:
+def synthesise(out: Path, **context: str) -> None:
+    """Synthesise into a folder, with settings as `cdk deploy -c` takes them. Raises LocalCloudError if that fails."""
     made = subprocess.run(
         [sys.executable, "app.py"],
         cwd=SOURCES,
-        env={**os.environ, "CDK_OUTDIR": str(out)},
+        env={**os.environ, "CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": json.dumps(context)},
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,26 @@
+"""How large the seven functions are, and how long a call of each may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class Size:
+    """What one function is given. `memory` is in MB."""
+
+    timeout: timedelta
+    memory: int = 512
+
+
+SIZES: Mapping[str, Size] = {
+    "api": Size(timedelta(seconds=29)),  # API Gateway itself gives up after 30 s
+    "agent_api": Size(timedelta(seconds=29)),
+    "schedule": Size(timedelta(seconds=60)),
+    "factory": Size(timedelta(seconds=120)),
+    "well": Size(timedelta(seconds=120)),
+    "settle": Size(timedelta(seconds=60)),
+    "sweep": Size(timedelta(seconds=120)),
+}

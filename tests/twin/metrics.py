@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import cache
 
 from penstock.domain.metric import Level, Metric
 from penstock.domain.metrics import METRICS
@@ -22,8 +23,10 @@ class RecordedMetrics:
         self.told: dict[str, dict[By, list[float]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
-        check(metric, value, by)
-        self.told[metric.name][frozenset(by.items())].append(value)
+        whose = frozenset(by.items())
+        assert value >= 0, (metric.name, value)
+        check(metric, whose, is_zero=value == 0)
+        self.told[metric.name][whose].append(value)
 
     def wants(self, metric: Metric) -> bool:
         return True
@@ -38,13 +41,14 @@ class RecordedMetrics:
         return self.told[metric.name][frozenset(by.items())][-1]
 
 
-def check(metric: Metric, value: float, by: dict[str, str]) -> None:
+@cache
+def check(metric: Metric, whose: By, *, is_zero: bool) -> None:
     """A metric is of the table, its dimensions are all there and no others, and no value is an id. [SEC-1]"""
+    by = dict(whose)
     assert metric in METRICS, metric.name
-    assert value >= 0, (metric.name, value)
     sets = [{each.name for each in dimensions} for dimensions in metric.sets(Level.POOLS)]
     whole = set().union(*sets)
-    assert set(by) == whole or (value == 0 and set(by) in sets), f"{metric.name} is told by {sorted(whole)}, not {by}"
+    assert set(by) == whole or (is_zero and set(by) in sets), f"{metric.name} is told by {sorted(whole)}, not {by}"
     assert not [each for each in by.values() if ID.search(each) or not each], by
     for dimension in {each for dimensions in metric.sets(Level.POOLS) for each in dimensions}:
         known = dimension.values(Site())

@@ -10,7 +10,6 @@ first that something is kept for never waits for what is kept for another. docs/
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -203,24 +202,29 @@ def _in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[Claim]
     For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
     are not all known may be such, so nobody is said to wait for it.
     """
-    asked: Counter[str] = Counter()
+    asked: dict[str, int] = {}
     found: list[Claim] = []
     for claim in queue:
         known = [name for name in claim.pools if name in stocks]
-        more = asked + _wanted(claim)
-        if all(more[name] <= stocks[name].most for name in known):
+        wanted = _wanted(claim)
+        if all(asked.get(name, 0) + wanted.get(name, 0) <= stocks[name].most for name in known):
             found.append(claim)
-            asked = more if len(known) == len(claim.pools) else asked
+            if len(known) == len(claim.pools):
+                _add(wanted, asked)
     return found
 
 
-def _wanted(claim: Claim) -> Counter[str]:
+def _wanted(claim: Claim) -> dict[str, int]:
     """How much a claim wants of each of its pools."""
-    total: Counter[str] = Counter()
+    total: dict[str, int] = {}
     for takes in claim.takes:
-        total.update(takes)
-    total[claim.pool] = claim.count
-    return total
+        _add(takes, total)
+    return {**total, claim.pool: claim.count}
+
+
+def _add(more: Mapping[str, int], total: dict[str, int]) -> None:
+    for pool, count in more.items():
+        total[pool] = total.get(pool, 0) + count
 
 
 def is_kept_for(claim: Claim) -> bool:

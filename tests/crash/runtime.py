@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
@@ -49,7 +51,7 @@ class Runtime:
 
         def run() -> Any:
             before = BaseRouter.__dict__.get("current_event")  # of the handler that this one runs in the middle of
-            with self.seam.running(name):
+            with self.seam.running(name), redirect_stdout(StringIO()):  # where Lambda reads metrics from
                 try:
                     return handler(event, Context())
                 finally:

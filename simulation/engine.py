@@ -21,6 +21,9 @@ STEPS_PER_JOB = 120
 SWEEPS = 120
 """How many minutes of calm it may take until every job is settled and everything is put back."""
 
+SWEEPS_PER_JOB = 16
+"""How many more for each job: those that were kept waiting all through the storm may run one after the other."""
+
 COOLING = 5
 """How many more it may take until nothing is left, after the site keeps nothing warm any more."""
 
@@ -117,7 +120,7 @@ class Engine(Handlers):
         self.people.restore()
         for machine in self.machines.values():
             machine.behave()
-        self._sweep_until(SWEEPS, is_warm=True)
+        self._sweep_until(SWEEPS + SWEEPS_PER_JOB * len(self.plan.jobs), is_warm=True)
         self.people.keep_nothing()
         self._sweep_until(COOLING, is_warm=False)
 

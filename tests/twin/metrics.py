@@ -19,7 +19,8 @@ By = frozenset[tuple[str, str]]
 class RecordedMetrics:
     """All that was told, by metric and dimensions. What would be wrong fails the step that tells it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._wanted = wanted
         self.told: dict[str, dict[By, list[float]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
@@ -29,7 +30,7 @@ class RecordedMetrics:
         self.told[metric.name][whose].append(value)
 
     def wants(self, metric: Metric) -> bool:
-        return True
+        return self._wanted
 
     def of(self, metric: Metric, **by: str) -> list[float]:
         """The values that were told with these dimensions, among others; zeros are left out."""

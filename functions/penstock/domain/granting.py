@@ -10,9 +10,11 @@ first that something is kept for never waits for what is kept for another. docs/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from itertools import compress
 
 from penstock.domain.jobs import Job
 from penstock.domain.leases import demand
@@ -24,6 +26,10 @@ OVERTAKEN = 8
 WINDOW = 16
 """How far into a queue one looks, and the most that one grant may overtake. It bounds what is read and committed:
 who stands behind so many that wait for something else waits with them."""
+
+
+Turns = Callable[[str], Sequence[bool]]
+"""What `in_turn` says of a pool's queue."""
 
 
 def claims(job: Job, step: int, now: datetime) -> list[Claim]:
@@ -101,17 +107,13 @@ class Pick:
 
 def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
+    turns = _turns(stocks)
     for claim in stocks[pool].claims:
-        found = _grantable(claim, stocks)
-        if found:
-            return found
-    return None
-
-
-def _grantable(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
-    found = _next(claim, stocks)
-    if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
-        return found
+        found = _rows(claim, stocks)
+        if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+            passing = _passing(found, stocks, turns)
+            if passing:
+                return passing
     return None
 
 
@@ -134,9 +136,10 @@ def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
     None, when what is leaving already is enough, or when no claim could be granted even then. Those go first that
     are not made yet, then those that nobody has leased for longest.
     """
+    turns = _turns(stocks)
     for claim in stocks[pool].claims:
-        found = _next(claim, stocks)
-        units = _room(found, stocks) if found else None
+        found = _rows(claim, stocks)
+        units = _room(found, stocks) if found and _passing(found, stocks, turns) else None
         if units is not None:
             return units
     return []
@@ -166,51 +169,65 @@ def _loss(slot: Slot) -> tuple[bool, str, str]:
     return slot.since is not None, str(slot.since), slot.name
 
 
-def _next(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
-    """A claim with those that it would overtake; None when it may not be granted, whatever its pools have."""
+def _rows(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
+    """A claim's rows in all of its queues; None when it is not among the first in each."""
     rows: dict[str, Claim] = {}
-    overtaken: list[Claim] = []
     for name in claim.pools:
-        stock = stocks.get(name)
-        place = _place(claim, stock.claims) if stock else None
-        if stock is None or place is None:
+        claims = stocks[name].claims if name in stocks else ()
+        place = _place(claim, claims)
+        if place is None:
             return None
-        rows[name] = stock.claims[place]
-        overtaken += harmed(rows[name], stock.claims[:place], stocks)
+        rows[name] = claims[place]
+    return Pick(rows, ())
+
+
+def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
+    """A claim with those that it would overtake; None when it may not be granted, whatever its pools have."""
+    overtaken: list[Claim] = []
+    for name, row in found.rows.items():
+        ahead = stocks[name].claims[: _place(row, stocks[name].claims)]
+        overtaken += harmed(row, ahead, stocks, turns(name)) if ahead else []
     if len(overtaken) > WINDOW or any(map(is_kept_for, overtaken)):
         return None
-    return Pick(rows, overtaken)
+    return Pick(found.rows, overtaken)
 
 
-def harmed(claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[Claim]:
+def _turns(stocks: Mapping[str, Stock]) -> Turns:
+    return cache(lambda pool: in_turn(stocks[pool].claims, stocks))
+
+
+def harmed(
+    claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock], turns: Sequence[bool] | None = None
+) -> list[Claim]:
     """Those ahead in one queue that a claim would take from: after it there is no room for them and those before.
 
-    Room is all that has no lease, and everybody takes as much of it, whether with a warm unit or without.
+    Room is all that has no lease, and everybody takes as much of it, whether with a warm unit or without. `turns` is
+    what `in_turn` says of the queue.
     """
     room = stocks[claim.pool].room - claim.count
     found: list[Claim] = []
-    for other in _in_turn(ahead, stocks):
+    for other in compress(ahead, turns if turns is not None else in_turn(ahead, stocks)):
         room -= other.count
         if room < 0:
             found.append(other)
     return found
 
 
-def _in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[Claim]:
-    """Those of a queue that could all be granted if nobody had anything, as far as their other pools are known.
+def in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[bool]:
+    """Which of a queue could all be granted if nobody had anything, as far as their other pools are known.
 
     For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
-    are not all known may be such, so nobody is said to wait for it.
+    are not all known may be such, so nobody is said to wait for it. What is said of the first of a queue does not
+    depend on those behind.
     """
     asked: dict[str, int] = {}
-    found: list[Claim] = []
+    found: list[bool] = []
     for claim in queue:
         known = [name for name in claim.pools if name in stocks]
         wanted = _wanted(claim)
-        if all(asked.get(name, 0) + wanted.get(name, 0) <= stocks[name].most for name in known):
-            found.append(claim)
-            if len(known) == len(claim.pools):
-                _add(wanted, asked)
+        found.append(all(asked.get(name, 0) + wanted.get(name, 0) <= stocks[name].most for name in known))
+        if found[-1] and len(known) == len(claim.pools):
+            _add(wanted, asked)
     return found
 
 

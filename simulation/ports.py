@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.pools import Slot, SlotState
+from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from simulation.baton import Task
 from simulation.weather import Weather
@@ -72,6 +72,7 @@ class SimulatedStore(MemoryStore):
         self._due: dict[Key, tuple[datetime, str]] = {}
         self._places: dict[str, dict[Key, Place]] = defaultdict(dict)
         self._late: deque[tuple[Key, Row | None]] = deque()
+        self.is_pools_news = True
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         return self._host.at("get", lambda: MemoryStore.get(self, key, kind))
@@ -127,6 +128,7 @@ class SimulatedStore(MemoryStore):
         key = key_of(change)
         if isinstance(change, Check):
             return
+        self.is_pools_news = self.is_pools_news or key.pk.startswith(collection(""))
         if isinstance(change, Delete):
             del self.rows[key], self._by_pk[key.pk][key.sk]
             self._late.append((key, None))

@@ -138,7 +138,13 @@ class Promises:
             self.must("SEC-2", waits or isinstance(error, PenstockError | Died), f"{task.name} was let in")
 
     def quiet(self) -> None:
-        """QUEUE-1: with nothing under way and no hint lost, no claim waits that could be granted."""
+        """QUEUE-1: with nothing under way and no hint lost, no claim waits that could be granted.
+
+        That is of pools, slots and claims alone: while none is written, it is as it was.
+        """
+        if not self._engine.store.is_pools_news:
+            return
+        self._engine.store.is_pools_news = False
         for pool in self._pools():
             for claim in self._engine.store.scan(collection(pool.name), "wait#", Claim, limit=1):
                 has_room = all(self._has_room(claim, name) for name in claim.pools)

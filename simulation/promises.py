@@ -184,8 +184,8 @@ class Promises:
             self.must(label, False, says)
 
     def _left(self, *, is_warm: bool) -> Iterator[tuple[str, str]]:
-        """What is not at its end yet."""
-        rows = list(self._engine.store.rows.values())
+        """What is not at its end yet: jobs first, for whose sake the rest may be kept."""
+        rows = sorted(self._engine.store.rows.values(), key=lambda row: not isinstance(row, Job))
         kept = self._kept() if is_warm else set()
         for row in rows:
             if isinstance(row, Job) and not row.is_settled:

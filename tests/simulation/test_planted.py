@@ -156,7 +156,8 @@ def last_comes_first(patch: pytest.MonkeyPatch) -> None:
     """A pool is served from the end of its queue."""
 
     def pick(pool: str, stocks: Any) -> Any:
-        found = (granting._grantable(claim, stocks) for claim in reversed(stocks[pool].claims))
+        turns = granting._turns(stocks)
+        found = (granting._grantable(claim, stocks, turns) for claim in reversed(stocks[pool].claims))
         return next((each for each in found if each), None)
 
     patch.setattr(granting, "pick", pick)

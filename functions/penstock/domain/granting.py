@@ -108,12 +108,14 @@ class Pick:
 def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
     turns = _turns(stocks)
-    for claim in stocks[pool].claims:
-        found = _rows(claim, stocks)
-        if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
-            passing = _passing(found, stocks, turns)
-            if passing:
-                return passing
+    found = (_grantable(claim, stocks, turns) for claim in stocks[pool].claims)
+    return next((each for each in found if each), None)
+
+
+def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
+    found = _rows(claim, stocks)
+    if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+        return _passing(found, stocks, turns)
     return None
 
 

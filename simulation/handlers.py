@@ -48,7 +48,13 @@ class Handlers(Twin):
     flows: SimulatedFlows
 
     def __init__(
-        self, seed: int, *, jobs: int | None = None, without: Collection[str] = (), blind: Collection[str] = ()
+        self,
+        seed: int,
+        *,
+        jobs: int | None = None,
+        without: Collection[str] = (),
+        blind: Collection[str] = (),
+        watched: bool = True,
     ):
         self.dice = random.Random(f"{seed} steps")
         self.storm, self.plan = self._drawn(random.Random(f"{seed} plan"), jobs, without)
@@ -63,7 +69,7 @@ class Handlers(Twin):
         self._is_open = False
         self._next_sweep = START
         self._plug(seed)
-        self.promises = Promises(self, blind)
+        self.promises = Promises(self, blind, watched=watched)
         self.people = self._people()
 
     def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:

@@ -49,11 +49,13 @@ class Swallowed(logging.Handler):
 
 
 class Promises:
-    """All promises, watched over one run. `blind` are the labels that are not looked at."""
+    """All promises over one run. `blind` are the labels that are not looked at; where nothing is `watched`, all that
+    holds of every commit: the end is looked at in any case."""
 
-    def __init__(self, engine: Handlers, blind: Collection[str]) -> None:
+    def __init__(self, engine: Handlers, blind: Collection[str], *, watched: bool = True) -> None:
         self._engine = engine
         self._blind = frozenset(blind)
+        self._is_watched = watched
         self.facts = Facts()
         self._called: set[str] = set()
         self._swallowed = Swallowed()
@@ -77,6 +79,8 @@ class Promises:
             said = _said(was, now)
             if said:
                 engine.tell(said)
+        if not self._is_watched:
+            return
         remember(moment)
         for check in AFTER_A_COMMIT:
             for label, says in check(moment):
@@ -142,7 +146,7 @@ class Promises:
 
         That is of pools, slots and claims alone: while none is written, it is as it was.
         """
-        if not self._engine.store.is_pools_news:
+        if not (self._is_watched and self._engine.store.is_pools_news):
             return
         self._engine.store.is_pools_news = False
         for pool in self._pools():

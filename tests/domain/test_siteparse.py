@@ -172,6 +172,7 @@ LIMITS = [
     ("queue = 'soon'", 8, 9, "limits.queue", "`limits.queue`: wanted a duration", ""),
     ("queue = '22d'", 8, 9, "limits.queue", "must be from 1 second to 21 days", ""),
     ("grace = 0", 8, 9, "limits.grace", "must be from 1 second to 1 hour", ""),
+    ("hold = '8d'", 8, 8, "limits.hold", "must be from 0 to 7 days", ""),
     ("retries = 11", 8, 11, "limits.retries", "must be from 0 to 10", ""),
     ("output_bytes = 0", 8, 16, "limits.output_bytes", "must be from 1 to 5368709120", ""),
     ("heartbeat = '2m'", 8, 13, "limits.heartbeat", "`heartbeat` (120s) must be less than `lease` (120s by", "lost"),

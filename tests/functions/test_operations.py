@@ -28,6 +28,7 @@ BODIES: dict[str, Any] = {
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "create_token": {"expires_in": 60},
     "sign_output": {"expires_in": 60},
+    "hold_job": {"reason": "looking"},
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},

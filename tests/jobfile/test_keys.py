@@ -33,6 +33,7 @@ KEY_ROWS = [
     # durations
     ('timeout = "soon"', 4, 14, "`timeout`: wanted a duration", ""),
     ("timeout = 1.5", 4, 14, "`timeout`: wanted a duration", ""),
+    ("hold_on_failure = 0", 4, 22, "`hold_on_failure` must be from 1 second to 7 days", ""),
     ("timeout = 0", 4, 14, "`timeout` must be from 1 second to 7 days", ""),
     ('timeout = "8d"', 4, 14, "`timeout` must be from 1 second to 7 days", ""),
     ('on_failure = "stop"', 4, 17, "`on_failure` cannot be `stop`", '"retry"'),

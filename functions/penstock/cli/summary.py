@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.cli import times
+from penstock.cli.commands.job_hold import show_held
 from penstock.cli.errors import CliError
 from penstock.cli.output import STYLES
 from penstock.cli.session import Session
@@ -20,6 +21,7 @@ def summarize(session: Session, job: Mapping[str, Any]) -> None:
     took = _took(job["times"])
     reason = "" if outcome == "succeeded" or not job.get("reason") else f": {job['reason']}"
     out.note(f"{MARKS.get(outcome, '✗')} {outcome}{reason}{took}", f"bold {STYLES.get(outcome, '')}".strip())
+    show_held(out, job)
     try:
         outputs = list(session.api.items("jobs", job["id"], "outputs"))
     except CliError as error:  # the job's own end counts, and is known

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from penstock.domain import limits
+
 DEFAULT = 8 * 3600
-MOST = 7 * 24 * 3600
+MOST = limits.HOLD_SECONDS
 """How long a hold stands that names no time, and the longest, in seconds. Whoever needs more holds again."""
 
 REASON = 300

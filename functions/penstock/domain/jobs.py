@@ -104,6 +104,17 @@ class Proves:
     keep: int | None = None
 
 
+@dataclass(frozen=True)
+class Keep:
+    """Who wants to look at a job's worker and resources when its script has failed, and for how many seconds they are
+    held for that; `whatever` it came to, if so."""
+
+    by: str
+    reason: str
+    seconds: int
+    whatever: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
@@ -131,6 +142,7 @@ class Job(Row):
     attempts: tuple[PastAttempt, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     proves: Proves | None = None
+    keep: Keep | None = None
     cancelled_by: str | None = None
     run_token: str | None = None
     worker: str | None = None

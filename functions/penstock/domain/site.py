@@ -121,7 +121,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Limits:
-    """Site-wide bounds. All durations in seconds, sizes in bytes."""
+    """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -132,6 +132,7 @@ class Limits:
     boot: int = 600
     retries: int = 1
     output_bytes: int = 1024**3
+    hold: int = 3600
 
 
 @dataclass(frozen=True)

@@ -256,6 +256,7 @@ _limit_keys = record(
         "boot": duration(DAY, "1 day"),
         "retries": number(0, limits.RETRIES),
         "output_bytes": number(1, UPLOAD_BYTES),
+        "hold": duration(7 * DAY, "7 days", least=0),
     },
     '{ queue = "7d" }',
 )

@@ -7,16 +7,16 @@ from penstock.domain.jobfile.checks import Check
 from penstock.domain.jobfile.place import Place
 
 
-def duration(most: int, spelled: str) -> Check:
-    """Seconds from 1 to `most`."""
+def duration(most: int, spelled: str, least: int = 1) -> Check:
+    """Seconds from `least` to `most`."""
 
     def check(value: object, place: Place) -> int:
         found = parse_duration(value)
         if isinstance(found, str):
             place.fault(f"{place.label}: {found}")
-            return 1
-        if not 1 <= found <= most:
-            place.fault(f"{place.label} must be from 1 second to {spelled}")
+            return least
+        if not least <= found <= most:
+            place.fault(f"{place.label} must be from {'1 second' if least else '0'} to {spelled}")
         return found
 
     return check

@@ -13,7 +13,7 @@ from typing import Any
 from penstock.domain import limits, looks, metrics
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
-from penstock.domain.jobs import START_WITHIN, Job, Proves, Spec, State, Times, spec_key
+from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, spec_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
@@ -21,10 +21,21 @@ from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest
 from penstock.system import System
-from penstock.usecases import acquiring, logs, race, sites
+from penstock.usecases import acquiring, keeps, logs, race, sites
 from penstock.wire import SubmitJob
 
-CHECKED = ("name", "target", "resources", "output_rules", "tags", "env", "priority", "timeout", "retries")
+CHECKED = (
+    "name",
+    "target",
+    "resources",
+    "output_rules",
+    "tags",
+    "env",
+    "priority",
+    "timeout",
+    "retries",
+    "hold_on_failure",
+)
 """The values of a request that are checked as if they stood in the file."""
 
 
@@ -48,6 +59,8 @@ def make(on: System, user: User, ask: SubmitJob) -> Made:
     refused = looks.could_this(site, user, file, needs, on.drivers.objections)
     if refused:
         raise refused
+    if file.hold_on_failure:
+        keeps.check(site, user, file.hold_on_failure)
     job, spec = _rows(on, user, ask, file, target, needs, site)
     _check_fits(job, spec)
     return Made(job, spec, file, site)
@@ -171,6 +184,7 @@ def _rows(
         priority=file.priority,
         retries=file.retries if file.retries is not None else site.limits.retries,
         retry_failed=file.retry_failed,
+        keep=Keep(user.name, keeps.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
         tags=file.tags,
         due=now + START_WITHIN,
     )

@@ -13,7 +13,7 @@ from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State
 from penstock.domain.users import User
-from penstock.usecases import jobs, logs, outputs, planning, submitting, users
+from penstock.usecases import jobs, keeps, logs, outputs, planning, submitting, users
 from penstock.web import views
 from penstock.web.entry import body, idempotency_key, is_on, page_after, reply, whole_number
 
@@ -30,7 +30,8 @@ def _job(job_id: str) -> Job:
 
 
 def _view(job: Job) -> wire.JobView:
-    return views.job(job, jobs.leases_of(bootstrap.aws(), job))
+    on = bootstrap.aws()
+    return views.job(job, jobs.leases_of(on, job), keeps.held(on, job))
 
 
 @router.post("/v1/jobs")
@@ -53,7 +54,7 @@ def list_jobs() -> Response[Any]:
     filters = {"state": state, "target": query.get("target", "")}
     page = page_after(router)
     rows, following = jobs.listed(bootstrap.aws(), user, query.get("owner"), filters, _tags(), limit, page)
-    return reply(wire.JobPage([_view(row) for row in rows], following))
+    return reply(wire.JobPage([views.job(row, jobs.leases_of(bootstrap.aws(), row)) for row in rows], following))
 
 
 def _tags() -> dict[str, str]:
@@ -75,6 +76,17 @@ def get_job(job: str) -> Response[Any]:
 @router.post("/v1/jobs/<job>/cancel")
 def cancel_job(job: str) -> Response[Any]:
     return reply(_view(jobs.cancel(bootstrap.aws(), caller(), job)))
+
+
+@router.post("/v1/jobs/<job>/hold")
+def hold_job(job: str) -> Response[Any]:
+    user, ask = caller(), body(router, wire.HoldJob)
+    return reply(_view(keeps.ask(bootstrap.aws(), user, job, ask.reason, ask.for_, whatever=ask.whatever)))
+
+
+@router.post("/v1/jobs/<job>/release")
+def release_job(job: str) -> Response[Any]:
+    return reply(_view(keeps.release(bootstrap.aws(), caller(), job)))
 
 
 @router.post("/v1/jobs/<job>/retry")

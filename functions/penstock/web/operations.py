@@ -72,6 +72,15 @@ OPERATIONS = (
     ),
     Operation("get_job", "GET", "/v1/jobs/{job}", "Show a job", wire.JobView),
     Operation("cancel_job", "POST", "/v1/jobs/{job}/cancel", "Cancel a job", wire.JobView),
+    Operation(
+        "hold_job",
+        "POST",
+        "/v1/jobs/{job}/hold",
+        "Hold what a job has when its script has ended",
+        wire.JobView,
+        wire.HoldJob,
+    ),
+    Operation("release_job", "POST", "/v1/jobs/{job}/release", "Hold nothing of a job any more", wire.JobView),
     Operation("retry_job", "POST", "/v1/jobs/{job}/retry", "Submit a job once more", wire.Created, status=201),
     Operation("explain_job", "GET", "/v1/jobs/{job}/why", "Say why a job is where it is", wire.WhyView),
     Operation(

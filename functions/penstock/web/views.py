@@ -11,7 +11,8 @@ from penstock import wire
 from penstock.domain import prospects, units
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
-from penstock.domain.jobs import Job, Times
+from penstock.domain.jobs import Job, Keep, Times
+from penstock.domain.keeps import Held
 from penstock.domain.leases import WORKER, Lease
 from penstock.domain.lifecycle import LIFE
 from penstock.domain.outputs import Output
@@ -33,8 +34,8 @@ def _stamp(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def job(row: Job, leases: Sequence[Lease]) -> wire.JobView:
-    """A job with the resources of its present attempt."""
+def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.JobView:
+    """A job with the resources of its present attempt, and what of it is held."""
     states = {lease.order: lease for lease in leases}
     resources = []
     for need in row.needs:
@@ -60,7 +61,14 @@ def job(row: Job, leases: Sequence[Lease]) -> wire.JobView:
         priority=row.priority,
         timeout=row.timeout,
         attempts=[wire.JobAttempt(past.attempt, past.outcome, past.reason) for past in row.attempts],
+        held=held(row.keep, kept) if row.keep and kept else None,
     )
+
+
+def held(keep: Keep, found: Held) -> wire.HeldView:
+    """What of a job is held."""
+    units = [wire.HeldUnit(unit.is_a.value, unit.id, unit.pool, unit.slot) for unit in found.units]
+    return wire.HeldView(keep.by, keep.reason, _stamp(found.until), found.unit_seconds, units)
 
 
 def times(given: Times) -> wire.JobTimes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from penstock.domain import holds
 from penstock.wire.shapes import Bound
 
 JobState = Literal["waiting", "queued", "acquiring", "running", "settled"]
@@ -26,6 +27,7 @@ class SubmitJob:
     priority: int | None = None
     timeout: int | str | None = None
     retries: int | None = None
+    hold_on_failure: int | str | None = None
     inputs: list[str] | None = None
     dependencies: dict[str, Any] | None = None
 
@@ -61,8 +63,41 @@ class JobAttempt:
 
 
 @dataclass(frozen=True)
+class HoldJob:
+    """Hold a job's worker and resources `for` some seconds when its script fails, or `whatever` it comes to.
+
+    Without `for`, as long as the site lets users hold what their jobs had.
+    """
+
+    reason: Annotated[str, Bound(most=holds.REASON)]
+    for_: Annotated[int | None, Bound(least=1, most=holds.MOST)] = None
+    whatever: bool = False
+
+
+@dataclass(frozen=True)
+class HeldUnit:
+    """A worker or a resource of a job that is held."""
+
+    kind: Literal["worker", "resource"]
+    id: str
+    pool: str
+    slot: str
+
+
+@dataclass(frozen=True)
+class HeldView:
+    """What a job had is held, for somebody to look at. `unit_seconds`, units times seconds, is its cost so far."""
+
+    by: str
+    reason: str
+    until: str
+    unit_seconds: float
+    units: list[HeldUnit]
+
+
+@dataclass(frozen=True)
 class JobView:
-    """A job. `timeout` in seconds."""
+    """A job. `timeout` in seconds. `held` is told of one job, and not in lists."""
 
     id: str
     name: str
@@ -81,6 +116,7 @@ class JobView:
     priority: int
     timeout: int
     attempts: list[JobAttempt]
+    held: HeldView | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ group = Group(
         "copy": Entry(f"{HERE}.job_outputs:copy", "Download an output, checked."),
         "sign": Entry(f"{HERE}.job_outputs:sign", "Print a URL that anybody can download an output from."),
         "timings": Entry(f"{HERE}.job_read:timings", "Show how long each part of a job took, and its cost."),
+        "hold": Entry(f"{HERE}.job_hold:hold", "Hold its worker and resources when its script ends, to look at them."),
+        "release": Entry(f"{HERE}.job_hold:release", "Hold nothing of a job any more."),
         "retry": Entry(f"{HERE}.job_act:retry", "Submit the same job again."),
         "store": Entry(f"{HERE}.job_store:group", "Small values that a job and its user exchange."),
         "lint": Entry(f"{HERE}.job_lint:lint", "Check job files, without submitting them."),

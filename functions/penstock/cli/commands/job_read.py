@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from penstock.cli import times
+from penstock.cli.commands.job_hold import show_held
 from penstock.cli.framework import Command, arguments
 from penstock.cli.output import Column, Moment, Output, moment
 from penstock.cli.session import Session, pass_session
@@ -80,6 +81,7 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
         if job.get(key):
             out.line(title, "dim")
             out.rows(job[key], columns, indent=2)
+    show_held(out, job)
 
 
 @click.command(cls=Command)

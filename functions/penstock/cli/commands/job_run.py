@@ -38,6 +38,7 @@ def _input(text: str) -> str:
 @click.option("--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Higher goes first.")
 @click.option("--timeout", type=duration, metavar="D", help="How long it may run: 30m.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
+@click.option("--hold-on-failure", type=duration, metavar="D", help="Hold what it had so long if it fails: 30m.")
 @click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
 @click.option("--plan", is_flag=True, help="Submit nothing: show what it would acquire and wait for.")
 @pass_session

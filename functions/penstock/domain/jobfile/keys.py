@@ -17,6 +17,7 @@ from penstock.domain.jobfile.relations import (
 from penstock.domain.jobfile.resources import check_resources
 from penstock.domain.jobfile.settings import (
     check_env,
+    check_hold,
     check_on_failure,
     check_output_rules,
     check_tags,
@@ -58,6 +59,7 @@ _TABLE = (
     Key("priority", number(-limits.PRIORITY, limits.PRIORITY)),
     Key("retries", number(0, limits.RETRIES)),
     Key("on_failure", check_on_failure),
+    Key("hold_on_failure", check_hold),
     Key("env", check_env),
     Key("tags", check_tags),
 )

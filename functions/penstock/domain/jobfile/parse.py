@@ -36,7 +36,8 @@ AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
 @dataclass(frozen=True)
 class JobFile:
-    """What a job file asks for. `script` is the whole text, header and all; `timeout` is in seconds.
+    """What a job file asks for. `script` is the whole text, header and all; `timeout` and `hold_on_failure` are
+    in seconds.
 
     A file with no `#:` line is a plain script: it has no name. `not_yet` holds a problem for each key that is
     understood and checked but that no job can use so far.
@@ -54,6 +55,7 @@ class JobFile:
     priority: int = 0
     retries: int | None = None
     retry_failed: bool = False
+    hold_on_failure: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     dependencies: tuple[Dependency, ...] = ()

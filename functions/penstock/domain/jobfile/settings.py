@@ -9,7 +9,7 @@ from penstock.domain.jobfile.durations import parse_duration
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
 
-__all__ = ["check_env", "check_on_failure", "check_output_rules", "check_tags", "check_timeout", "one_of"]
+__all__ = ["check_env", "check_hold", "check_on_failure", "check_output_rules", "check_tags", "check_timeout", "one_of"]
 
 ENV_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 TAG_NAME = re.compile(r"[0-9a-z._-]+")
@@ -29,15 +29,23 @@ def one_of(*values: str) -> Check:
     return check
 
 
-def check_timeout(value: object, place: Place) -> int | None:
-    seconds = parse_duration(value)
-    if isinstance(seconds, str):
-        place.fault(f"{place.label}: {seconds}")
-        return None
-    if not 1 <= seconds <= limits.TIMEOUT_SECONDS:
-        days = limits.TIMEOUT_SECONDS // (24 * 3600)
-        place.fault(f"{place.label} must be from 1 second to {days} days")
-    return seconds
+def _span(most: int) -> Check:
+    """Seconds from 1 to `most`."""
+
+    def check(value: object, place: Place) -> int | None:
+        seconds = parse_duration(value)
+        if isinstance(seconds, str):
+            place.fault(f"{place.label}: {seconds}")
+            return None
+        if not 1 <= seconds <= most:
+            place.fault(f"{place.label} must be from 1 second to {most // (24 * 3600)} days")
+        return seconds
+
+    return check
+
+
+check_timeout = _span(limits.TIMEOUT_SECONDS)
+check_hold = _span(limits.HOLD_SECONDS)
 
 
 def check_on_failure(value: object, place: Place) -> bool:

@@ -18,3 +18,16 @@ def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
         return commit(changes)
 
     twin.store.commit = racing  # type: ignore[method-assign]
+
+
+def before_the_next_look(twin: Twin, prefix: str, act: Callable[[], object]) -> None:
+    """Let `act` run whole, once, just before the next look at rows of a collection that begin like this."""
+    find = twin.store.find
+
+    def racing(pk: str, begins: str, *more: object, **how: object) -> object:
+        if begins == prefix:
+            twin.store.find = find  # type: ignore[method-assign]
+            act()
+        return find(pk, begins, *more, **how)  # type: ignore[arg-type]
+
+    twin.store.find = racing  # type: ignore[assignment]

@@ -16,7 +16,7 @@ from penstock.domain.users import User
 from penstock.domain.warmth import Warm
 from penstock.usecases import ahead, configuring, custody, retiring, units
 from tests.twin.world import Twin
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.test_ahead import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.test_one_job import submit
 from tests.usecases.test_quotas import used
@@ -214,3 +214,19 @@ def test_only_what_is_idle_is_retired(twin: Twin) -> None:
     cleaning = change_unit(twin, only(twin), state=UnitState.CLEANING)
     assert not retiring.retire(twin.on, cleaning.id, "it is in the way")
     assert unit_of(twin, cleaning.id) == cleaning
+
+
+def test_a_slot_that_is_warmed_between_two_looks_is_one_slot(ada: User) -> None:
+    """SLOT-1: the free ones are read first, then the warm: one that was given a unit in between is in both.
+
+    Who warms it has looked before anybody waited, and writes late.
+    """
+    twin = wanting(name="resource/db")
+    decided = ahead._decide(twin.on, "resource/db")
+    assert decided is not None
+    job = submit(twin, ada, target="linux", resources={"a": {"type": "db"}, "b": {"type": "db"}})
+    before_the_next_look(twin, "free#warm#", lambda: twin.store.commit(decided[1]))
+    twin.run()
+    held = slots(twin, "resource/db", "held#")
+    assert [slot.job for slot in held] == [job, job]
+    assert len({slot.unit for slot in held}) == 2

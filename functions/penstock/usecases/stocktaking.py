@@ -41,8 +41,10 @@ def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
     pk = pools.collection(pool.name)
     queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
     most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
-    free = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
+    cold = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
     warm = _warm(on, pool, most) if most and pool.warm else []
+    twice = {slot.name for slot in warm}  # given a unit between the two looks, by who saw nobody wait
+    free = [slot for slot in cold if slot.name not in twice]
     idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if granting.kept_for(queue) else []
     return Stock(pool, queue, free, warm, idle)
 

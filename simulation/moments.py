@@ -154,11 +154,13 @@ class Moment:
 
     def _wants(self, claim: Claim, taken: Mapping[str, int]) -> dict[str, int]:
         """What a claim takes from its pools beyond what warm units bring, those too that were granted instead."""
-        first = next(iter(claim.takes[0]))
-        warm = len(self.store.scan(collection(first), "free#warm#", Slot)) + taken.get(first, 0)
+        warm = {name: len(self.store.scan(collection(name), "free#warm#", Slot)) for name in claim.pools}
+        left = Counter(warm) + Counter(taken)
         total: Counter[str] = Counter()
-        for takes in claim.takes[warm:]:
-            total.update(takes)
+        for takes in claim.takes:
+            own = next(iter(takes))
+            left[own] -= 1
+            total.update(takes if left[own] < 0 else {})
         return {name: total[name] for name in claim.pools}
 
     def pools(self) -> list[str]:

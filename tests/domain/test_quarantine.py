@@ -154,8 +154,9 @@ TARGET = pool(name="target/ubuntu", broken=2)
         (unit(past_hash="hash"), 0),
         (unit(past_hash="hash", broken="hot"), 3),
         (unit(), 2),
-        (unit(is_a=UnitKind.RESOURCE, broken="hot"), 2),
-        (unit(is_a=UnitKind.RESOURCE, past_hash="hash"), 2),
+        (unit(is_a=UnitKind.RESOURCE, broken="hot"), 3),
+        (unit(is_a=UnitKind.RESOURCE, is_unheard=True), 2),
+        (unit(is_a=UnitKind.RESOURCE), 2),
         (unit(pool="target/other", broken="hot"), 2),
     ],
 )
@@ -166,7 +167,8 @@ def test_bad_workers_are_counted_one_after_the_other(worker: Unit, count: int) -
 def test_what_was_wrong_is_said() -> None:
     assert breakage.why(unit(broken="hot")) == "hot"
     assert breakage.why(unit()) == "worker w-1 did not say hello in time"
-    assert not breakage.is_bad(unit(is_a=UnitKind.RESOURCE, broken="hot"))
+    assert not breakage.is_bad(unit(is_a=UnitKind.RESOURCE, is_unheard=True))
+    assert breakage.is_bad(unit(is_a=UnitKind.RESOURCE, broken="hot"))
 
 
 def test_what_becomes_of_it_next_is_an_operators_business() -> None:

@@ -76,13 +76,19 @@ class Stage:
         sort = operation.path.split("/")[2]
         values = {
             "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
-            "name": {"pools": "linux", "users": "ada", **NAMES}.get(sort, ""), "privilege": "target.lab",
+            "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
+            "privilege": "target.lab",
             "host": "bench-7",
         }  # fmt: skip
         body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
         if operation.name == "get_factory_test":
             begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
             values["job"] = begun.json["id"]
+        if operation.name == "send_canary":
+            canary = 'canary = { every = "1h", script = "true" }'
+            self.service.ask(
+                "PUT", "/v1/config", {"toml": SITE.replace("limit = 2", f"limit = 2\n{canary}", 1)}, as_="root"
+            )
         if operation.name.startswith("release_"):
             self.service.ask(
                 "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"

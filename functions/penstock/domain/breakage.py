@@ -1,6 +1,7 @@
 """Workers of one target that are broken, or do not boot, one after the other: its image is bad, and each costs money.
 
-They are counted in the target's pool, by the write that gives a worker's slot back.
+They are counted in the target's pool, by the write that gives a worker's slot back. A resource is broken when a canary
+has failed on it.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ PROBE_WITHIN = timedelta(minutes=15)
 
 
 def is_bad(unit: Unit) -> bool:
-    """Whether a worker was broken, or was never heard of."""
-    return unit.is_a is UnitKind.WORKER and (unit.broken is not None or unit.is_unheard)
+    """Whether a unit was broken, or a worker was never heard of."""
+    return unit.broken is not None or (unit.is_a is UnitKind.WORKER and unit.is_unheard)
 
 
 def counted(pool: Pool, unit: Unit) -> Pool:
-    """A target's pool when one of its workers has ended a lease: one more in a row that was bad, or none any more.
+    """A unit's pool when a lease of it has ended: one more in a row that was bad, or none any more.
 
-    One that was not waited for, as its job was cancelled, tells nothing.
+    A worker that was not waited for, as its job was cancelled, tells nothing, nor a resource that nobody looked at.
     """
-    if unit.is_a is not UnitKind.WORKER or pool.name != unit.pool:
+    if pool.name != unit.pool:
         return pool
     if is_bad(unit):
         return replace(pool, broken=pool.broken + 1)

@@ -143,6 +143,7 @@ class Job(Row):
     tags: Mapping[str, str] = field(default_factory=dict)
     proves: Proves | None = None
     keep: Keep | None = None
+    canary: str = ""
     cancelled_by: str | None = None
     run_token: str | None = None
     worker: str | None = None

@@ -42,6 +42,19 @@ class Health:
 
 
 @dataclass(frozen=True)
+class Watch:
+    """The canary of a target or a resource type: a script that is run each so many seconds, to see whether it works.
+
+    A resource type's runs on a target; `timeout` is in seconds.
+    """
+
+    every: int
+    script: str
+    target: str | None = None
+    timeout: int = 300
+
+
+@dataclass(frozen=True)
 class Target:
     """A named execution environment: served by a factory, or an alias of another target.
 
@@ -57,6 +70,7 @@ class Target:
     warm: Warm | None = None
     health: Health | None = None
     names: tuple[str, ...] | None = None
+    canary: Watch | None = None
 
     @property
     def pool(self) -> str:
@@ -81,6 +95,7 @@ class ResourceType:
     leases: int = 1
     uses: Mapping[str, int] = field(default_factory=dict)
     warm: Warm | None = None
+    canary: Watch | None = None
 
     @property
     def pool(self) -> str:
@@ -167,6 +182,11 @@ class Site:
         """What is used, by pool instead of by name. A name is a quota's, or else a resource type's."""
         known: Mapping[str, Quota | ResourceType] = {**self.resources, **self.quotas}
         return {known[name].pool: count for name, count in sorted(uses.items())}
+
+    def watched(self) -> dict[str, tuple[Target | ResourceType, Watch]]:
+        """The targets and resource types that have a canary, by pool."""
+        both: list[Target | ResourceType] = [*self.targets.values(), *self.resources.values()]
+        return {each.pool: (each, each.canary) for each in both if each.canary}
 
     def pools(self) -> dict[str, Shape]:
         """What each pool of the site is to be."""

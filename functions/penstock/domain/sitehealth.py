@@ -25,7 +25,7 @@ def check_health(value: object, place: Place) -> Health:
     return Health(**found)
 
 
-def _script(value: object, place: Place) -> str:
+def check_script(value: object, place: Place) -> str:
     """A script for bash, of any number of lines."""
     if not isinstance(value, str):
         wanted("a script", value, place, f"like {HEALTH}")
@@ -41,6 +41,6 @@ def _script(value: object, place: Place) -> str:
 
 _keys = record(
     {},
-    {"before": _script, "after": _script, "timeout": duration(SECONDS, "5 minutes")},
+    {"before": check_script, "after": check_script, "timeout": duration(SECONDS, "5 minutes")},
     f"{{ {HEALTH} }}",
 )

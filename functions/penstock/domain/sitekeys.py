@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from penstock.domain import limits, users
+from penstock.domain import limits, sitecanary, users
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
@@ -105,7 +105,7 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm", "health"}):
+        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm", "health", "canary"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
@@ -115,7 +115,7 @@ def _target(name: str, value: object, place: Place) -> Target:
         _check_least(found.get("warm"), limit, place)
     return Target(
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
-        health=found.get("health"), names=names,
+        health=found.get("health"), names=names, canary=found.get("canary"),
     )  # fmt: skip
 
 
@@ -145,6 +145,7 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         leases=found.get("leases", 1),
         uses=found.get("uses", {}),
         warm=found.get("warm"),
+        canary=found.get("canary"),
     )
 
 
@@ -227,6 +228,7 @@ _target_keys = record(
         "uses": _uses,
         "warm": _warm,
         "health": check_health,
+        "canary": sitecanary.of_target,
     },
     f"{{ {TARGET} }}",
 )
@@ -240,6 +242,7 @@ _resource_keys = record(
         "settings": check_options,
         "uses": _uses,
         "warm": _warm,
+        "canary": sitecanary.of_resource,
     },
     RESOURCE,
 )

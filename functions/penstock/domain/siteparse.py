@@ -39,8 +39,10 @@ def _check_makers(site: Site, top: Place) -> None:
         here = top / "targets" / target.name / "factory"
         _check_name("factory", target.factory, site.factories, here, "[factories.NAME]")
     for kind in site.resources.values():
-        here = top / "resources" / kind.name / "well"
-        _check_name("well", kind.well, site.wells, here, "[wells.NAME]")
+        here = top / "resources" / kind.name
+        _check_name("well", kind.well, site.wells, here / "well", "[wells.NAME]")
+        runs_on = kind.canary.target if kind.canary else None
+        _check_name("target", runs_on, site.targets, here / "canary" / "target", "[targets.NAME]")
 
 
 def _check_redirects(targets: Mapping[str, Target], place: Place) -> None:

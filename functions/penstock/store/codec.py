@@ -12,6 +12,7 @@ from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 
 from penstock.domain.budgets import Budget
+from penstock.domain.canaries import Canary
 from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
 from penstock.domain.hosts import Host
@@ -30,7 +31,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
-        CoolDown, Failure, Budget, Comparison, LastSweep, Host,
+        CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary,
     )
 }  # fmt: skip
 

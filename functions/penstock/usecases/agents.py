@@ -18,7 +18,19 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits, Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import ahead, assigning, breaking, counting, identifying, keeps, logs, race, sites, warm
+from penstock.usecases import (
+    ahead,
+    assigning,
+    breaking,
+    canaries,
+    counting,
+    identifying,
+    keeps,
+    logs,
+    race,
+    sites,
+    warm,
+)
 from penstock.usecases.fencing import Gone
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
@@ -234,10 +246,11 @@ def _report(on: System, caller: Caller, report: Report, broken: str) -> dict[str
         told = jobs.report(job, report)
         found = units.breaks(unit, broken, on.world.now()) if unit else None
         changes: list[Change] = [Replace(job, told)] if told != job else []
-        changes += keeps.reported(on, told) if changes and not broken else []
+        changes += [*keeps.reported(on, told), *canaries.reported(on, told)] if changes and not broken else []
         return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
 
     job = race.run(on, decide)
+    canaries.worked(on, job)
     if job.run_token:
         on.flows.succeed(job.run_token)
     return {**warm.held_seconds(on, on.store.get(caller.unit.key, Unit))}

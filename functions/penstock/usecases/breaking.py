@@ -29,8 +29,12 @@ def came_back(on: System, unit: Unit) -> None:
 
 def works(on: System, unit: Unit) -> None:
     """The worker that was to show whether its target boots again does: others are made as well."""
-    if not unit.is_probe:
-        return
+    if unit.is_probe:
+        proved(on, unit)
+
+
+def proved(on: System, unit: Unit) -> None:
+    """A unit works: others of its type are made as well, and none in a row was broken."""
     remembering.take_off(on, cool_down_key(maker_of(unit.is_a, unit.maker), of_broken(unit.type)), unit)
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool and pool.broken:

@@ -14,7 +14,7 @@ from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
 from penstock.domain.units import STEP_WITHIN
 from penstock.system import System
-from penstock.usecases import race, sites
+from penstock.usecases import canaries, race, sites
 
 LONGEST = 128
 """No pool's name has more characters."""
@@ -85,7 +85,7 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
         return [Replace(was, row) if was else Create(row)], told
 
     told = race.run(on, decide)
-    return told + _fit_pools(on, site)
+    return told + _fit_pools(on, site) + canaries.fit(on, site)
 
 
 def _fit_pools(on: System, site: Site) -> list[str]:

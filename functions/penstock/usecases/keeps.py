@@ -55,10 +55,11 @@ def reported(on: System, job: Job) -> list[Change]:
     """What is written with the report of an attempt whose worker and resources are to be held."""
     now = on.world.now()
     keep = keeps.wanted(job, now)
-    return [Replace(was, after) for was, after in keeps.hold(keep, _units(on, job), now)] if keep else []
+    return [Replace(was, after) for was, after in keeps.hold(keep, units_of(on, job), now)] if keep else []
 
 
-def _units(on: System, job: Job) -> list[Unit]:
+def units_of(on: System, job: Job) -> list[Unit]:
+    """The units that a job's present attempt has."""
     names = [lease.unit for lease in jobs.leases_of(on, job) if lease.unit]
     found = (on.store.get(unit_key(name), Unit) for name in dict.fromkeys(names))
     return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
@@ -66,7 +67,7 @@ def _units(on: System, job: Job) -> list[Unit]:
 
 def held(on: System, job: Job) -> Held | None:
     """What of a job is held now for its sake."""
-    return keeps.held(job.keep, _units(on, job), on.world.now()) if job.keep else None
+    return keeps.held(job.keep, units_of(on, job), on.world.now()) if job.keep else None
 
 
 def release(on: System, user: User, job_id: str) -> Job:
@@ -79,7 +80,7 @@ def release(on: System, user: User, job_id: str) -> Job:
         return ([] if job.is_settled else [Replace(job, replace(job, keep=None))]), (job, job.keep)
 
     job, keep = race.run(on, decide)
-    for unit in _units(on, job):
+    for unit in units_of(on, job):
         if keeps.is_of(keep, unit.hold):
             with suppress(Refused):  # it ran out, or somebody else let it go
                 custody.release(on, user, unit.is_a, unit.id)

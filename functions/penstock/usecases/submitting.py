@@ -66,11 +66,16 @@ def make(on: System, user: User, ask: SubmitJob) -> Made:
     return Made(job, spec, file, site)
 
 
-def submit(on: System, user: User, ask: SubmitJob, idempotency_key: str | None, proves: Proves | None = None) -> str:
-    """Accept a job and return its id; the same key and the same request return the same job. Raises Refused."""
+def submit(
+    on: System, user: User, ask: SubmitJob, key: str | None, proves: Proves | None = None, *, canary: str = ""
+) -> str:
+    """Accept a job and return its id; the same key and the same request return the same job. Raises Refused.
+
+    `canary` is the pool that it is a canary of.
+    """
     made = make(on, user, ask)
-    job, spec = replace(made.job, proves=proves), made.spec
-    memory = _memory(user, ask, idempotency_key, job)
+    job, spec = replace(made.job, proves=proves, canary=canary), made.spec
+    memory = _memory(user, ask, key, job)
 
     def decide() -> tuple[Sequence[Change], str]:
         known = on.store.get(memory.key, Submission) if memory else None

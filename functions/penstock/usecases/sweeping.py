@@ -18,7 +18,7 @@ from penstock.domain.pools import Claim, Pool, collection
 from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind
 from penstock.system import System
-from penstock.usecases import acquiring, gauges, jobs, outputs, presence, reconciling, settling, sites
+from penstock.usecases import acquiring, canaries, gauges, jobs, outputs, presence, reconciling, settling, sites
 
 AT_ONCE = 500
 """How many overdue rows one sweep looks at; the rest are the next one's."""
@@ -81,6 +81,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         outputs.expire(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
     elif kind == "host":
         presence.fade(on, key.pk.partition("#")[2])
+    elif kind == "canary":
+        canaries.nudge(on, key)
     elif kind == "job":
         _nudge_job(on, key)
 

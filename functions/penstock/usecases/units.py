@@ -127,16 +127,16 @@ def _make(on: System, unit: Unit) -> None:
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
     else:
         is_probe = cooling_rules.of_broken(unit.type) in leave.probes
-        _made(on, replace(unit, is_probe=is_probe), done, sealed, site.limits)
+        _made(on, unit, done, sealed, site.limits, is_probe=is_probe)
     cooling.answered(on, unit, leave, done)
 
 
-def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits) -> None:
-    """A worker's machine was ordered; a resource is there."""
+def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
+    """A worker's machine was ordered; a resource is there. A probe is to show that what was broken works again."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
-        on.store.commit([Replace(unit, units.made(unit, now, boot, done.metadata))])
+        on.store.commit([Replace(unit, replace(units.made(unit, now, boot, done.metadata), is_probe=is_probe))])
     elif unit.state is UnitState.IDLE:
         ahead.ready(on, unit, timedelta(seconds=bounds.lease))
     else:

@@ -105,6 +105,8 @@ OPERATIONS = (
     ),
     Operation("pause_pool", "POST", "/v1/pools/{sort}/{name}/pause", "Stop granting from a pool", wire.PoolView),
     Operation("resume_pool", "POST", "/v1/pools/{sort}/{name}/resume", "Grant from a pool again", wire.PoolView),
+    Operation("list_canaries", "GET", "/v1/canaries", "List the canaries", wire.CanaryPage),
+    Operation("send_canary", "POST", "/v1/canaries/{sort}/{name}/send", "Send a canary now", wire.CanaryView),
     Operation("get_graph", "GET", "/v1/graph", "Show who waits for what, and who has it", wire.GraphView),
     Operation("list_workers", "GET", "/v1/workers", "List the workers", wire.WorkerPage, query=("page",)),
     Operation("get_worker", "GET", "/v1/workers/{worker}", "Show a worker", wire.WorkerView),

@@ -3,6 +3,7 @@
 Every field has its unit in its name or its comment. Times are RFC 3339 in UTC.
 """
 
+from penstock.wire.canaries import CanaryPage, CanaryView
 from penstock.wire.jobs import (
     AheadView,
     AwayView,
@@ -80,6 +81,8 @@ __all__ = [
     "AwayView",
     "BlockView",
     "Bound",
+    "CanaryPage",
+    "CanaryView",
     "CheckView",
     "ComparedView",
     "CoolDownView",

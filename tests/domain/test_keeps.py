@@ -1,0 +1,84 @@
+"""What a job had is held when its script has ended: when that is so, what of it, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.domain import keeps
+from penstock.domain.holds import Drain, Hold
+from penstock.domain.jobs import Job, Keep, Report, Result, State
+from penstock.domain.units import Unit, UnitKind, UnitState
+from tests.domain.helpers import MINUTE, NOW, job, unit
+
+KEEP = Keep("ada", "to look at it", 600)
+HELD = Hold("ada", "to look at it", NOW, NOW + 10 * MINUTE)
+
+
+def reported(result: Result, **changes: object) -> Job:
+    return job(state=State.RUNNING, keep=KEEP, report=Report(result, "so it ended", NOW), retries=0, **changes)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_wanted"),
+    [
+        (reported(Result.FAILED), True),
+        (reported(Result.TIMED_OUT), True),
+        (reported(Result.SUCCEEDED), False),
+        (reported(Result.CANCELLED), False),
+        (reported(Result.LOST), False),
+        (replace(reported(Result.FAILED), cancelled_by="ada"), False),
+        (replace(reported(Result.FAILED), retries=1, retry_failed=True), False),
+        (replace(reported(Result.FAILED), keep=None), False),
+        (replace(reported(Result.FAILED), report=None), False),
+        (replace(reported(Result.SUCCEEDED), keep=replace(KEEP, whatever=True)), True),
+        (replace(reported(Result.FAILED), keep=replace(KEEP, whatever=True)), True),
+        (replace(reported(Result.CANCELLED), keep=replace(KEEP, whatever=True)), False),
+    ],
+)
+def test_it_is_wanted_when_the_job_has_come_to_its_end(told: Job, is_wanted: bool) -> None:
+    assert (keeps.wanted(told, NOW) is not None) == is_wanted
+
+
+def ready(**changes: object) -> Unit:
+    return unit(state=UnitState.READY, **changes)
+
+
+def test_what_is_ready_is_held() -> None:
+    ((was, after),) = keeps.hold(KEEP, [ready()], NOW)
+    assert (was, after.hold) == (ready(), HELD)
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        unit(state=UnitState.DIRTY),
+        ready(broken="hot"),
+        ready(hold=Hold("root", "mine", NOW, NOW + MINUTE)),
+        ready(drain=Drain("root", "away", NOW, at_once=True)),
+    ],
+)
+def test_what_is_on_its_way_out_or_held_already_is_left_as_it_is(each: Unit) -> None:
+    assert keeps.hold(KEEP, [each], NOW) == []
+
+
+def test_an_older_hold_that_ran_out_is_no_hold() -> None:
+    (pair,) = keeps.hold(KEEP, [ready(hold=Hold("root", "mine", NOW - MINUTE, NOW))], NOW)
+    assert pair[1].hold == HELD
+
+
+def test_what_is_held_is_counted_in_units_times_seconds() -> None:
+    resource = unit(id="r-1", is_a=UnitKind.RESOURCE, hold=replace(HELD, until=NOW + 20 * MINUTE))
+    theirs = unit(id="w-2", hold=replace(HELD, by="root"))
+    other = unit(id="w-3", hold=replace(HELD, reason="another"))
+    found = keeps.held(KEEP, [unit(hold=HELD), resource, theirs, other, unit(id="w-4")], NOW + MINUTE)
+    assert found is not None
+    assert ([each.id for each in found.units], found.until) == (["w-1", "r-1"], NOW + 20 * MINUTE)
+    assert found.unit_seconds == 120
+    assert keeps.say(found) == "held until 2026-01-02 03:24:05Z: worker w-1, resource r-1"
+
+
+def test_nothing_is_held_when_it_ran_out() -> None:
+    assert keeps.held(KEEP, [unit(hold=HELD)], NOW + 10 * MINUTE) is None
+    assert keeps.held(KEEP, [], NOW) is None

@@ -85,7 +85,7 @@ def bench(local: Local, tmp_path: Path) -> Iterator[Callable[[str], Bench]]:
 
 
 def pool(local: Local) -> dict[str, Any]:
-    return dict(local.json("pool", "show", "target/benches"))
+    return dict(local.call("GET", "/v1/pools/target/benches").json())
 
 
 def test_two_benches_serve_five_jobs_and_one_of_them_loses_power(local: Local, bench: Callable[[str], Bench]) -> None:

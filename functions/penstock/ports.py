@@ -232,6 +232,14 @@ class Identifier(Protocol):
         """Why the machine that shows this is not the one that `create` gave the metadata of; None when it is."""
 
 
+@runtime_checkable
+class Chooser(Protocol):
+    """What a driver may have besides: it makes things in several ways, and knows scopes by their names. Asks nobody."""
+
+    def shares(self, scope: str) -> bool:
+        """Whether what this driver makes counts towards the quota of this scope, whichever maker met it."""
+
+
 class Fate(StrEnum):
     """What becomes of a worker's machine, whatever we do."""
 

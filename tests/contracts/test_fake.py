@@ -200,6 +200,14 @@ def test_a_shortage_leads_to_the_next_way_and_is_told(short: tuple[str, ...], ma
     assert not again.cloud.met["no capacity"]
 
 
+def test_the_quota_is_shared_and_no_other_shortage_is() -> None:
+    rig = Rig(Faults(quota=0, short=("fake/all",)))
+    with pytest.raises(QuotaReached) as told:
+        Rig(Faults(quota=0)).create()
+    assert [rig.driver.shares(each.scope) for each in told.value.shortages] == [True]
+    assert not rig.driver.shares("fake/all")
+
+
 def test_when_no_way_is_left_all_are_told() -> None:
     rig = Rig(Faults(short=("fake/all",)), TYPES)
     with pytest.raises(NoCapacity) as told:

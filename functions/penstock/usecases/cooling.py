@@ -5,7 +5,7 @@ It is read where a unit is to be made, where one was destroyed, and where people
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooling
@@ -14,9 +14,9 @@ from penstock.domain.errors import DriverError, RateLimited, Short
 from penstock.domain.rows import Create, Delete, Key, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.ports import NotYet, Ready
+from penstock.ports import Chooser, NotYet, Ready
 from penstock.system import System
-from penstock.usecases import budgeting
+from penstock.usecases import budgeting, sites
 
 TRIES = 4
 """How often a lost race is run again. What is remembered here helps, and must not hold anybody up."""
@@ -132,13 +132,30 @@ def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
             meet(on, maker, what, unit)
 
 
-def destroyed(on: System, unit: Unit) -> None:
-    """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try."""
-    maker = maker_of(unit.is_a, unit.maker)
-    for row in rows(on, maker):
+def destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
+    """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try.
+
+    With the site also those of other makers, who share a quota with this one as its driver says.
+    """
+    own = rows(on, maker_of(unit.is_a, unit.maker))
+    for row in [*own, *(_shared(on, site, unit) if site else ())]:
         told = cooling.sooner(row, on.world.now())
         if told and on.store.commit([Replace(row, told)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
+
+
+def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
+    """The cool-downs of makers with the driver of a unit's own, of scopes that the unit counted towards."""
+    makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
+    own = makers.get(unit.maker)
+    others = [each.name for each in makers.values() if own and each.driver == own.driver and each.name != own.name]
+    try:
+        driver = sites.driver_of(on, site, unit) if others else None
+    except DriverError:
+        return
+    if isinstance(driver, Chooser):
+        for other in others:
+            yield from (row for row in rows(on, maker_of(unit.is_a, other)) if driver.shares(row.scope))
 
 
 def count(on: System, maker: str, error: DriverError) -> None:

@@ -10,7 +10,7 @@ from penstock.domain.errors import NoCapacity, QuotaReached, Shortage
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import keys
-from penstock.drivers.fake.cloud import Cloud
+from penstock.drivers.fake.cloud import QUOTA, Cloud
 from penstock.ports import NotYet, Order, Ready
 
 LATER = (1, 5, 60)
@@ -93,6 +93,10 @@ class FakeDriver:
         self._cloud.calls["look"] += 1
         found = self._cloud.of(unit)
         return "\n".join(f"{each.id} ({each.offer}) exists since {each.born:%H:%M:%S}" for each in found) or None
+
+    def shares(self, scope: str) -> bool:
+        """Whether a shortage is of the one quota that the cloud has, for all who order from it."""
+        return scope == QUOTA
 
     def _not_yet(self, why: str) -> NotYet | None:
         cloud = self._cloud

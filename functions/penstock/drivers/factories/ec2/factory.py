@@ -11,6 +11,7 @@ from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity, keys
+from penstock.drivers.factories.ec2.alternatives import region_of
 from penstock.drivers.factories.ec2.events import news
 from penstock.drivers.factories.ec2.machines import ALIVE, GOING, RUNNING, Machine, Machines, connect
 from penstock.drivers.factories.ec2.search import launched, metadata
@@ -112,6 +113,10 @@ class Ec2Factory:
         head = f"{machine.id} ({machine.type}, {machine.zone}) is {machine.state}{why}"
         printed = self._machines.console(machine).strip()[-EVIDENCE:]
         return f"{head}; it printed:\n{printed}" if printed else f"{head}; it has printed nothing yet"
+
+    def shares(self, scope: str) -> bool:
+        """Whether a shortage's name is one of this region: EC2 counts what all factories of an account have there."""
+        return scope.startswith(f"{region_of(self._settings.region)}/")
 
     def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
         """Why the machine that shows this is not the one that `create` told of; None when it is. [SEC-2]"""

@@ -12,6 +12,7 @@ from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud import keys
+from penstock.drivers.factories.libcloud.alternatives import account_of, scopes_of
 from penstock.drivers.factories.libcloud.codes import scrubbed
 from penstock.drivers.factories.libcloud.credentials import Resolve, resolver
 from penstock.drivers.factories.libcloud.names import Names
@@ -107,6 +108,10 @@ class LibcloudFactory:
         """What the cloud says of a worker's machines, and the end of what they printed."""
         with told():
             return "\n".join(map(self._testimony, self._of(unit))) or None
+
+    def shares(self, scope: str) -> bool:
+        """Whether a shortage's name is one of this account."""
+        return scope.startswith(f"{scopes_of(account_of(self._settings))}/")
 
     def _testimony(self, machine: Machine) -> str:
         why = f": {scrubbed(machine.fault)}" if machine.fault else ""

@@ -59,7 +59,7 @@ def stillborn(machine: Machine, settings: Settings) -> DriverError:
     if meaning is None or not meaning.is_shortage or meaning.reach is None:
         return Unknown(why, "error")
     way = next((each for each in alternatives(settings) if tag(str(each)) == machine.way), None)
-    shortages = [Shortage(way.scope(meaning.reach), why)] if way else []
+    shortages = [Shortage(way.scope(meaning.reach), why, meaning.kind is QuotaReached)] if way else []
     return QuotaReached(why, shortages) if meaning.kind is QuotaReached else NoCapacity(why, shortages)
 
 
@@ -74,7 +74,8 @@ def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     if reach is None:
         raise failed
     log.warning("no machine this way", extra={"way": str(way), "code": failed.failure.code})
-    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}: {failed.failure.message}")
+    is_quota = failed.failure.meaning.kind is QuotaReached
+    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}: {failed.failure.message}", is_quota)
 
 
 def _verdict(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:

@@ -194,7 +194,10 @@ class Driver(Protocol):
         """Make the unit, tagged with its id. Asked twice with one id it makes one. Raises DriverError."""
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Remove every trace of the unit, and the unit; fine for what is gone. Raises DriverError."""
+        """Remove every trace of the unit, and the unit; fine for what is gone. Raises DriverError.
+
+        Who found nothing, where what is just made may not be seen at once, says by how much: `CleanProof.lag`.
+        """
 
     def list(self) -> Iterable[str]:
         """The ids of all units that exist outside and carry our tag. Raises DriverError."""

@@ -37,8 +37,7 @@ CLEAN_WITHIN = timedelta(minutes=3)
 """How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
 function of ours lives, so that who takes over never meets who began."""
 
-BACK_OFF = timedelta(seconds=15)
-BACK_OFF_MOST = timedelta(minutes=10)
+BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
 _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
@@ -70,11 +69,12 @@ class UnitState(StrEnum):
 
 @dataclass(frozen=True)
 class CleanProof:
-    """The record that a unit was cleaned: who did it, when, and what was checked. [UNIT-2]"""
+    """The record that a unit was cleaned: who did it, when, and what was checked, seen `lag` seconds late. [UNIT-2]"""
 
     by: str
     time: datetime
     checked: str
+    lag: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

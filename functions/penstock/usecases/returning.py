@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 
-from penstock.domain import metrics, quarantine, units
+from penstock.domain import absence, metrics, quarantine, units
 from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
@@ -56,6 +56,10 @@ def put_back(on: System, unit: Unit) -> None:
         return
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
+        return
+    wait = absence.wait(unit, proof)
+    if wait:
+        retrying.again(on, unit, absence.WHY, wait)
     else:
         release(on, unit, proof, site)
 

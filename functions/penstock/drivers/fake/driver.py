@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from penstock.domain.errors import NoCapacity, QuotaReached, Shortage
@@ -72,11 +73,14 @@ class FakeDriver:
         later = self._not_yet("it is going")
         if later:
             return later
-        for machine in cloud.of(unit):
+        found = cloud.of(unit)
+        for machine in found:
             cloud.terminate(machine)
         if cloud.of(unit):
             return NotYet(5, "its machine is shutting down")
-        return CleanProof(by=self._maker or "fake", time=now, checked=unit)
+        return CleanProof(
+            by=self._maker or "fake", time=now, checked=unit, lag=0 if found else ceil(cloud.faults.unseen)
+        )
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Make a unit as new."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.domain import ids
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
@@ -29,8 +28,8 @@ SITE = "PENSTOCK_SITE"
 LOOK_AGAIN = 5
 """Seconds until a machine that is ending is looked at again; it takes about half a minute."""
 
-SEEN_WITHIN = timedelta(seconds=60)
-"""How long a machine may exist before EC2's lists show it."""
+SEEN_WITHIN = 60
+"""Seconds for which a machine may exist before EC2's lists show it."""
 
 EVIDENCE = 8 * 1024
 """How many characters of a console are kept: its end."""
@@ -79,14 +78,11 @@ class Ec2Factory:
                     self._machines.terminate(machine)
             if not all(machine.is_gone for machine in machines):
                 return NotYet(LOOK_AGAIN, "its machine is shutting down")
-            ulid = ids.ulid_in(unit)
-            if not machines and ulid and now - ids.born(ulid) < SEEN_WITHIN:
-                return NotYet(LOOK_AGAIN, "a machine that was just launched may not be listed yet")
             if self._volumes_left(unit):
                 return NotYet(LOOK_AGAIN, "its volumes are being deleted")
         gone = ", ".join(machine.id for machine in machines) or "none was listed"
         checked = f"no machine or volume tagged {unit} is left in {self._settings.region}; terminated: {gone}"
-        return CleanProof(by="ec2", time=now, checked=checked)
+        return CleanProof(by="ec2", time=now, checked=checked, lag=0 if machines else SEEN_WITHIN)
 
     def _volumes_left(self, unit: str) -> bool:
         """Whether there are volumes left. An image may say of its own that they outlive the machine: not here."""

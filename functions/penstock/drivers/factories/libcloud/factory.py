@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from penstock.domain import ids
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
@@ -86,16 +85,13 @@ class LibcloudFactory:
                 self._nodes.end(machine)
             if machines:
                 return NotYet(LOOK_AGAIN, "its machine is being destroyed")
-            ulid = ids.ulid_in(unit)
-            if ulid and now - ids.born(ulid) < timedelta(seconds=self._settings.lag):
-                return NotYet(LOOK_AGAIN, "a machine that was just made may not be listed yet")
             cards = [card for name, card in self._nodes.cards() if self._names.is_of(name, unit)]
             for card in cards:
                 self._nodes.end_card(card)
             if cards:
                 return NotYet(LOOK_AGAIN, "its network card is being deleted")
         checked = f"no machine named for {unit} is listed by {self._settings.provider}"
-        return CleanProof(by="libcloud", time=now, checked=checked)
+        return CleanProof(by="libcloud", time=now, checked=checked, lag=self._settings.lag)
 
     def list(self) -> Iterable[str]:
         """The workers of whose machines anything is left, as far as this factory made them."""

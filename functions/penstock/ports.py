@@ -239,6 +239,9 @@ class Identifier(Protocol):
 class Chooser(Protocol):
     """What a driver may have besides: it makes things in several ways, and knows scopes by their names. Asks nobody."""
 
+    def has_way(self, order: Order) -> bool:
+        """Whether there is a way that the order does not avoid. Without one, `create` only looks what there is."""
+
     def shares(self, scope: str) -> bool:
         """Whether what this driver makes counts towards the quota of this scope, whichever maker met it."""
 

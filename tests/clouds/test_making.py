@@ -141,6 +141,16 @@ def test_the_next_alternative_is_tried_and_the_shortages_are_told(books: Books) 
     assert [made.asked["size"].name for made in books.ours] == ["Medium"]
 
 
+def test_whether_there_is_a_way_is_known_without_asking(books: Books) -> None:
+    books.short = lambda asked: Exception("No valid host was found")
+    with pytest.raises(NoCapacity) as caught:
+        factory(books).create(order())
+    every, before = [each.scope for each in caught.value.shortages], list(books.calls)
+    assert factory(books).has_way(order(avoid=every[1:]))
+    assert not factory(books).has_way(order(avoid=every))
+    assert books.calls == before
+
+
 def test_what_is_too_short_of_late_is_not_asked_for(books: Books) -> None:
     books.short = full("Small", "Medium")
     with pytest.raises(NoCapacity) as caught:

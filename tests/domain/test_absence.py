@@ -41,6 +41,12 @@ def test_it_is_believed_when_nothing_was_made_for_as_long_as_lists_lag(unit: Uni
     assert absence.wait(unit, proof(believed - SECOND / 1000)) == 1, "not a moment too early"
 
 
+def test_what_nobody_asked_for_since_its_driver_found_nothing_is_believed_from_then_on() -> None:
+    bare = a_unit(state=UnitState.DIRTY, since=NOW, bare=NOW - CALL_WITHIN)
+    assert absence.wait(bare, proof(LAG * SECOND)) == 0
+    assert absence.wait(bare, proof((LAG - 1) * SECOND)) == 1
+
+
 def test_it_is_looked_for_again_and_again_meanwhile() -> None:
     assert absence.wait(dirty(), proof(timedelta())) == BACK_OFF.total_seconds()
 

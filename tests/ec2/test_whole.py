@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -186,6 +187,24 @@ def test_shortages_that_pass(whole: Whole) -> None:
     whole.ec2.short = {("*", "*", "spot")}
     assert_it_went_well(whole, see_off(whole, job))
     assert [each.market for each in whole.ec2.instances.values()] == ["on-demand"]
+
+
+def test_a_shortage_that_lasts_costs_its_probes_and_no_other_call(whole: Whole) -> None:
+    """Jobs that wait for what there is none of do not list machines each time that they look."""
+    configuring.apply(whole.twin.on, "admin", f"{CONFIG}limit = 4\n", "site.toml")
+    whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
+    found = [submit(whole.twin, ADA) for _ in range(4)]
+    whole.twin.run()
+    for _ in range(20):
+        whole.go_on(31)
+    before = Counter(name for name, _ in whole.ec2.calls)
+    for _ in range(60):
+        whole.go_on(31)
+    calls = Counter(name for name, _ in whole.ec2.calls) - before
+    lists = calls["DescribeInstances"] - 31 * 60 // 180  # the sweep's own
+    assert calls["RunInstances"] == 8, "one probe, of two types in two subnets on two markets"
+    assert lists <= len(found), "not one for each in half an hour, but for who probes"
+    assert all(job_of(whole.twin, job).state is State.ACQUIRING for job in found)
 
 
 def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:

@@ -27,6 +27,6 @@ def _believed(unit: Unit, lag: timedelta) -> datetime:
     """From when on absence is believed. Nobody begins to make what is made, nor what no lease wants any more.
 
     When it was made is written after the call, so that this one is over; of what is not known to be, one may be under
-    way.
+    way. It is when that began after its driver had found nothing of it: then it would have been written before.
     """
-    return unit.made + lag if unit.made else unit.since + CALL_WITHIN + lag
+    return unit.made + lag if unit.made else (unit.bare or unit.since) + CALL_WITHIN + lag

@@ -116,11 +116,28 @@ def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[s
         if row.probe == unit.id:
             (take_off if row.stops and news else _let_go)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
-    ours = [row for row in rows(on, maker) if _concerns(row, unit)] if news or isinstance(error, Short) else []
-    if not ours:
+    found = _first(on, unit) if news or isinstance(error, Short) else None
+    if found is None:
         return reason, None
-    first = min(ours, key=lambda row: cooling.wait(row, unit.id, now))
-    return (reason if news else cooling.say(first, now)), cooling.wait(first, unit.id, now)
+    return (reason if news else cooling.say(found, now)), cooling.wait(found, unit.id, now)
+
+
+def spared(on: System, unit: Unit, given: Leave) -> tuple[str, int | None]:
+    """That a create could meet nothing new, and is spared: the reason for people, and when to look again."""
+    for row in rows(on, maker_of(unit.is_a, unit.maker)) if given.probes else ():
+        if row.probe == unit.id:
+            _let_go(on, row.key, unit)
+    found, now = _first(on, unit), on.world.now()
+    return (
+        (cooling.say(found, now), cooling.wait(found, unit.id, now)) if found else ("all was too short of late", None)
+    )
+
+
+def _first(on: System, unit: Unit) -> CoolDown | None:
+    """The cool-down for which a unit waits least."""
+    now = on.world.now()
+    ours = [row for row in rows(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
+    return min(ours, key=lambda row: cooling.wait(row, unit.id, now), default=None)
 
 
 def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:

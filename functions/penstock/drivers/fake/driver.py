@@ -98,6 +98,10 @@ class FakeDriver:
         found = self._cloud.of(unit)
         return "\n".join(f"{each.id} ({each.offer}) exists since {each.born:%H:%M:%S}" for each in found) or None
 
+    def has_way(self, order: Order) -> bool:
+        """Whether an order leaves any way to be tried."""
+        return not all(set(order.avoid).intersection(each.scopes) for each in self._settings.offers(order.type))
+
     def shares(self, scope: str) -> bool:
         """Whether a shortage is of the one quota that the cloud has, for all who order from it."""
         return scope == QUOTA

@@ -13,7 +13,7 @@ from penstock.drivers.factories.ec2 import identity, keys
 from penstock.drivers.factories.ec2.alternatives import region_of
 from penstock.drivers.factories.ec2.events import news
 from penstock.drivers.factories.ec2.machines import ALIVE, GOING, RUNNING, Machine, Machines, connect
-from penstock.drivers.factories.ec2.search import launched, metadata
+from penstock.drivers.factories.ec2.search import has_way, launched, metadata
 from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
@@ -109,6 +109,10 @@ class Ec2Factory:
         head = f"{machine.id} ({machine.type}, {machine.zone}) is {machine.state}{why}"
         printed = self._machines.console(machine).strip()[-EVIDENCE:]
         return f"{head}; it printed:\n{printed}" if printed else f"{head}; it has printed nothing yet"
+
+    def has_way(self, order: Order) -> bool:
+        """Whether an order leaves any way to be tried."""
+        return has_way(order, self._settings)
 
     def shares(self, scope: str) -> bool:
         """Whether a shortage's name is one of this region: EC2 counts what all factories of an account have there."""

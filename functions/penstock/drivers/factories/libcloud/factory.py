@@ -16,7 +16,7 @@ from penstock.drivers.factories.libcloud.codes import scrubbed
 from penstock.drivers.factories.libcloud.credentials import Resolve, resolver
 from penstock.drivers.factories.libcloud.names import Names
 from penstock.drivers.factories.libcloud.nodes import Cloud, Machine, Nodes, connect
-from penstock.drivers.factories.libcloud.search import launched, metadata, stillborn
+from penstock.drivers.factories.libcloud.search import has_way, launched, metadata, stillborn
 from penstock.drivers.factories.libcloud.settings import Settings
 from penstock.drivers.factories.libcloud.told import told
 from penstock.ports import NotYet, Order, Ready
@@ -104,6 +104,10 @@ class LibcloudFactory:
         """What the cloud says of a worker's machines, and the end of what they printed."""
         with told():
             return "\n".join(map(self._testimony, self._of(unit))) or None
+
+    def has_way(self, order: Order) -> bool:
+        """Whether an order leaves any way to be tried."""
+        return has_way(order, self._settings)
 
     def shares(self, scope: str) -> bool:
         """Whether a shortage's name is one of this account."""

@@ -52,6 +52,11 @@ def launched(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Re
     raise _verdict(failures)
 
 
+def has_way(order: Order, settings: Settings) -> bool:
+    """Whether there is a way that an order does not avoid."""
+    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
+
+
 def stillborn(machine: Machine, settings: Settings) -> DriverError:
     """Why a machine that was accepted came to nothing."""
     why = f"{machine.name} is in error: {scrubbed(machine.fault) or 'its cloud does not say why'}"

@@ -78,6 +78,8 @@ def _wait(on: System, unit: Unit) -> None:
     """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
     if units.is_coming(unit) and not unit.made:
         _begin(on, unit)
+    elif _is_overdue(on, unit) and units.is_coming(unit):
+        ahead.missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
     elif _is_overdue(on, unit):
         ahead.end(on, unit)
 

@@ -194,7 +194,10 @@ class Driver(Protocol):
         """Make the unit, tagged with its id. Asked twice with one id it makes one. Raises DriverError."""
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Remove every trace of the unit, and the unit; fine for what is gone. Raises DriverError."""
+        """Remove every trace of the unit, and the unit; fine for what is gone. Raises DriverError.
+
+        Who found nothing, where what is just made may not be seen at once, says by how much: `CleanProof.lag`.
+        """
 
     def list(self) -> Iterable[str]:
         """The ids of all units that exist outside and carry our tag. Raises DriverError."""
@@ -230,6 +233,17 @@ class Identifier(Protocol):
 
     def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
         """Why the machine that shows this is not the one that `create` gave the metadata of; None when it is."""
+
+
+@runtime_checkable
+class Chooser(Protocol):
+    """What a driver may have besides: it makes things in several ways, and knows scopes by their names. Asks nobody."""
+
+    def has_way(self, order: Order) -> bool:
+        """Whether there is a way that the order does not avoid. Without one, `create` only looks what there is."""
+
+    def shares(self, scope: str) -> bool:
+        """Whether what this driver makes counts towards the quota of this scope, whichever maker met it."""
 
 
 class Fate(StrEnum):

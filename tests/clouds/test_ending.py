@@ -34,12 +34,14 @@ def test_there_is_no_proof_while_it_is_listed(books: Books) -> None:
     assert WORKER in proof.checked
 
 
-def test_an_empty_list_is_not_believed_too_early() -> None:
+def test_who_lists_nothing_says_that_lists_lag() -> None:
     books = Books(lag=1)
     factory(books).create(order())
-    assert isinstance(factory(books, lag=60).destroy(WORKER, NOW + timedelta(seconds=59)), NotYet)
-    assert isinstance(factory(books).destroy(WORKER, NOW + timedelta(seconds=60)), NotYet)
-    assert isinstance(factory(books).destroy(WORKER, NOW + timedelta(seconds=60)), CleanProof)
+    proof = factory(books, lag=90).destroy(WORKER, NOW)
+    assert isinstance(proof, CleanProof)
+    assert (proof.lag, len(books.ours)) == (90, 1)
+    assert isinstance(factory(books).destroy(WORKER, NOW), NotYet)
+    assert isinstance(factory(books).destroy(WORKER, NOW), CleanProof)
     assert books.ours == []
 
 

@@ -10,7 +10,7 @@ from libcloud.common.exceptions import BaseHTTPError
 from libcloud.compute.types import NodeState
 
 from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
-from penstock.ports import NotYet, Ready
+from penstock.ports import Chooser, NotYet, Ready
 from tests.clouds.fake import Books
 from tests.clouds.helpers import KEY, OTHER, WORKER, clean, factory, order
 
@@ -141,6 +141,16 @@ def test_the_next_alternative_is_tried_and_the_shortages_are_told(books: Books) 
     assert [made.asked["size"].name for made in books.ours] == ["Medium"]
 
 
+def test_whether_there_is_a_way_is_known_without_asking(books: Books) -> None:
+    books.short = lambda asked: Exception("No valid host was found")
+    with pytest.raises(NoCapacity) as caught:
+        factory(books).create(order())
+    every, before = [each.scope for each in caught.value.shortages], list(books.calls)
+    assert factory(books).has_way(order(avoid=every[1:]))
+    assert not factory(books).has_way(order(avoid=every))
+    assert books.calls == before
+
+
 def test_what_is_too_short_of_late_is_not_asked_for(books: Books) -> None:
     books.short = full("Small", "Medium")
     with pytest.raises(NoCapacity) as caught:
@@ -160,6 +170,26 @@ def test_a_limit_on_a_size_leaves_out_its_other_locations(books: Books) -> None:
     books.short = full("Small", message="Quota exceeded for cores: Requested 8, but already used 60 of 64 cores")
     assert isinstance(factory(books).create(order()), Ready)
     assert books.calls.count("create_node") == 2
+
+
+def test_an_account_is_shared_by_all_factories_that_ask_as_the_same_and_by_no_other(books: Books) -> None:
+    books.short = lambda asked: Exception("Quota exceeded for instances: Requested 1")
+    with pytest.raises(QuotaReached) as caught:
+        factory(books).create(order())
+    scopes = [each.scope for each in caught.value.shortages]
+    assert scopes
+    assert all(factory(books, name="second", sizes=["Large"]).shares(scope) for scope in scopes)
+    assert not any(factory(books, arguments={"host": "elsewhere"}).shares(scope) for scope in scopes)
+    assert isinstance(factory(books), Chooser)
+
+
+def test_a_quota_among_other_shortages_is_still_one(books: Books) -> None:
+    """Else its cool-down would not end when a machine of ours does."""
+    full = {"Small": "Quota exceeded for cores: Requested 2", "Medium": "No valid host was found"}
+    books.short = lambda asked: Exception(full[asked["size"].name])
+    with pytest.raises(NoCapacity) as caught:
+        factory(books, locations=[]).create(order())
+    assert [each.is_quota for each in caught.value.shortages] == [True, False]
 
 
 def test_limits_alone_are_a_quota(books: Books) -> None:

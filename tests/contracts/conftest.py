@@ -6,6 +6,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from penstock.store import item
 from penstock.store.table import Table
 
 
@@ -15,6 +16,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    item.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator
     with mock_aws():
         index = [
             {

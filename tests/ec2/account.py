@@ -31,6 +31,7 @@ from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.factory import SITE
 from penstock.drivers.factories.ec2.machines import connect
+from penstock.store import item
 from penstock.usecases import users
 from tests.crash.runtime import Runtime
 from tests.crash.site import REGION, Site
@@ -174,3 +175,4 @@ def account(patch: pytest.MonkeyPatch) -> Iterator[Account]:
             made.site.flows.forget()
             ministack._reset_all_state()
             connect.cache_clear()
+            item.model.cache_clear()

@@ -9,6 +9,9 @@ import pytest
 from penstock.drivers.factories.ec2 import keys
 from penstock.drivers.factories.ec2.alternatives import Alternative, Reach, alternatives, group_of
 from penstock.drivers.factories.ec2.settings import Market, Subnet
+from penstock.ports import Chooser
+from tests.ec2.fake import Ec2
+from tests.ec2.helpers import factory
 
 PRICED = [
     {"name": "c7g.xlarge", "price": 0.14},
@@ -60,6 +63,16 @@ def test_all_of_spot_before_anything_on_demand() -> None:
 )
 def test_what_is_too_dear_is_left_out(more: dict[str, Any], expected: list[str]) -> None:
     assert ways(types=PRICED, **more) == expected
+
+
+def test_a_region_is_shared_by_all_factories_there_and_by_no_other() -> None:
+    """EC2 counts what an account has in a region, whoever made it; a region's name may begin as another's does."""
+    (way,) = alternatives(keys.read({"region": "eu-west-1", "image": "ami-1", "types": ["m7g.large"]}))
+    ours, longer, other = (factory(Ec2(), region=region) for region in ("eu-west-1", "eu-west-10", "us-east-1"))
+    assert all(ours.shares(scope) for scope in way.scopes)
+    assert not any(driver.shares(scope) for scope in way.scopes for driver in (longer, other))
+    assert not ours.shares("type/linux")
+    assert isinstance(ours, Chooser)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -188,6 +189,24 @@ def test_shortages_that_pass(whole: Whole) -> None:
     assert [each.market for each in whole.ec2.instances.values()] == ["on-demand"]
 
 
+def test_a_shortage_that_lasts_costs_its_probes_and_no_other_call(whole: Whole) -> None:
+    """Jobs that wait for what there is none of do not list machines each time that they look."""
+    configuring.apply(whole.twin.on, "admin", f"{CONFIG}limit = 4\n", "site.toml")
+    whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
+    found = [submit(whole.twin, ADA) for _ in range(4)]
+    whole.twin.run()
+    for _ in range(20):
+        whole.go_on(31)
+    before = Counter(name for name, _ in whole.ec2.calls)
+    for _ in range(60):
+        whole.go_on(31)
+    calls = Counter(name for name, _ in whole.ec2.calls) - before
+    lists = calls["DescribeInstances"] - 31 * 60 // 180  # the sweep's own
+    assert calls["RunInstances"] == 8, "one probe, of two types in two subnets on two markets"
+    assert lists <= len(found), "not one for each in half an hour, but for who probes"
+    assert all(job_of(whole.twin, job).state is State.ACQUIRING for job in found)
+
+
 def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:
     job = submit(whole.twin, ADA)
     whole.twin.run()
@@ -286,6 +305,28 @@ def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None
     assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
 
 
+@pytest.mark.parametrize("is_lost", [False, True], ids=["answered", "answer lost"])
+def test_a_machine_that_was_waited_for_is_not_taken_for_gone(whole: Whole, is_lost: bool) -> None:
+    """UNIT-1: the lists lag behind the launch, and not behind the order, which was ten minutes before."""
+    whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
+    job = submit(whole.twin, ADA)
+    for _ in range(20):
+        whole.go_on(31)
+    whole.ec2.short, whole.ec2.lag = set(), 50
+    whole.ec2.crashes["RunInstances", "after"] = int(is_lost)
+    while not whole.ec2.instances:
+        with suppress(Crash):
+            whole.go_on(31)
+    jobs.cancel(whole.twin.on, ADA, job)
+    for _ in range(40):
+        whole.go_on(11)
+        if slots(whole.twin, "target/default", SlotState.FREE):
+            break
+        assert whole.ec2.made().total() == 1
+    assert list(whole.ec2.alive()) == [], "its slot was given back, and it was there"
+    assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
+
+
 def test_a_machine_that_shows_up_after_its_worker_was_put_back_is_ended(whole: Whole) -> None:
     """UNIT-1: launched after a long wait for capacity, cancelled at once, and not in EC2's lists for minutes."""
     whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
@@ -296,7 +337,8 @@ def test_a_machine_that_shows_up_after_its_worker_was_put_back_is_ended(whole: W
     while not whole.ec2.instances:
         whole.go_on(31)
     jobs.cancel(whole.twin.on, ADA, job)
-    whole.go_on(31)
+    for _ in range(3):
+        whole.go_on(31)
     assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
     assert len(list(whole.ec2.alive())) == 1
     for _ in range(20):

@@ -10,6 +10,7 @@ import pytest
 
 from infra.queues import NAMES
 from infra.sizes import SIZES
+from penstock.domain.absence import CALL_WITHIN
 from penstock.domain.units import CLEAN_WITHIN
 from penstock.local.synth import SOURCES
 from tests.infra.template import Template
@@ -25,6 +26,7 @@ def test_every_handler_file_is_a_function_and_no_other(stack: Template) -> None:
 def test_no_function_lives_as_long_as_a_call_that_cleans_is_alone() -> None:
     """UNIT-2: who takes over never meets who began."""
     assert all(size.timeout < CLEAN_WITHIN for size in SIZES.values())
+    assert all(SIZES[name].timeout <= CALL_WITHIN for name in ("factory", "well"))
 
 
 def test_functions_run_on_arm_with_one_zip_and_one_layer(stack: Template) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -21,11 +22,11 @@ from penstock.domain.errors import (
     Unknown,
 )
 from penstock.domain.jobs import Outcome, State
-from penstock.domain.rows import Change, Replace
-from penstock.domain.units import CleanProof, UnitState
+from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.units import CleanProof, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import configuring, cooling, jobs, sites
+from penstock.usecases import configuring, cooling, jobs, quarantining, sites
 from tests.twin.world import Hand, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end, sweep
@@ -43,6 +44,13 @@ class Cloud(Hand):
         self.short: dict[str, bool] = {}
         self.asked: list[tuple[str, list[str]]] = []
         self.limit = 99
+        self.shared: set[str] | None = None
+
+    def has_way(self, order: Order) -> bool:
+        return any(way not in order.avoid for way in self.ways)
+
+    def shares(self, scope: str) -> bool:
+        return scope in (self.ways if self.shared is None else self.shared)
 
     def create(self, order: Order) -> Ready | NotYet:
         said = self._said()
@@ -172,6 +180,94 @@ def test_a_quota_comes_back_with_one_of_our_own(twin: Twin, ada: User, cloud: Cl
     assert {row.cause for row in cool(twin).values()} == {rules.Cause.QUOTA}
     hello(twin, first)
     finish(twin, first)
+    twin.run()
+    assert list(cloud.made) == [worker_of(twin, second).id]
+
+
+TWO = (
+    SITE
+    + """
+[factories.also]
+driver = "hand"
+[factories.elsewhere]
+driver = "process"
+[targets.other]
+factory = "also"
+"""
+)
+
+
+def full_at_both(twin: Twin, ada: User, cloud: Cloud) -> tuple[str, str]:
+    """A job that has the one machine, of one factory, and one that waits for it, at another of the same account."""
+    configuring.apply(twin.on, "admin", TWO, "site.toml")
+    cloud.limit = 1
+    first = submit(twin, ada)
+    twin.run()
+    second = submit(twin, ada, target="other")
+    twin.run()
+    assert cool(twin) == {}
+    assert {row.cause for row in cooling.rows(twin.on, "factory/also")} == {rules.Cause.QUOTA}
+    hello(twin, first)
+    return first, second
+
+
+def test_a_quota_comes_back_with_a_machine_of_another_factory_that_shares_it(
+    twin: Twin, ada: User, cloud: Cloud
+) -> None:
+    """An account's limit knows nothing of factories: who waits at one goes on when another gives back."""
+    first, second = full_at_both(twin, ada, cloud)
+    finish(twin, first)
+    twin.run()
+    assert list(cloud.made) == [worker_of(twin, second).id]
+    assert "spot" not in {row.scope for row in cooling.rows(twin.on, "factory/also")}
+
+
+def test_another_drivers_quota_is_another_and_one_factory_asks_once(twin: Twin, ada: User, cloud: Cloud) -> None:
+    first, _ = full_at_both(twin, ada, cloud)
+    (row, *_) = cooling.rows(twin.on, "factory/also")
+    theirs = replace(row, maker="factory/elsewhere", version=0)
+    assert twin.store.commit([Create(theirs)])
+    asked, find = [], twin.store.find
+
+    def finds(pk: str, *given: Any, **more: Any) -> Any:
+        asked.append(pk)
+        return find(pk, *given, **more)
+
+    twin.store.find = finds  # type: ignore[method-assign]
+    cooling.destroyed(twin.on, worker_of(twin, first), sites.current(twin.on))
+    assert asked == ["maker#factory/hand", "maker#factory/also"]
+    assert twin.store.get(theirs.key, CoolDown) == replace(theirs, version=1)
+
+
+def test_a_quota_that_is_not_shared_is_not_tried_for_a_machine_that_it_never_counted(
+    twin: Twin, ada: User, cloud: Cloud
+) -> None:
+    first, _ = full_at_both(twin, ada, cloud)
+    cloud.shared = {"spot"}
+    before = {row.scope: row for row in cooling.rows(twin.on, "factory/also")}
+    cloud.limit = 0
+    finish(twin, first)
+    twin.run()
+    after = {row.scope: row for row in cooling.rows(twin.on, "factory/also")}
+    assert after["on-demand"] == before["on-demand"]
+    assert after["spot"].count == 2, "it was tried"
+
+
+def test_what_an_operator_removed_by_hand_gives_its_quota_back_too(
+    twin: Twin, ada: User, root: User, cloud: Cloud
+) -> None:
+    first, second = full_at_both(twin, ada, cloud)
+    cloud.stuck = Misconfigured("no leave to end it")
+    finish(twin, first)
+    for _ in range(40):
+        twin.pass_time(700)
+        twin.run()
+    cloud.made.clear()
+    worker = worker_of(twin, first)
+    assert worker.state is UnitState.QUARANTINED
+    row = next(row for row in cooling.rows(twin.on, "factory/also") if row.scope == "spot")
+    twin.store.commit([Replace(row, replace(row, until=twin.world.now() + timedelta(hours=1)))])
+    quarantining.removed(twin.on, root, UnitKind.WORKER, worker.id, "looked at the console")
     twin.run()
     assert list(cloud.made) == [worker_of(twin, second).id]
 

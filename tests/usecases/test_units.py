@@ -15,6 +15,7 @@ from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.domain.users import User
+from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, jobs, outputs, units
 from penstock.wire.agent import AgentFile
@@ -48,6 +49,27 @@ def test_what_no_row_knows_is_destroyed_and_what_is_held_is_not(twin: Twin, ada:
     assert worker_of(twin, job).state is UnitState.READY
     finish(twin, job)
     assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("lost", [0.0, 1.0], ids=["answered", "answer lost"])
+def test_what_was_just_made_and_is_not_seen_yet_is_not_taken_for_gone(twin: Twin, ada: User, lost: float) -> None:
+    """UNIT-1: it waited for capacity for longer than looks may be behind, and was cancelled right after it was made."""
+    cloud = Cloud(twin.world.now, faults=Faults(unseen=50, short=("fake/all",)))
+    twin.drivers.hand = FakeDriver({}, {}, cloud)  # type: ignore[assignment]
+    job = submit(twin, ada)
+    twin.run()
+    cloud.faults = Faults(unseen=50, lost=lost)
+    while not cloud.machines:
+        twin.pass_time(10)
+        twin.run()
+    jobs.cancel(twin.on, ada, job)
+    for _ in range(40):
+        twin.run()
+        if slots(twin, "target/linux", SlotState.FREE) == ["1", "2"]:
+            break
+        twin.pass_time(10)
+    assert not cloud.machines, "its slot was given back, and it was there"
+    assert worker_of(twin, job).state is UnitState.GONE
 
 
 def test_a_worker_that_is_made_after_it_was_destroyed_is_found(twin: Twin, ada: User) -> None:

@@ -133,6 +133,11 @@ def _until(unit: Unit, warm: Warm | None, now: datetime) -> datetime:
     return min(now + timedelta(seconds=warm.idle), (unit.born or unit.since) + timedelta(seconds=warm.life))
 
 
+def never_came(unit: Unit) -> bool:
+    """Whether nothing was ever heard of a worker that was made ahead of need, and that nobody asked for."""
+    return unit.is_a is UnitKind.WORKER and not unit.leases and unit.until is None
+
+
 def idle_again(unit: Unit) -> Unit:
     """A unit that no call is under way for any more."""
     return replace(unit, busy=None)

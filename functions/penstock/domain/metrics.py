@@ -93,7 +93,7 @@ BOOT_FAILURES = Metric(
     "BootFailures", PERCENT, EACH,
     "100 for a worker that failed or disappeared before its hello, 0 for one that said it: the mean is their share",
     (), (TARGET,))
-BOOTED_AFTER = Metric("BootedAfter", SECONDS, EACH, "from a worker's order to its hello", (), (TARGET,))
+BOOTED_AFTER = Metric("BootedAfter", SECONDS, EACH, "from a worker's launch to its hello", (), (TARGET,))
 GONE_AFTER = Metric(
     "GoneAfter", SECONDS, EACH, "from the wish to destroy a unit to the proof that it is gone", (), (MAKER,))
 UNITS = Metric(

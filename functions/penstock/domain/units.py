@@ -37,8 +37,7 @@ CLEAN_WITHIN = timedelta(minutes=3)
 """How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
 function of ours lives, so that who takes over never meets who began."""
 
-BACK_OFF = timedelta(seconds=15)
-BACK_OFF_MOST = timedelta(minutes=10)
+BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
 _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
@@ -70,11 +69,12 @@ class UnitState(StrEnum):
 
 @dataclass(frozen=True)
 class CleanProof:
-    """The record that a unit was cleaned: who did it, when, and what was checked. [UNIT-2]"""
+    """The record that a unit was cleaned: who did it, when, and what was checked, seen `lag` seconds late. [UNIT-2]"""
 
     by: str
     time: datetime
     checked: str
+    lag: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +86,10 @@ class Unit(Row):
     `is_kept` says that its pool keeps units for the next lease, `until` how long it may be idle, `busy` how long a call
     that makes or cleans it may be under way; `past_hash` knows its agent again by the token that it had for the last
     job. `next_look` is when the message comes that asks for its step again; None when none was sent for later.
-    `is_making` says that its driver has begun to make it, and is not done; `begun`, since when it is too late to hold
-    it, for its driver cleans or destroys it. `metadata` is what a factory says of its machine, and `sealed` what a well
-    says of a resource to its job alone. `agent` is the version of its agent; `seen` is set for one that is looked for
-    in its driver's list: see `seeing`.
+    `is_making` says that its driver has begun to make it, and is not done; `bare`, when that found nothing of it, and
+    is asked for none since; `begun`, since when it is too late to hold it, for its driver cleans or destroys it.
+    `metadata` is what a factory says of its machine, and `sealed` what a well says of a resource to its job alone.
+    `agent` is the version of its agent; `seen` is set for one that is looked for in its driver's list: see `seeing`.
 
     `broken` is what its agent found wrong with the machine; it is lent to nobody then. `is_unheard` says that its agent
     never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
@@ -116,6 +116,7 @@ class Unit(Row):
     made: datetime | None = None
     tries: int = 0
     is_making: bool = False
+    bare: datetime | None = None
     reason: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     sealed: str = ""
@@ -180,9 +181,8 @@ def is_coming(unit: Unit) -> bool:
 def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
     unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
-    return replace(
-        unit, made=now, tries=0, reason=None, due=now + boot, next_look=None, metadata=metadata or unit.metadata
-    )
+    told, due = metadata or unit.metadata, now + boot
+    return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
 
 
 def ready(unit: Unit, sealed: str, now: datetime) -> Unit:
@@ -226,7 +226,7 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
     unit = replace(unit, may_run=is_worker and is_ready and not ended_well and unit.broken is None)
     if unit.is_kept and ended_well and is_ready and unit.drain is None and unit.broken is None:
         unit = noted(unit, now, f"{reason}; it is to be cleaned for the next")
-        pause = CLEAN_WITHIN if unit.is_a is UnitKind.WORKER else STEP_WITHIN
+        pause = CLEAN_WITHIN if is_worker else STEP_WITHIN
         return replace(
             unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
             next_look=None, token_hash=None, past_hash=unit.token_hash, sealed="", begun=begun,

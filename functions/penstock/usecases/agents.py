@@ -85,19 +85,26 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
             return waiting
         raise
-    if found is None:
+    job, before = found
+    if before:
+        counting.booted(on, before)
+    if job is None:
         return _idle(on, ask.worker, site.limits)
-    job, news = found
+    return _begin(on, ask, site, job, before)
+
+
+def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
+    """A worker's job starts, which is news unless its agent repeats itself; what it is to do."""
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
         on.flows.succeed(lease.token)
     unit = on.store.get(unit_key(ask.worker), Unit)
-    if news:
-        counting.started(on, job, unit)
+    if before:
+        counting.started(on, job)
         place = f" on {ask.host[:64]}" if ask.host else ""
         logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
     health = assigning.health(site, job)
-    if unit and news and not health.before:
+    if unit and before and not health.before:
         breaking.works(on, unit)
     return assigning.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
 
@@ -109,14 +116,16 @@ def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
-def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[Change], tuple[Job, bool] | None]:
-    """The start of a worker's job, and whether that is news; nothing while one that was made ahead of need has none."""
+def _welcome(
+    on: System, ask: Hello, digest: str, site: Site
+) -> tuple[Sequence[Change], tuple[Job | None, Unit | None]]:
+    """The start of a worker's job; none while one that was made ahead of need has none. With the unit before news."""
     unit = on.store.get(unit_key(ask.worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
     lease_ = timedelta(seconds=site.limits.lease)
     if unit.state is UnitState.IDLE and not unit.leases:
-        return _arrive(on, ask, digest, site, unit), None
+        return _arrive(on, ask, digest, site, unit), (None, None if unit.past_hash else unit)
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
         raise Gone
@@ -125,7 +134,7 @@ def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[
     if unit.token_hash:
         if job.report:
             raise Gone
-        return [], (job, False)
+        return [], (job, None)
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.cancelled_by:
         raise Gone
@@ -136,7 +145,7 @@ def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[
     now = on.world.now()
     begun = jobs.start(job, unit.id, now, assigning.health(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
-    return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
+    return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, unit)
 
 
 def _arrive(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:

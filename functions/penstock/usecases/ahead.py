@@ -7,12 +7,17 @@ from datetime import timedelta
 
 from penstock.domain import ahead, pools
 from penstock.domain.ahead import Room
+from penstock.domain.cooling import maker_of
+from penstock.domain.errors import Unknown
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import ResourceType, Site, Target
-from penstock.domain.units import Unit, UnitKind, UnitState, is_coming, is_held, unit_key
+from penstock.domain.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
 from penstock.system import System
-from penstock.usecases import race, retiring, sites
+from penstock.usecases import cooling, evidence, race, retiring, sites
+
+MISSED = "NoHello"
+"""The code under which workers that were made ahead of need and never heard of are counted with their factory."""
 
 NO_HELLO = "its agent did not say hello in time after it was made"
 SILENT = "nothing was heard from its agent while it was idle"
@@ -118,11 +123,26 @@ def let_go(on: System, begun: Unit) -> None:
         on.queues.advance(unit.id, is_worker=False)
 
 
+def missed(on: System, unit: Unit, hide: str) -> None:
+    """A worker that was made ahead of need was never heard of. No job's log can say why, so an operator is told.
+
+    What its driver knows is asked before it is destroyed, and is in its own journal and with its factory's failures.
+    """
+    said = evidence.of(on, unit, hide)
+    if retiring.retire(on, unit.id, NO_HELLO, is_setback=True, if_coming=True):
+        why = evidence.short(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
+        cooling.count(on, maker_of(unit.is_a, unit.maker), Unknown(why, MISSED))
+        race.run(on, lambda: _tell(on, unit, why))
+
+
+def _tell(on: System, unit: Unit, why: str) -> tuple[Sequence[Change], None]:
+    fresh = on.store.get(unit.key, Unit)
+    return ([Replace(fresh, noted(fresh, on.world.now(), why))] if fresh else []), None
+
+
 def end(on: System, unit: Unit) -> None:
     """What becomes of an idle unit whose time is over: it is destroyed, unless it is one of those the pool wants."""
-    if is_coming(unit):
-        retiring.retire(on, unit.id, NO_HELLO, is_setback=True)
-    elif unit.until and unit.until > on.world.now():
+    if unit.until and unit.until > on.world.now():
         retiring.retire(on, unit.id, SILENT, is_setback=True)
     elif not race.run(on, lambda: _stay(on, unit.id)):
         retiring.retire(on, unit.id, WORN)

@@ -5,7 +5,7 @@ It is read where a unit is to be made, where one was destroyed, and where people
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooling
@@ -14,9 +14,9 @@ from penstock.domain.errors import DriverError, RateLimited, Short
 from penstock.domain.rows import Create, Delete, Key, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.ports import NotYet, Ready
+from penstock.ports import Chooser, NotYet, Ready
 from penstock.system import System
-from penstock.usecases import budgeting
+from penstock.usecases import budgeting, sites
 
 TRIES = 4
 """How often a lost race is run again. What is remembered here helps, and must not hold anybody up."""
@@ -116,11 +116,28 @@ def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[s
         if row.probe == unit.id:
             (take_off if row.stops and news else _let_go)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
-    ours = [row for row in rows(on, maker) if _concerns(row, unit)] if news or isinstance(error, Short) else []
-    if not ours:
+    found = _first(on, unit) if news or isinstance(error, Short) else None
+    if found is None:
         return reason, None
-    first = min(ours, key=lambda row: cooling.wait(row, unit.id, now))
-    return (reason if news else cooling.say(first, now)), cooling.wait(first, unit.id, now)
+    return (reason if news else cooling.say(found, now)), cooling.wait(found, unit.id, now)
+
+
+def spared(on: System, unit: Unit, given: Leave) -> tuple[str, int | None]:
+    """That a create could meet nothing new, and is spared: the reason for people, and when to look again."""
+    for row in rows(on, maker_of(unit.is_a, unit.maker)) if given.probes else ():
+        if row.probe == unit.id:
+            _let_go(on, row.key, unit)
+    found, now = _first(on, unit), on.world.now()
+    return (
+        (cooling.say(found, now), cooling.wait(found, unit.id, now)) if found else ("all was too short of late", None)
+    )
+
+
+def _first(on: System, unit: Unit) -> CoolDown | None:
+    """The cool-down for which a unit waits least."""
+    now = on.world.now()
+    ours = [row for row in rows(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
+    return min(ours, key=lambda row: cooling.wait(row, unit.id, now), default=None)
 
 
 def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
@@ -132,13 +149,30 @@ def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
             meet(on, maker, what, unit)
 
 
-def destroyed(on: System, unit: Unit) -> None:
-    """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try."""
-    maker = maker_of(unit.is_a, unit.maker)
-    for row in rows(on, maker):
+def destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
+    """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try.
+
+    With the site also those of other makers, who share a quota with this one as its driver says.
+    """
+    own = rows(on, maker_of(unit.is_a, unit.maker))
+    for row in [*own, *(_shared(on, site, unit) if site else ())]:
         told = cooling.sooner(row, on.world.now())
         if told and on.store.commit([Replace(row, told)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
+
+
+def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
+    """The cool-downs of makers with the driver of a unit's own, of scopes that the unit counted towards."""
+    makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
+    own = makers.get(unit.maker)
+    others = [each.name for each in makers.values() if own and each.driver == own.driver and each.name != own.name]
+    try:
+        driver = sites.driver_of(on, site, unit) if others else None
+    except DriverError:
+        return
+    if isinstance(driver, Chooser):
+        for other in others:
+            yield from (row for row in rows(on, maker_of(unit.is_a, other)) if driver.shares(row.scope))
 
 
 def count(on: System, maker: str, error: DriverError) -> None:

@@ -52,15 +52,24 @@ def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: C
             on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.id in warm else "miss")
 
 
-def started(on: System, job: Job, unit: Unit | None) -> None:
+def started(on: System, job: Job) -> None:
     """A worker said hello, and its job's script starts."""
     begun, times = job.times.started or on.world.now(), job.times
     if job.attempt == 1:
         waited = elapsed(times.ready or times.submitted, begun)
         on.metrics.add(metrics.STARTED_AFTER, waited, target=job.target_resolved)
-    if unit and unit.leases == 1:
-        _booted(on, job, Boot.SUCCESS)
-        on.metrics.add(metrics.BOOTED_AFTER, elapsed(unit.born or begun, begun), target=job.target_resolved)
+
+
+def booted(on: System, before: Unit) -> None:
+    """A worker's agent said its first word; the unit is as it was before. One that was kept has booted long ago.
+
+    One that waited for its first lease has as well: it is counted when it came, and not for as long as it was idle.
+    """
+    if before.leases > 1 or before.past_hash:
+        return
+    now = on.world.now()
+    on.metrics.add(metrics.BOOTED_AFTER, elapsed(before.made or before.born or now, now), target=before.type)
+    boot(on, before.type, Boot.SUCCESS)
 
 
 def ended(on: System, ending: Ending) -> None:
@@ -71,14 +80,15 @@ def ended(on: System, ending: Ending) -> None:
     if ending.lost_by:
         on.metrics.add(metrics.ATTEMPTS_LOST, target=target, cause=ending.lost_by)
     if ending.boot:
-        _booted(on, ending.before, ending.boot)
+        boot(on, target, ending.boot)
 
 
-def _booted(on: System, job: Job, outcome: Boot) -> None:
-    on.metrics.add(metrics.BOOT_OUTCOMES, target=job.target_resolved, outcome=outcome)
+def boot(on: System, target: str, outcome: Boot) -> None:
+    """What became of a worker that was ordered."""
+    on.metrics.add(metrics.BOOT_OUTCOMES, target=target, outcome=outcome)
     if outcome is not Boot.ABORTED:
         failed = 0 if outcome is Boot.SUCCESS else 100
-        on.metrics.add(metrics.BOOT_FAILURES, failed, target=job.target_resolved)
+        on.metrics.add(metrics.BOOT_FAILURES, failed, target=target)
 
 
 def gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from penstock.domain import comparing, units
+from penstock.domain.causes import Boot
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
@@ -19,7 +20,7 @@ def vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:
     """Have a unit's attempt lost, for its maker does not list it any more; unless it was heard of since then."""
     cause = f"{unit.is_a} {unit.id} was lost: {unit.maker} does not list it any more"
     if unit.state is UnitState.IDLE:
-        return retiring.retire(on, unit.id, cause, is_setback=True)
+        return retiring.retire(on, unit.id, cause, is_setback=True, boot=Boot.DISAPPEARED)
 
     def is_lost(fresh: Unit) -> bool:
         return fresh.state is unit.state and not comparing.was_heard(fresh, start, lease)

@@ -12,7 +12,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.system import System
-from penstock.usecases import breaking, cooling, freeing, logs, race, retiring, turns
+from penstock.usecases import breaking, cooling, freeing, logs, race, retiring, sites, turns
 from penstock.usecases.custody import find
 
 PAGE = 500
@@ -79,7 +79,7 @@ def removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) 
 
     unit = race.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
-    cooling.destroyed(on, unit)
+    cooling.destroyed(on, unit, sites.current(on))
     turns.go_on(on, unit)
     return unit
 

@@ -5,29 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.domain import ahead, pools, units
+from penstock.domain.causes import Boot
 from penstock.domain.pools import Pool, Slot, SlotState, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases import race
+from penstock.usecases import counting, race
 
 
-def retire(on: System, unit_id: str, reason: str, *, is_setback: bool = False) -> bool:
+def retire(
+    on: System,
+    unit_id: str,
+    reason: str,
+    *,
+    is_setback: bool = False,
+    boot: Boot = Boot.FAILED,
+    if_coming: bool = False,
+) -> bool:
     """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more.
 
     One that nobody ever had, and that came to nothing, is a setback: its pool makes the next one ahead of need later.
+    `boot` is what then became of a worker that was never heard of. With `if_coming` one that came meanwhile stays.
     """
-    unit = race.run(on, lambda: _decide(on, unit_id, reason, is_setback=is_setback))
+    unit = race.run(on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming))
     if unit is None:
         return False
+    if ahead.never_came(unit):
+        counting.boot(on, unit.type, boot if is_setback else Boot.ABORTED)
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return True
 
 
-def _decide(on: System, unit_id: str, reason: str, *, is_setback: bool) -> tuple[Sequence[Change], Unit | None]:
+def _decide(
+    on: System, unit_id: str, reason: str, *, is_setback: bool, if_coming: bool
+) -> tuple[Sequence[Change], Unit | None]:
     unit = on.store.get(unit_key(unit_id), Unit)
     now = on.world.now()
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, now):  # [UNIT-3]
+        return [], None
+    if if_coming and not units.is_coming(unit):
         return [], None
     dirty = units.give_up(unit, reason, now)
     pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None

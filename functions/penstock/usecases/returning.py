@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 
-from penstock.domain import metrics, quarantine, units
+from penstock.domain import absence, metrics, quarantine, units
 from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.rows import Change, Replace
+from penstock.domain.site import Site
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet
 from penstock.system import System
@@ -55,8 +56,12 @@ def put_back(on: System, unit: Unit) -> None:
         return
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
+        return
+    wait = absence.wait(unit, proof)
+    if wait:
+        retrying.again(on, unit, absence.WHY, wait)
     else:
-        release(on, unit, proof)
+        release(on, unit, proof, site)
 
 
 def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
@@ -86,14 +91,14 @@ def _let_go(on: System, unit: Unit) -> None:
         turns.go_on(on, unit)
 
 
-def release(on: System, unit: Unit, proof: CleanProof) -> None:
+def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
     """Free the slots of a unit that is clean, and hand them over."""
     released = race.run(on, lambda: _release(on, unit.id, proof))
     counting.gone(on, unit, proof, released)
     if released:
         took = int((proof.time - unit.since).total_seconds())
         logs.say(on, unit.job, unit.attempt, f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back")
-    cooling.destroyed(on, unit)
+    cooling.destroyed(on, unit, site)
     breaking.came_back(on, unit)
     turns.go_on(on, unit)
 

@@ -12,13 +12,13 @@ from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, leases, metrics, units
 from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
-from penstock.domain.errors import DriverError, Misconfigured, Unsatisfiable
+from penstock.domain.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import Chooser, NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import (
     acquiring,
@@ -78,6 +78,8 @@ def _wait(on: System, unit: Unit) -> None:
     """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
     if units.is_coming(unit) and not unit.made:
         _begin(on, unit)
+    elif _is_overdue(on, unit) and units.is_coming(unit):
+        ahead.missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
     elif _is_overdue(on, unit):
         ahead.end(on, unit)
 
@@ -110,9 +112,18 @@ def _make(on: System, unit: Unit) -> None:
     if leave.wait is not None:
         retrying.again(on, unit, leave.why, leave.wait)
         return
+    is_blind = False
     try:
-        order = replace(_order(on, unit), avoid=leave.avoid)
-        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(order))
+        driver, order = sites.driver_of(on, site, unit), replace(_order(on, unit), avoid=leave.avoid)
+        is_blind = isinstance(driver, Chooser) and not driver.has_way(order)
+        if unit.bare and is_blind:  # it would look once more for what nobody has asked for since
+            retrying.again(on, unit, *cooling.spared(on, unit, leave))
+            return
+        asked = _asked(on, unit)
+        if asked is None:
+            return
+        unit = asked
+        done = counting.called_for(on, unit, metrics.CREATE, lambda: driver.create(order))
         sealed = sealing.answer(on, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
@@ -121,7 +132,8 @@ def _make(on: System, unit: Unit) -> None:
         elif isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
             _fail(on, unit, "Unsatisfiable", str(error))
         else:
-            retrying.again(on, unit, reason, after)
+            is_bare = is_blind and isinstance(error, Short)
+            retrying.again(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
         return
     if isinstance(done, NotYet):
         retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
@@ -129,6 +141,20 @@ def _make(on: System, unit: Unit) -> None:
         is_probe = cooling_rules.of_broken(unit.type) in leave.probes
         _made(on, unit, done, sealed, site.limits, is_probe=is_probe)
     cooling.answered(on, unit, leave, done)
+
+
+def _asked(on: System, unit: Unit) -> Unit | None:
+    """A unit whose driver is about to be asked for it: from here on there may be something of it. [UNIT-1]
+
+    Only of one that is known to have nothing this has to be written; None when somebody else moved it.
+    """
+    if unit.bare is None:
+        return unit
+    asked = replace(unit, bare=None)
+    if on.store.commit([Replace(unit, asked)]):
+        return replace(asked, version=unit.version + 1)
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
+    return None
 
 
 def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:

@@ -73,9 +73,13 @@ class Cloud:
         return self.dice.choice(self.faults.errors)()
 
     def of(self, unit: str) -> list[Machine]:
-        """The machines of a unit that exist. Looking for one unit is consistent; only lists are stale."""
+        """The machines of a unit that exist, as far as a look for it shows them."""
         self.pass_time()
-        return [machine for machine in self.machines.values() if machine.unit == unit]
+        found = [machine for machine in self.machines.values() if machine.unit == unit]
+        seen = [each for each in found if (self.clock() - each.born).total_seconds() >= self.faults.unseen]
+        if len(seen) < len(found):
+            self.met["not seen yet"] += 1
+        return seen
 
     def was_made(self, unit: str) -> bool:
         """Whether the cloud knows an order again, by its token."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from penstock.domain.errors import NoCapacity, QuotaReached, Shortage
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import keys
-from penstock.drivers.fake.cloud import Cloud
+from penstock.drivers.fake.cloud import QUOTA, Cloud
 from penstock.ports import NotYet, Order, Ready
 
 LATER = (1, 5, 60)
@@ -72,11 +73,14 @@ class FakeDriver:
         later = self._not_yet("it is going")
         if later:
             return later
-        for machine in cloud.of(unit):
+        found = cloud.of(unit)
+        for machine in found:
             cloud.terminate(machine)
         if cloud.of(unit):
             return NotYet(5, "its machine is shutting down")
-        return CleanProof(by=self._maker or "fake", time=now, checked=unit)
+        return CleanProof(
+            by=self._maker or "fake", time=now, checked=unit, lag=0 if found else ceil(cloud.faults.unseen)
+        )
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Make a unit as new."""
@@ -93,6 +97,14 @@ class FakeDriver:
         self._cloud.calls["look"] += 1
         found = self._cloud.of(unit)
         return "\n".join(f"{each.id} ({each.offer}) exists since {each.born:%H:%M:%S}" for each in found) or None
+
+    def has_way(self, order: Order) -> bool:
+        """Whether an order leaves any way to be tried."""
+        return not all(set(order.avoid).intersection(each.scopes) for each in self._settings.offers(order.type))
+
+    def shares(self, scope: str) -> bool:
+        """Whether a shortage is of the one quota that the cloud has, for all who order from it."""
+        return scope == QUOTA
 
     def _not_yet(self, why: str) -> NotYet | None:
         cloud = self._cloud

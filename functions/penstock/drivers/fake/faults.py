@@ -67,6 +67,7 @@ class Faults:
     linger: float = 60.0  # how long it then takes
     stale: float = 0.0  # that a list misses what is newest
     lag: float = 0.0  # for how long lists miss a new machine
+    unseen: float = 0.0  # for how long a look for one unit, too, misses what was just made of it
     ghost: float = 0.0  # for how long lists show a machine that is gone
     create_every: float = 0.0  # how far apart two creates must be; the sooner one is RateLimited
     list_every: float = 0.0  # the same for lists

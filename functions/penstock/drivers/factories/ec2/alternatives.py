@@ -51,7 +51,7 @@ class Alternative:
             Reach.SUBNET: f"subnet/{subnet}",
             Reach.ALL: "all",
         }
-        return f"ec2/{self.region}/{of_market[reach]}"
+        return f"{region_of(self.region)}/{of_market[reach]}"
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -85,6 +85,11 @@ def _affordable(settings: Settings, market: Market) -> list[InstanceType]:
     if settings.max_price and market is Market.ON_DEMAND:
         most = min(most, settings.max_price)
     return [each for price, _, each in priced if price <= most]
+
+
+def region_of(region: str) -> str:
+    """How the names of all shortages of a region begin."""
+    return f"ec2/{region}"
 
 
 def group_of(name: str, groups: Mapping[str, str]) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.domain import ids
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity, keys
+from penstock.drivers.factories.ec2.alternatives import region_of
 from penstock.drivers.factories.ec2.events import news
 from penstock.drivers.factories.ec2.machines import ALIVE, GOING, RUNNING, Machine, Machines, connect
-from penstock.drivers.factories.ec2.search import launched, metadata
+from penstock.drivers.factories.ec2.search import has_way, launched, metadata
 from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
@@ -28,8 +28,8 @@ SITE = "PENSTOCK_SITE"
 LOOK_AGAIN = 5
 """Seconds until a machine that is ending is looked at again; it takes about half a minute."""
 
-SEEN_WITHIN = timedelta(seconds=60)
-"""How long a machine may exist before EC2's lists show it."""
+SEEN_WITHIN = 60
+"""Seconds for which a machine may exist before EC2's lists show it."""
 
 EVIDENCE = 8 * 1024
 """How many characters of a console are kept: its end."""
@@ -78,14 +78,11 @@ class Ec2Factory:
                     self._machines.terminate(machine)
             if not all(machine.is_gone for machine in machines):
                 return NotYet(LOOK_AGAIN, "its machine is shutting down")
-            ulid = ids.ulid_in(unit)
-            if not machines and ulid and now - ids.born(ulid) < SEEN_WITHIN:
-                return NotYet(LOOK_AGAIN, "a machine that was just launched may not be listed yet")
             if self._volumes_left(unit):
                 return NotYet(LOOK_AGAIN, "its volumes are being deleted")
         gone = ", ".join(machine.id for machine in machines) or "none was listed"
         checked = f"no machine or volume tagged {unit} is left in {self._settings.region}; terminated: {gone}"
-        return CleanProof(by="ec2", time=now, checked=checked)
+        return CleanProof(by="ec2", time=now, checked=checked, lag=0 if machines else SEEN_WITHIN)
 
     def _volumes_left(self, unit: str) -> bool:
         """Whether there are volumes left. An image may say of its own that they outlive the machine: not here."""
@@ -112,6 +109,14 @@ class Ec2Factory:
         head = f"{machine.id} ({machine.type}, {machine.zone}) is {machine.state}{why}"
         printed = self._machines.console(machine).strip()[-EVIDENCE:]
         return f"{head}; it printed:\n{printed}" if printed else f"{head}; it has printed nothing yet"
+
+    def has_way(self, order: Order) -> bool:
+        """Whether an order leaves any way to be tried."""
+        return has_way(order, self._settings)
+
+    def shares(self, scope: str) -> bool:
+        """Whether a shortage's name is one of this region: EC2 counts what all factories of an account have there."""
+        return scope.startswith(f"{region_of(self._settings.region)}/")
 
     def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
         """Why the machine that shows this is not the one that `create` told of; None when it is. [SEC-2]"""

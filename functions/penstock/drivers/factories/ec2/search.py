@@ -47,6 +47,11 @@ def launched(order: Order, machines: Machines, settings: Settings, tags: Tags) -
     raise _verdict(failures)
 
 
+def has_way(order: Order, settings: Settings) -> bool:
+    """Whether there is a way that an order does not avoid."""
+    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
+
+
 def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     """What this way lacks. Raises CallFailed when all other ways would meet the same, or none can tell."""
     reach = failed.failure.meaning.reach

@@ -36,7 +36,7 @@ class Alternative:
             Reach.PLACE: f"place/{place}",
             Reach.ALL: "all",
         }
-        return f"libcloud/{self.account}/{of_account[reach]}"
+        return f"{scopes_of(self.account)}/{of_account[reach]}"
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -59,3 +59,8 @@ def account_of(settings: Settings) -> str:
     """A short name of the account: the provider, and a digest of where and as whom it is asked."""
     what = json.dumps([settings.provider, settings.arguments, settings.credentials], sort_keys=True, default=str)
     return f"{settings.provider}/{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+
+
+def scopes_of(account: str) -> str:
+    """How the names of all shortages of an account begin."""
+    return f"libcloud/{account}"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from penstock.domain import ids
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud import keys
+from penstock.drivers.factories.libcloud.alternatives import account_of, scopes_of
 from penstock.drivers.factories.libcloud.codes import scrubbed
 from penstock.drivers.factories.libcloud.credentials import Resolve, resolver
 from penstock.drivers.factories.libcloud.names import Names
 from penstock.drivers.factories.libcloud.nodes import Cloud, Machine, Nodes, connect
-from penstock.drivers.factories.libcloud.search import launched, metadata, stillborn
+from penstock.drivers.factories.libcloud.search import has_way, launched, metadata, stillborn
 from penstock.drivers.factories.libcloud.settings import Settings
 from penstock.drivers.factories.libcloud.told import told
 from penstock.ports import NotYet, Order, Ready
@@ -85,16 +85,13 @@ class LibcloudFactory:
                 self._nodes.end(machine)
             if machines:
                 return NotYet(LOOK_AGAIN, "its machine is being destroyed")
-            ulid = ids.ulid_in(unit)
-            if ulid and now - ids.born(ulid) < timedelta(seconds=self._settings.lag):
-                return NotYet(LOOK_AGAIN, "a machine that was just made may not be listed yet")
             cards = [card for name, card in self._nodes.cards() if self._names.is_of(name, unit)]
             for card in cards:
                 self._nodes.end_card(card)
             if cards:
                 return NotYet(LOOK_AGAIN, "its network card is being deleted")
         checked = f"no machine named for {unit} is listed by {self._settings.provider}"
-        return CleanProof(by="libcloud", time=now, checked=checked)
+        return CleanProof(by="libcloud", time=now, checked=checked, lag=self._settings.lag)
 
     def list(self) -> Iterable[str]:
         """The workers of whose machines anything is left, as far as this factory made them."""
@@ -107,6 +104,14 @@ class LibcloudFactory:
         """What the cloud says of a worker's machines, and the end of what they printed."""
         with told():
             return "\n".join(map(self._testimony, self._of(unit))) or None
+
+    def has_way(self, order: Order) -> bool:
+        """Whether an order leaves any way to be tried."""
+        return has_way(order, self._settings)
+
+    def shares(self, scope: str) -> bool:
+        """Whether a shortage's name is one of this account."""
+        return scope.startswith(f"{scopes_of(account_of(self._settings))}/")
 
     def _testimony(self, machine: Machine) -> str:
         why = f": {scrubbed(machine.fault)}" if machine.fault else ""

@@ -52,6 +52,11 @@ def launched(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Re
     raise _verdict(failures)
 
 
+def has_way(order: Order, settings: Settings) -> bool:
+    """Whether there is a way that an order does not avoid."""
+    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
+
+
 def stillborn(machine: Machine, settings: Settings) -> DriverError:
     """Why a machine that was accepted came to nothing."""
     why = f"{machine.name} is in error: {scrubbed(machine.fault) or 'its cloud does not say why'}"
@@ -59,7 +64,7 @@ def stillborn(machine: Machine, settings: Settings) -> DriverError:
     if meaning is None or not meaning.is_shortage or meaning.reach is None:
         return Unknown(why, "error")
     way = next((each for each in alternatives(settings) if tag(str(each)) == machine.way), None)
-    shortages = [Shortage(way.scope(meaning.reach), why)] if way else []
+    shortages = [Shortage(way.scope(meaning.reach), why, meaning.kind is QuotaReached)] if way else []
     return QuotaReached(why, shortages) if meaning.kind is QuotaReached else NoCapacity(why, shortages)
 
 
@@ -74,7 +79,8 @@ def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     if reach is None:
         raise failed
     log.warning("no machine this way", extra={"way": str(way), "code": failed.failure.code})
-    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}: {failed.failure.message}")
+    is_quota = failed.failure.meaning.kind is QuotaReached
+    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}: {failed.failure.message}", is_quota)
 
 
 def _verdict(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:

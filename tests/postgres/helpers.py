@@ -48,6 +48,16 @@ def made(driver: PostgresWell, unit: str = ONE, **options: Any) -> Mapping[str, 
     return done.metadata
 
 
+def insisted(driver: PostgresWell, unit: str = ONE, **options: Any) -> Mapping[str, Any]:
+    """The same, asked for as often as it takes: another call, or what is left of one that died, may be at it."""
+    for _ in range(200):
+        done = driver.create(order(unit, **options))
+        if isinstance(done, Ready):
+            return done.metadata
+        time.sleep(0.02)
+    raise AssertionError("it does not come to be")
+
+
 @contextmanager
 def used(cluster: Cluster, told: Mapping[str, Any], database: str = "") -> Iterator[Connection]:
     """A connection as a job has it."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 
 from penstock.domain.errors import DriverError
 from penstock.drivers.wells.postgres.well import PostgresWell
-from penstock.ports import Ready
 from tests.postgres.cluster import Cluster
 from tests.postgres.faults import WAYS, Breaking
-from tests.postgres.helpers import NOW, ONE, gone, made, order, used, well
+from tests.postgres.helpers import NOW, ONE, gone, insisted, made, order, used, well
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -23,16 +21,6 @@ OPTIONS = {"extensions": ["citext"]}
 
 def site(cluster: Cluster, **more: Any) -> PostgresWell:
     return well(cluster, extensions=["citext"], **more)
-
-
-def insisted(driver: PostgresWell) -> Mapping[str, Any]:
-    """The metadata, asked for as often as it takes: the lock of a call that died may take a moment to go."""
-    for _ in range(200):
-        done = driver.create(order(**OPTIONS))
-        if isinstance(done, Ready):
-            return done.metadata
-        time.sleep(0.02)
-    raise AssertionError("it does not come to be")
 
 
 def each_fault(cluster: Cluster, way: str, begin: Callable[[], None], call: Callable[[PostgresWell], Any]) -> list[str]:
@@ -72,7 +60,7 @@ def test_a_create_that_dies_is_taken_up(cluster: Cluster, way: str) -> None:
             driver.create(order(**OPTIONS))
         left = cluster.names()
         assert list(site(cluster).list()) == ([ONE] if left != (set(), set()) else [])
-        with used(cluster, insisted(site(cluster))) as job:
+        with used(cluster, insisted(site(cluster), **OPTIONS)) as job:
             assert job.run("SELECT 'a'::public.citext = 'A'") == [[True]]
 
     assert len(each_fault(cluster, way, lambda: None, call)) >= 12

@@ -100,6 +100,9 @@ class Cluster:
         """Drop whatever a test that failed has left, so that only that one fails."""
         databases, roles = self.names()
         with self.connected() as root:
+            for gid, database in root.run("SELECT gid, database FROM pg_prepared_xacts"):
+                with self.connected(database=database) as inside:
+                    inside.run("ROLLBACK PREPARED '{}'".format(gid.replace("'", "''")))
             for database in databases:
                 root.run(f'DROP DATABASE "{database}" WITH (FORCE)')
             for role in roles:

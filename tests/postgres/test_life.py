@@ -52,7 +52,7 @@ limit = {limit}
 """
 MESSES = (
     "CREATE TABLE t AS SELECT generate_series(1, 1000) AS i",
-    "BEGIN; CREATE TABLE t (i int); PREPARE TRANSACTION 'p'",
+    "BEGIN; CREATE TABLE t (i int); PREPARE TRANSACTION '{name}'",
     "BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'mine'",
     "SELECT lo_from_bytea(0, 'x') FROM generate_series(1, 10)",
     "DROP SCHEMA public CASCADE",
@@ -102,7 +102,7 @@ class Story:
         job = self.cluster.connect(told["user"], told["password"], told["database"])
         assert job.run("SELECT count(*) FROM pg_class WHERE relname = 't'") == [[0]]
         job.run("SELECT 'a'::public.citext")
-        job.run(self.dice.choice(MESSES))
+        job.run(self.dice.choice(MESSES).format(name=told["database"]))  # names of transactions are the server's
         self.open_ones.append(job)
         for other in self.running.values():
             with pytest.raises(DatabaseError), used(self.cluster, told, other["database"]):

@@ -79,7 +79,8 @@ def test_tls_is_verified_but_for_this_machine(host: str) -> None:
 def test_options() -> None:
     given = {"version": 16, "extensions": ["pgcrypto"], "connections": 3}
     assert Registry({}).objections("postgres", given) == []
-    assert keys.options(given) == Options(16, ("pgcrypto",), 3)
+    site = Settings("h", "u", "p", extensions=("citext", "pgcrypto"))
+    assert keys.options(given, site) == Options(16, ("pgcrypto",), 3)
     for wrong, says in (
         ({"version": "16"}, "wants a whole number"),
         ({"version": 0}, "must be from 1"),
@@ -89,7 +90,22 @@ def test_options() -> None:
     ):
         assert says in Registry({}).objections("postgres", wrong)[0]
         with pytest.raises(Unsatisfiable):
-            keys.options(wrong)
+            keys.options(wrong, site)
+
+
+def test_options_that_this_site_does_not_have() -> None:
+    """Where its settings are told they are refused at submit; `create` knows them in any case."""
+    site = {**SETTINGS, "extensions": ["citext"], "connections": 5}
+    for asked, says in (
+        ({"connections": 6}, "6 connections are too many: 5 at the most"),
+        ({"extensions": ["citext", "hstore"]}, "the extension 'hstore' is not for jobs here; there is: citext"),
+    ):
+        assert PostgresWell.objections(asked, site, {}) == [says]
+        assert PostgresWell.objections(asked) == []
+        with pytest.raises(Unsatisfiable, match=says):
+            keys.options(asked, keys.read(site))
+    assert PostgresWell.objections({"connections": 5, "extensions": ["citext"]}, site, {}) == []
+    assert "there is: none" in PostgresWell.objections({"extensions": ["citext"]}, SETTINGS, {})[0]
 
 
 @pytest.mark.parametrize("missing", HERE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -49,20 +49,32 @@ def is_installed() -> bool:
     return find_spec("pg8000") is not None
 
 
-def options(given: Mapping[str, Any]) -> Options:
-    """The options that a job gave. Raises Unsatisfiable."""
+def options(given: Mapping[str, Any], settings: Settings) -> Options:
+    """The options that a job gave. Raises Unsatisfiable for what no job may have."""
     top = Place(("options",))
     values = _options(given, top)
-    if top.faults:
-        raise Unsatisfiable("; ".join(sentences(top)))
+    wrong = sentences(top) or list(denied(settings, Options(**values)))
+    if wrong:
+        raise Unsatisfiable("; ".join(wrong))
     return Options(**values)
 
 
-def objections(given: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with a job's options, a sentence each."""
+def objections(given: Mapping[str, Any], well: Mapping[str, Any] | None = None) -> Sequence[str]:
+    """What is wrong with a job's options, a sentence each; with a well's settings, also what these do not allow."""
     top = Place(("options",))
-    _options(given, top)
-    return sentences(top)
+    values = _options(given, top)
+    if top.faults or well is None:
+        return sentences(top)
+    return list(denied(read(well), Options(**values)))
+
+
+def denied(settings: Settings, asked: Options) -> Iterator[str]:
+    """What the site lets no job have, with what there is instead."""
+    if asked.connections and asked.connections > settings.connections:
+        yield f"{asked.connections} connections are too many: {settings.connections} at the most"
+    for name in asked.extensions:
+        if name not in settings.extensions:
+            yield f"the extension {name!r} is not for jobs here; there is: {', '.join(settings.extensions) or 'none'}"
 
 
 def _one_of(*choices: str) -> Check:

@@ -46,16 +46,6 @@ class Plan:
         return self.options.connections or self.settings.connections
 
 
-def checked(settings: Settings, options: Options) -> None:
-    """Raises Unsatisfiable for what the site lets no job have."""
-    if options.connections and options.connections > settings.connections:
-        raise Unsatisfiable(f"{options.connections} connections are too many: {settings.connections} at the most")
-    for name in options.extensions:
-        if name not in settings.extensions:
-            there_is = ", ".join(settings.extensions) or "none"
-            raise Unsatisfiable(f"the extension {name!r} is not for jobs here; there is: {there_is}")
-
-
 def make(server: Server, plan: Plan) -> int | NotYet:
     """Make the database and the role. The server's major version when a job may use them."""
     with server.session() as admin:

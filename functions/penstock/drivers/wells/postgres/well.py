@@ -15,7 +15,7 @@ from penstock.drivers.factories.libcloud.credentials import Resolve, resolver
 from penstock.drivers.wells.postgres import keys, secrets
 from penstock.drivers.wells.postgres.ending import end
 from penstock.drivers.wells.postgres.looking import ALL
-from penstock.drivers.wells.postgres.making import Plan, checked, make
+from penstock.drivers.wells.postgres.making import Plan, make
 from penstock.drivers.wells.postgres.names import Names
 from penstock.drivers.wells.postgres.session import Connect, Connection, Server
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED
@@ -52,14 +52,16 @@ class PostgresWell:
         return keys.complaints(settings)
 
     @staticmethod
-    def objections(options: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with a job's options, whatever the site allows."""
-        return keys.objections(options)
+    def objections(
+        options: Mapping[str, Any], well: Mapping[str, Any] | None = None, kind: Mapping[str, Any] | None = None
+    ) -> Sequence[str]:
+        """What is wrong with a job's options: whatever the site allows, and by its settings where they are told."""
+        del kind
+        return keys.objections(options, well)
 
     def create(self, order: Order) -> Ready | NotYet:
         """Make the database and the role, unless there are; the same answer for every call of one lease."""
-        options = keys.options(order.options)
-        checked(self._settings, options)
+        options = keys.options(order.options, self._settings)
         plan = Plan(self._names.of(order.id), self._names.tag(order.id), order.key, self._settings, options)
         done = make(self._server(), plan)
         return done if isinstance(done, NotYet) else Ready({**order.settings, **_metadata(plan, done)})

@@ -34,9 +34,7 @@ REASONS: Mapping[str, str] = {
 
 
 def join(functions: Functions, subnets: Sequence[str], groups: Sequence[str]) -> None:
-    """Put who calls wells into these subnets. Raises ValueError for ids that are none, or are missing."""
-    _check("well_subnets", "subnet-", subnets)
-    _check("well_security_groups", "sg-", groups)
+    """Put who calls wells into these subnets."""
     for each in JOINED:
         functions.allow(each, _attach(f"{Stack.of(functions).stack_name}-{each}"))
         shape = functions.of[each].node.default_child
@@ -57,9 +55,3 @@ def _attach(function: str) -> Sequence[iam.PolicyStatement]:
         iam.PolicyStatement(actions=list(ATTACH), resources=["*"]),
         iam.PolicyStatement(effect=iam.Effect.DENY, actions=list(ATTACH), resources=["*"], conditions=ours),
     ]
-
-
-def _check(setting: str, start: str, ids: Sequence[str]) -> None:
-    odd = [each for each in ids if not each.startswith(start)]
-    if odd or not ids:
-        raise ValueError(f"{setting} must be ids like {start}0a1b2c3d with commas between them, not {','.join(ids)!r}")

@@ -33,6 +33,12 @@ class Settings:
     metrics: Level = Level.SITE
     alarm_email: str = ""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a network that is none."""
+        if self.well_subnets or self.well_security_groups:
+            _check("well_subnets", "subnet-", self.well_subnets)
+            _check("well_security_groups", "sg-", self.well_security_groups)
+
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
         """Settings from the CDK's context, where a value given on the command line is text."""
@@ -60,3 +66,8 @@ class Settings:
     def keep(self) -> RemovalPolicy:
         """What becomes of data when the stack is deleted."""
         return RemovalPolicy.DESTROY if self.ephemeral else RemovalPolicy.RETAIN
+
+
+def _check(setting: str, start: str, ids: tuple[str, ...]) -> None:
+    if not ids or not all(each.startswith(start) for each in ids):
+        raise ValueError(f"{setting} must be ids like {start}0a1b2c3d with commas between them, not {','.join(ids)!r}")

@@ -65,7 +65,7 @@ class Penstock(Stack):
             self._read_cloud_secrets()
         for each in ("well", "sweep"):  # who makes, and who lists
             self.functions.allow(each, secret_statements(settings.well_secrets))
-        if settings.well_subnets or settings.well_security_groups:
+        if settings.well_subnets:
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
             acknowledge(self, network.REASONS)
         self._watch(settings)

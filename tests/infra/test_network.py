@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra.grants import secret_statements
 from infra.network import ATTACH, JOINED
 from infra.settings import Settings
-from penstock.local.place import LocalCloudError
 from tests.infra.template import Template, listed, text
 
 SUBNETS, GROUPS = ["subnet-0a", "subnet-0b"], ["sg-0a"]
@@ -89,10 +88,16 @@ def test_only_who_calls_wells_reads_what_is_named(joined: Template) -> None:
     ("settings", "says"),
     [
         ({"well_subnets": "subnet-0a"}, "well_security_groups must be ids like sg-"),
-        ({**NETWORK, "well_subnets": "vpc-0a"}, "well_subnets must be ids like subnet-"),
-        ({"well_secrets": "theirs/postgres"}, "does not begin with penstock/"),
+        ({"well_security_groups": "sg-0a"}, "well_subnets must be ids like subnet-"),
+        ({**NETWORK, "well_subnets": "subnet-0a, vpc-0a"}, "well_subnets must be ids like subnet-"),
     ],
 )
-def test_what_cannot_be_is_told(settings: dict[str, str], says: str, tmp_path: Path) -> None:
-    with pytest.raises(LocalCloudError, match=says):
-        Template.synthesised(tmp_path, **settings)
+def test_a_network_that_is_none_is_told(settings: dict[str, str], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Settings.of(settings)
+
+
+@pytest.mark.parametrize("name", ["theirs/postgres", "/theirs/postgres", "penstock/*", "penstock/??"])
+def test_a_secret_that_is_not_below_our_name_is_told(name: str) -> None:
+    with pytest.raises(ValueError, match="does not begin with penstock/, or is no name"):
+        secret_statements([name])

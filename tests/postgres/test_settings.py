@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.domain.errors import Misconfigured, Unsatisfiable
 from penstock.drivers import Registry
-from penstock.drivers.wells.postgres import keys
+from penstock.drivers.wells.postgres import credentials, keys
 from penstock.drivers.wells.postgres.keys import CA_BYTES
 from penstock.drivers.wells.postgres.settings import Options, Settings
 from penstock.drivers.wells.postgres.well import PostgresWell
@@ -19,6 +20,7 @@ GOOD: list[dict[str, Any]] = [
     {"port": 6432, "database": "admin", "sslmode": "disable", "connections": 1},
     {"host": "::1", "extensions": ["uuid-ossp", "pgcrypto"], "reachable": ["rdsadmin", "*"]},
     {"statement_timeout": "10m", "idle_timeout": 5, "password": "env:PG_PASSWORD"},
+    {"password": "file:/home/ada/password"},
 ]
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"host": "db internal"}, "is not a host"),
@@ -27,6 +29,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"password": "hunter2"}, "not a reference to a secret"),
     ({"password": 7}, "wants a reference"),
     ({"password": "secretsmanager:theirs/postgres"}, "not a reference to a secret"),
+    ({"password": "file:password"}, "not a reference to a secret"),
     ({"sslmode": "prefer"}, "none of verify-full, require, disable"),
     ({"ca": "no certificate"}, "is no certificate"),
     ({"ca": 7}, "wants certificates as text"),
@@ -112,6 +115,17 @@ def test_options_that_this_site_does_not_have() -> None:
 def test_who_does_not_know_its_site_and_name_makes_nothing(missing: str) -> None:
     with pytest.raises(Misconfigured, match="must know its site"):
         PostgresWell(SETTINGS, {key: value for key, value in HERE.items() if key != missing})
+
+
+def test_a_password_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text(" it's long \n")
+    (tmp_path / "empty").write_text("\n")
+    resolve = credentials.resolver({"NAME": "value"})
+    assert resolve(f"file:{tmp_path}/password") == " it's long "
+    assert resolve("env:NAME") == "value"
+    for name in ("empty", "missing"):
+        with pytest.raises(Misconfigured, match=f"{name}"):
+            resolve(f"file:{tmp_path}/{name}")
 
 
 def test_it_keeps_no_units() -> None:

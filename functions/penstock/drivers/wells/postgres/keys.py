@@ -13,7 +13,7 @@ from penstock.domain.jobfile.checks import Check, listed, matching, number, reco
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.sitevalues import duration
 from penstock.drivers.factories.checks import sentences
-from penstock.drivers.factories.libcloud.credentials import REFERENCE
+from penstock.drivers.wells.postgres.credentials import REFERENCE
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, VERIFIED, Options, Settings
 
 MISSING = "the postgres driver needs pg8000, which is not installed here: `pip install penstock[postgres]`"

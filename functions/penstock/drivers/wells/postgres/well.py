@@ -11,8 +11,8 @@ from urllib.parse import quote
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.factories.libcloud.credentials import Resolve, resolver
 from penstock.drivers.wells.postgres import keys, secrets
+from penstock.drivers.wells.postgres.credentials import resolver
 from penstock.drivers.wells.postgres.ending import end
 from penstock.drivers.wells.postgres.looking import ALL
 from penstock.drivers.wells.postgres.making import Plan, make
@@ -36,14 +36,13 @@ class PostgresWell:
         settings: Mapping[str, Any],
         surroundings: Mapping[str, str],
         connect: Connect = Connection,
-        resolve: Resolve | None = None,
     ) -> None:
         if not surroundings.get(SITE) or not surroundings.get(MAKER):
             raise Misconfigured("the postgres well must know its site and its own name, to name what it makes")
         self._settings = keys.read(settings)
         self._names = Names(surroundings[SITE], surroundings[MAKER])
         self._connect = connect
-        find = resolve or resolver(surroundings)
+        find = resolver(surroundings)
         self._password = cache(lambda: find(self._settings.password))
 
     @staticmethod

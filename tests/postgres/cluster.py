@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 from pg8000.exceptions import DatabaseError, InterfaceError
 from pg8000.native import Connection
 
-MISSING = "there is no PostgreSQL server here: `apt-get install postgresql`"
+MISSING = "there is no PostgreSQL server here that the tests could start: `apt-get install postgresql`"
 OWNER = "postgres"
 """The server's superuser; and where the tests run as root, which the server refuses, the account that it runs as."""
 
@@ -86,7 +86,7 @@ class Cluster:
         """A connection as anybody, to be closed by whoever asked."""
         password = password or PASSWORDS[user]
         return Connection(
-            user, host="127.0.0.1", port=self.port, database=database, password=password, timeout=30, ssl_context=False
+            user, host="127.0.0.1", port=self.port, database=database, password=password, timeout=120, ssl_context=False
         )
 
     def names(self) -> tuple[set[str], set[str]]:
@@ -114,7 +114,9 @@ class Cluster:
 
 
 def programs() -> Path | None:
-    """Where the server's programs are; the newest, where there are several."""
+    """Where the server's programs are; the newest, where there are several. None where they could not be run."""
+    if os.getuid() == 0 and not (_has_account() and shutil.which("setpriv")):
+        return None
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: int(each.parent.name.split(".")[0]))
     which = shutil.which("postgres")
     found = [*([Path(which).parent] if which else []), *folders]
@@ -147,7 +149,7 @@ def running(programs: Path) -> Iterator[Cluster]:
             yield cluster
         finally:
             server.send_signal(2)  # SIGINT is its fast shutdown
-            server.wait(30)
+            server.wait(120)
 
 
 _QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "cwd": "/"}
@@ -160,6 +162,10 @@ def _as_owner(*command: object) -> list[str]:
     return [*prefix, *map(str, command)]
 
 
+def _has_account() -> bool:
+    return any(each.pw_name == OWNER for each in pwd.getpwall())
+
+
 def _give_away(folder: Path) -> None:
     if os.getuid() == 0:
         owner = pwd.getpwnam(OWNER)
@@ -168,7 +174,7 @@ def _give_away(folder: Path) -> None:
 
 
 def _wait(cluster: Cluster, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
+    for _ in range(1200):
         with suppress(DatabaseError, InterfaceError), cluster.connected():
             return
         if server.poll() is not None:

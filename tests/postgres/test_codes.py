@@ -59,12 +59,25 @@ def test_a_server_that_is_full_or_starting_is_left_alone_for_a_while() -> None:
     assert (full.seconds, starting.seconds) == (codes.FULL_SECONDS, codes.STARTING_SECONDS)
 
 
-@pytest.mark.parametrize("said", [{"C": "42601", "M": "syntax error"}, {}, "no mapping"])
-def test_what_is_in_no_table_is_unknown_and_counted(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (DatabaseError({"C": "42601", "M": "syntax error"}), "42601"),
+        (DatabaseError({}), ""),
+        (DatabaseError("no mapping"), ""),
+        (DatabaseError(), ""),
+        (KeyError(b"?"), "KeyError"),
+    ],
+)
+def test_what_is_in_no_table_is_unknown_and_counted(
+    error: Exception, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counted: list[tuple[str, str]] = []
     monkeypatch.setattr(codes, "count_unknown", lambda driver, code: counted.append((driver, code)))
-    assert type(raised(DatabaseError(said))) is Unknown
-    assert counted == [("postgres", said.get("C", "") if isinstance(said, dict) else "")]
+    told = raised(error)
+    assert type(told) is Unknown
+    assert told.code == code
+    assert counted == [("postgres", code)]
 
 
 def caused(by: Exception) -> InterfaceError:

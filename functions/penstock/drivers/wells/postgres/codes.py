@@ -74,18 +74,26 @@ def understood(doing: str) -> Iterator[None]:
         raise of_state(doing, str(said.get("C", "")), _told(said)) from error
     except (InterfaceError, OSError) as error:
         raise of_network(doing, error) from error
+    except Exception as error:  # the library met what it did not expect, such as an answer that is none
+        raise unheard_of(doing, type(error).__name__, "the library failed") from error
 
 
 def of_state(doing: str, state: str, message: str) -> DriverError:
     """The error for what the server said."""
     kind = STATES.get(state) or CLASSES.get(state[:2])
-    said = f"{doing}: {message} ({state or 'no code'})"
     if kind is None:
-        log.error("a server said what is in no table", extra={"code": state})
-        count_unknown("postgres", state)
+        return unheard_of(doing, state, message)
+    said = f"{doing}: {message} ({state})"
     if kind is RateLimited:
         return RateLimited(said, SECONDS[state])
-    return Unknown(said, state) if kind in (None, Unknown) else kind(said)
+    return Unknown(said, state) if kind is Unknown else kind(said)
+
+
+def unheard_of(doing: str, code: str, message: str) -> DriverError:
+    """The error for what is in no table: it is logged and counted, for somebody should put it there."""
+    log.error("a server said what is in no table", extra={"code": code})
+    count_unknown("postgres", code)
+    return Unknown(f"{doing}: {message} ({code or 'no code'})", code)
 
 
 def of_network(doing: str, error: Exception) -> DriverError:

@@ -32,6 +32,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"password": "file:password"}, "not a reference to a secret"),
     ({"sslmode": "prefer"}, "none of verify-full, require, disable"),
     ({"ca": "no certificate"}, "is no certificate"),
+    ({"ca": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----"}, "is no certificate"),
     ({"ca": 7}, "wants certificates as text"),
     ({"ca": "x" * (CA_BYTES + 1)}, "has more than"),
     ({"connections": 0}, "must be from 1"),

@@ -107,7 +107,7 @@ def _certificates(value: object, place: Place) -> str:
         place.fault(f"{place.label} has more than {CA_BYTES} bytes", "one root certificate is enough")
     try:
         ssl.create_default_context(cadata=value)
-    except ssl.SSLError:
+    except (ssl.SSLError, TypeError):  # the latter for what is not ASCII
         place.fault(f"{place.label} is no certificate", 'PEM, from "-----BEGIN CERTIFICATE-----" on')
     return value
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from tests.postgres import cluster
+if TYPE_CHECKING:
+    from tests.postgres.cluster import Cluster
 
 # A shell starts what it runs in the background with SIGINT ignored, and every child would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -19,8 +21,10 @@ settings.load_profile("penstock")
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[cluster.Cluster]:
+def postgres() -> Iterator[Cluster]:
     """A PostgreSQL server. Who uses it is of the xdist group `postgres`, so that there is one."""
+    from tests.postgres import cluster  # which no other test needs to import
+
     programs = cluster.programs()
     if programs is None:
         pytest.skip(cluster.MISSING)

@@ -7,6 +7,9 @@ EC2_GRANTS come on top of that where the deployment is to make machines: `cdk de
 bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
 libcloud=true`: leave to read the credentials for other clouds, which are all below one name.
 
+`-c well_secrets=…` names the secrets that wells may read, and `-c well_subnets=…` the network that they are in
+(infra/network.py).
+
 Besides, EventBridge's own rules may do what they are there for: start a function, and with `-c ec2=true` send to the
 factory's queue (infra/schedule.py, infra/tidings.py). Nobody else outside may send to a queue.
 """
@@ -163,6 +166,28 @@ def cloud_arns() -> Mapping[str, str]:
         "cloud secrets": f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:penstock/*",
         "cloud parameters": f"arn:{Aws.PARTITION}:ssm:{here}:parameter/penstock/*",
     }
+
+
+def secret_statements(names: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to read the secrets of wells, by their names: `penstock/rack`, or `/penstock/rack` for a parameter of SSM.
+
+    Raises ValueError for a name that is not below our own: a site file cannot ask for any other.
+    """
+    odd = [name for name in names if not name.removeprefix("/").startswith("penstock/") or "*" in name or "?" in name]
+    if odd:
+        raise ValueError(f"well_secrets: {odd[0]!r} does not begin with penstock/, or is no name")
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    found = []
+    for name in names:
+        if name.startswith("/"):
+            arn, action = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{name}", "ssm:GetParameter"
+        else:  # Secrets Manager adds a hyphen and six characters to a name
+            arn, action = (
+                f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:{name}-??????",
+                "secretsmanager:GetSecretValue",
+            )
+        found.append(iam.PolicyStatement(actions=[action], resources=[arn]))
+    return found
 
 
 def ec2_arn(name: str) -> str:

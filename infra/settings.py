@@ -17,6 +17,8 @@ class Settings:
 
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
     `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
+    `well_secrets` are the names of those that wells may read; `well_subnets` and `well_security_groups` the network
+    that wells work in, if their servers are in one: ids, all separated by commas.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -25,8 +27,17 @@ class Settings:
     ec2: bool = False
     ec2_role: str = ""
     libcloud: bool = False
+    well_secrets: tuple[str, ...] = ()
+    well_subnets: tuple[str, ...] = ()
+    well_security_groups: tuple[str, ...] = ()
     metrics: Level = Level.SITE
     alarm_email: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a network that is none."""
+        if self.well_subnets or self.well_security_groups:
+            _check("well_subnets", "subnet-", self.well_subnets)
+            _check("well_security_groups", "sg-", self.well_security_groups)
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -35,12 +46,18 @@ class Settings:
         def is_set(key: str) -> bool:
             return str(context.get(key, False)).lower() in ("true", "1", "yes")
 
+        def listed(key: str) -> tuple[str, ...]:
+            return tuple(each.strip() for each in str(context.get(key, "")).split(",") if each.strip())
+
         return Settings(
             name=str(context.get("name", Settings.name)),
             ephemeral=is_set("ephemeral"),
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
             libcloud=is_set("libcloud"),
+            well_secrets=listed("well_secrets"),
+            well_subnets=listed("well_subnets"),
+            well_security_groups=listed("well_security_groups"),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )
@@ -49,3 +66,8 @@ class Settings:
     def keep(self) -> RemovalPolicy:
         """What becomes of data when the stack is deleted."""
         return RemovalPolicy.DESTROY if self.ephemeral else RemovalPolicy.RETAIN
+
+
+def _check(setting: str, start: str, ids: tuple[str, ...]) -> None:
+    if not ids or not all(each.startswith(start) for each in ids):
+        raise ValueError(f"{setting} must be ids like {start}0a1b2c3d with commas between them, not {','.join(ids)!r}")

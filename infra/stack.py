@@ -5,13 +5,22 @@ from __future__ import annotations
 from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
 from constructs import Construct
 
-from infra import flow
+from infra import flow, network
 from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
 from infra.flow import Flow
 from infra.functions import Functions
-from infra.grants import CLOUD_GRANTS, EC2_GRANTS, GRANTS, cloud_arns, ec2_statements, pass_role, statements
+from infra.grants import (
+    CLOUD_GRANTS,
+    EC2_GRANTS,
+    GRANTS,
+    cloud_arns,
+    ec2_statements,
+    pass_role,
+    secret_statements,
+    statements,
+)
 from infra.measures import Watched
 from infra.queues import NAMES, Queues
 from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, machines, wildcards
@@ -54,6 +63,11 @@ class Penstock(Stack):
             self._make_machines(settings.ec2_role)
         if settings.libcloud:
             self._read_cloud_secrets()
+        for each in ("well", "sweep"):  # who makes, and who lists
+            self.functions.allow(each, secret_statements(settings.well_secrets))
+        if settings.well_subnets:
+            network.join(self.functions, settings.well_subnets, settings.well_security_groups)
+            acknowledge(self, network.REASONS)
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})

@@ -1,10 +1,16 @@
-"""For all tests: what a shell in the background would take from them."""
+"""For all tests: what a shell in the background would take from them, and the server that some share."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.postgres.cluster import Cluster
 
 # A shell starts what it runs in the background with SIGINT ignored, and every child would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -12,3 +18,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A PostgreSQL server. Who uses it is of the xdist group `postgres`, so that there is one."""
+    from tests.postgres import cluster  # which no other test needs to import
+
+    programs = cluster.programs()
+    if programs is None:
+        pytest.skip(cluster.MISSING)
+    with cluster.running(programs) as server:
+        yield server

@@ -25,6 +25,8 @@ from tests.clouds import helpers as libcloud
 from tests.clouds.fake import Books
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
+from tests.postgres import helpers as postgres
+from tests.postgres.cluster import Cluster
 from tests.twin.world import Hand
 from tests.usecases.benches import Bench, lab
 from tests.usecases.test_one_job import submit, worker_of
@@ -133,6 +135,13 @@ def fake(key: str) -> Callable[[Path], Rig]:
     return made
 
 
+def databases(cluster: Cluster) -> Rig:
+    def made() -> Driver:
+        return Registry(postgres.surroundings()).well("postgres", cluster.settings(), "databases")
+
+    return Rig(made(), made)
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
@@ -143,18 +152,28 @@ RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }
+ON_A_SERVER: dict[str, Callable[[Cluster], Rig]] = {"well postgres": databases}
+"""Those that need a server which not every machine has."""
+
 COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("factory", "ec2", ec2.SETTINGS),
     ("factory", "hosts", {}),
     ("factory", "libcloud", libcloud.SETTINGS),
     ("factory", "process", {}),
     ("well", "lock", {}),
+    ("well", "postgres", postgres.SETTINGS),
 ]
 
 
-@pytest.fixture(params=RIGS)
+@pytest.fixture(
+    params=[*RIGS, *(pytest.param(each, marks=pytest.mark.xdist_group("postgres")) for each in ON_A_SERVER)]
+)
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
-    made = RIGS[request.param](tmp_path / "home")
+    name: str = request.param
+    if name in ON_A_SERVER:
+        made = ON_A_SERVER[name](request.getfixturevalue("postgres"))
+    else:
+        made = RIGS[name](tmp_path / "home")
     yield made
     for unit in (ONE, TWO):
         clean(made.driver, unit)
@@ -177,7 +196,7 @@ def order(unit: str = ONE) -> Order:
 
 
 def test_every_driver_is_held_to_this() -> None:
-    assert {f"factory {name}" for name in FACTORIES} | {f"well {name}" for name in WELLS} <= set(RIGS)
+    assert {f"factory {name}" for name in FACTORIES} | {f"well {name}" for name in WELLS} <= {*RIGS, *ON_A_SERVER}
 
 
 def test_what_is_made_is_listed_until_it_is_cleaned(rig: Rig) -> None:

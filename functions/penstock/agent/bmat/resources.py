@@ -30,10 +30,15 @@ def show(args: argparse.Namespace) -> Iterator[str]:
 
 
 def export(args: argparse.Namespace) -> Iterator[str]:
-    """Give a resource's metadata as lines that a shell can evaluate."""
+    """Give a resource's metadata as lines that a shell can evaluate.
+
+    A key that is a variable's name by itself, such as PGHOST, is exported by that as well: programs know it.
+    """
     for key, value in sorted(_metadata(args.name).items()):
         variable = re.sub(r"\W", "_", f"{args.name}_{key}", flags=re.ASCII).upper()
         yield f"export {'_' if variable[0].isdigit() else ''}{variable}={shlex.quote(plain(value))}"
+        if re.fullmatch(r"[A-Z][A-Z0-9_]*", key):
+            yield f"export {key}={shlex.quote(plain(value))}"
 
 
 def _metadata(name: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ synthesised policies, both ways. Every function may also write to its own log gr
 
 EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
 bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
-libcloud=true`: leave to read the credentials for other clouds, which are all below one name.
+libcloud=true`: leave to read the credentials for other clouds, which are all below one name. `-c well_secrets=…` and
+`-c accounts_lambdas=…` name the secrets that wells may read, and the functions that the accounts well may call.
 
 Besides, EventBridge's own rules may do what they are there for: start a function, and with `-c ec2=true` send to the
 factory's queue (infra/schedule.py, infra/tidings.py). Nobody else outside may send to a queue.
@@ -13,6 +14,7 @@ factory's queue (infra/schedule.py, infra/tidings.py). Nobody else outside may s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -163,6 +165,38 @@ def cloud_arns() -> Mapping[str, str]:
         "cloud secrets": f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:penstock/*",
         "cloud parameters": f"arn:{Aws.PARTITION}:ssm:{here}:parameter/penstock/*",
     }
+
+
+def secret_statements(names: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to read the secrets of wells, by their names: `penstock/rack`, or `/penstock/rack` for a parameter of SSM.
+
+    Raises ValueError for a name that is not below our own: a site file cannot ask for any other.
+    """
+    odd = [name for name in names if not name.removeprefix("/").startswith("penstock/") or "*" in name or "?" in name]
+    if odd:
+        raise ValueError(f"well_secrets: {odd[0]!r} does not begin with penstock/, or is no name")
+    return [_readable(name) for name in names]
+
+
+def _readable(name: str) -> iam.PolicyStatement:
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    if name.startswith("/"):
+        arn = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{name}"
+        return iam.PolicyStatement(actions=["ssm:GetParameter"], resources=[arn])
+    arn = f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:{name}-??????"  # six characters of Secrets Manager's own
+    return iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[arn])
+
+
+ARN = re.compile(r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}")
+
+
+def accounts_statements(functions: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to have a site's functions clean, and to see how long they may run. Raises ValueError for no ARN."""
+    odd = [each for each in functions if not ARN.fullmatch(each)]
+    if odd:
+        raise ValueError(f"accounts_lambdas: {odd[0]!r} is not the ARN of a function")
+    actions = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
+    return [iam.PolicyStatement(actions=actions, resources=[each]) for each in functions]
 
 
 def ec2_arn(name: str) -> str:

@@ -17,6 +17,8 @@ class Settings:
 
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
     `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
+    `well_secrets` are the names of those that wells may read, `accounts_lambdas` the ARNs of the functions that the
+    accounts well may have clean; both separated by commas.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -25,6 +27,8 @@ class Settings:
     ec2: bool = False
     ec2_role: str = ""
     libcloud: bool = False
+    well_secrets: tuple[str, ...] = ()
+    accounts_lambdas: tuple[str, ...] = ()
     metrics: Level = Level.SITE
     alarm_email: str = ""
 
@@ -35,12 +39,17 @@ class Settings:
         def is_set(key: str) -> bool:
             return str(context.get(key, False)).lower() in ("true", "1", "yes")
 
+        def listed(key: str) -> tuple[str, ...]:
+            return tuple(each.strip() for each in str(context.get(key, "")).split(",") if each.strip())
+
         return Settings(
             name=str(context.get("name", Settings.name)),
             ephemeral=is_set("ephemeral"),
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
             libcloud=is_set("libcloud"),
+            well_secrets=listed("well_secrets"),
+            accounts_lambdas=listed("accounts_lambdas"),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )

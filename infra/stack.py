@@ -11,7 +11,17 @@ from infra.api import Api
 from infra.dashboard import Dashboard
 from infra.flow import Flow
 from infra.functions import Functions
-from infra.grants import CLOUD_GRANTS, EC2_GRANTS, GRANTS, cloud_arns, ec2_statements, pass_role, statements
+from infra.grants import (
+    CLOUD_GRANTS,
+    EC2_GRANTS,
+    GRANTS,
+    accounts_statements,
+    cloud_arns,
+    ec2_statements,
+    pass_role,
+    secret_statements,
+    statements,
+)
 from infra.measures import Watched
 from infra.queues import NAMES, Queues
 from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, machines, wildcards
@@ -54,6 +64,9 @@ class Penstock(Stack):
             self._make_machines(settings.ec2_role)
         if settings.libcloud:
             self._read_cloud_secrets()
+        for each in ("well", "sweep"):  # who makes, and who lists
+            self.functions.allow(each, secret_statements(settings.well_secrets))
+        self.functions.allow("well", accounts_statements(settings.accounts_lambdas))
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})

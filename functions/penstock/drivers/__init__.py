@@ -25,7 +25,10 @@ FACTORIES = {
     "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
-WELLS = {"lock": "penstock.drivers.wells.lock:LockWell"}
+WELLS = {
+    "http": "penstock.drivers.wells.http.well:HttpWell",
+    "lock": "penstock.drivers.wells.lock:LockWell",
+}
 
 
 class Registry:

@@ -14,12 +14,13 @@ factory's queue (infra/schedule.py, infra/tidings.py). Nobody else outside may s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
+
+from infra import names
 
 Actions = tuple[str, ...]
 
@@ -167,15 +168,9 @@ def cloud_arns() -> Mapping[str, str]:
     }
 
 
-def secret_statements(names: Sequence[str]) -> Sequence[iam.PolicyStatement]:
-    """Leave to read the secrets of wells, by their names: `penstock/rack`, or `/penstock/rack` for a parameter of SSM.
-
-    Raises ValueError for a name that is not below our own: a site file cannot ask for any other.
-    """
-    odd = [name for name in names if not name.removeprefix("/").startswith("penstock/") or "*" in name or "?" in name]
-    if odd:
-        raise ValueError(f"well_secrets: {odd[0]!r} does not begin with penstock/, or is no name")
-    return [_readable(name) for name in names]
+def secret_statements(wanted: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to read the secrets of wells: `penstock/rack`, or `/penstock/rack` for a parameter of SSM."""
+    return [_readable(name) for name in names.secrets(wanted)]
 
 
 def _readable(name: str) -> iam.PolicyStatement:
@@ -187,16 +182,10 @@ def _readable(name: str) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[arn])
 
 
-ARN = re.compile(r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}")
-
-
-def accounts_statements(functions: Sequence[str]) -> Sequence[iam.PolicyStatement]:
-    """Leave to have a site's functions clean, and to see how long they may run. Raises ValueError for no ARN."""
-    odd = [each for each in functions if not ARN.fullmatch(each)]
-    if odd:
-        raise ValueError(f"accounts_lambdas: {odd[0]!r} is not the ARN of a function")
+def accounts_statements(arns: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to have a site's functions clean, and to see how long they may run."""
     actions = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
-    return [iam.PolicyStatement(actions=actions, resources=[each]) for each in functions]
+    return [iam.PolicyStatement(actions=actions, resources=[arn]) for arn in names.functions(arns)]
 
 
 def ec2_arn(name: str) -> str:

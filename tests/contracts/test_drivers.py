@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -49,6 +50,9 @@ open("up", "w").close()
 time.sleep(600)
 """
 """Stands for the agent: it leaves a process behind that is no longer its child, nor in its session."""
+
+CLEANER = "import json, sys; json.dump({'state': 'clean', 'checked': json.load(sys.stdin)['name']}, sys.stdout)"
+"""Stands for what a site cleans with."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,19 @@ def rack(home: Path) -> Rig:
     return Rig(service.well(), service.well, type="project", end=service.end)
 
 
+def sandboxes(home: Path) -> Rig:
+    """What exists already, cleaned by a command, twice in a row."""
+    home.mkdir(exist_ok=True)
+    cleaner = home / "clean.py"
+    cleaner.write_text(CLEANER)
+    settings = {"command": [sys.executable, "-S", str(cleaner)], "cleanings": 2}
+
+    def made() -> Driver:
+        return Registry({"PENSTOCK_HOME": str(home)}).well("accounts", settings, "sandboxes")
+
+    return Rig(made(), made, lasting=False)
+
+
 RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
@@ -167,6 +184,7 @@ RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory fake": fake("aws"),
     "well fake": fake("spring"),
     "well http": rack,
+    "well accounts": sandboxes,
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }
@@ -175,6 +193,7 @@ COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("factory", "hosts", {}),
     ("factory", "libcloud", libcloud.SETTINGS),
     ("factory", "process", {}),
+    ("well", "accounts", {"lambda": "clean-sandboxes"}),
     ("well", "http", {"url": "https://rack.example.com", "secret": "env:RACK"}),
     ("well", "lock", {}),
 ]

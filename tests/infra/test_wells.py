@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.grants import accounts_statements, secret_statements
-from infra.settings import Settings
+from infra import names
 from tests.infra.template import Template, listed, text
 
 HERE = "<AWS::Region>:<AWS::AccountId>"
@@ -49,17 +48,14 @@ def test_those_that_are_named_and_no_other(made: Template, stack: Template) -> N
         assert more(made, stack, name) == {}
 
 
-def test_without_them_there_is_nothing() -> None:
-    assert (Settings.of({}).well_secrets, Settings.of({}).accounts_lambdas) == ((), ())
-
-
 @pytest.mark.parametrize("name", ["others/rack", "penstock", "penstock/*", "/other/penstock/a", "penstock/r?ck"])
 def test_no_secret_that_is_not_below_our_name(name: str) -> None:
+    assert names.secrets(["penstock/rack"]) == ["penstock/rack"]
     with pytest.raises(ValueError, match="well_secrets"):
-        secret_statements(["penstock/rack", name])
+        names.secrets(["penstock/rack", name])
 
 
 @pytest.mark.parametrize("arn", ["*", "clean", CLEANER + "*", "arn:aws:s3:eu-west-1:123456789012:function:clean"])
 def test_no_function_that_has_no_arn(arn: str) -> None:
     with pytest.raises(ValueError, match="accounts_lambdas"):
-        accounts_statements([CLEANER, arn])
+        names.functions([CLEANER, arn])

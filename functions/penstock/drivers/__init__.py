@@ -26,6 +26,7 @@ FACTORIES = {
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
 WELLS = {
+    "accounts": "penstock.drivers.wells.accounts.well:AccountsWell",
     "http": "penstock.drivers.wells.http.well:HttpWell",
     "lock": "penstock.drivers.wells.lock:LockWell",
 }

@@ -23,7 +23,7 @@ from penstock.domain.units import MESSAGE_MOST, CleanProof
 from penstock.ports import Driver, Informed, Keeper, NotYet, Order, Ready, Standing
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
-METADATA_BYTES, NOTES_BYTES = 16 * 1024, 4 * 1024
+METADATA_BYTES, NOTES_BYTES = 16 * 1024, 8 * 1024
 
 T = TypeVar("T")
 

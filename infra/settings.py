@@ -18,7 +18,8 @@ class Settings:
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
     `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
     `well_secrets` are the names of those that wells may read, `accounts_lambdas` the ARNs of the functions that the
-    accounts well may have clean; both separated by commas.
+    accounts well may have clean; both separated by commas. `drivers` is a list of other people's packages, in pip's
+    format, that drivers of theirs are in.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -29,6 +30,7 @@ class Settings:
     libcloud: bool = False
     well_secrets: tuple[str, ...] = ()
     accounts_lambdas: tuple[str, ...] = ()
+    drivers: str = ""
     metrics: Level = Level.SITE
     alarm_email: str = ""
 
@@ -50,6 +52,7 @@ class Settings:
             libcloud=is_set("libcloud"),
             well_secrets=listed("well_secrets"),
             accounts_lambdas=listed("accounts_lambdas"),
+            drivers=str(context.get("drivers", "")),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )

@@ -46,7 +46,9 @@ class Penstock(Stack):
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
         self.api = Api(self, "Api")
         environment = self._environment(settings)
-        self.functions = Functions(self, "Functions", environment=environment, libcloud=settings.libcloud)
+        self.functions = Functions(
+            self, "Functions", environment=environment, libcloud=settings.libcloud, drivers=settings.drivers
+        )
         functions = self.functions.of
         self.api.route(users=functions["api"], agents=functions["agent_api"])
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])

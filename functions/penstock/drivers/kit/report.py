@@ -22,10 +22,15 @@ def run(new: Callable[[], Rig]) -> Iterator[Found]:
     """Each check with a rig of its own; what it made is destroyed after it."""
     for says, check in CHECKS.items():
         rig = new()
-        yield Found(says, _wrong(lambda rig=rig, check=check: check(rig)))  # type: ignore[misc]
+        yield asked(says, lambda rig=rig, check=check: check(rig))  # type: ignore[misc]
         left = _left(rig)
         if left:
             yield Found("what the check made is destroyed after it", left)
+
+
+def asked(says: str, call: Callable[[], object]) -> Found:
+    """What came of one check."""
+    return Found(says, _wrong(call))
 
 
 def _left(rig: Rig) -> str | None:

@@ -96,6 +96,13 @@ def test_options_are_checked(options: dict[str, Any], part: str | None) -> None:
     assert [part in each for each in found] == [True] if part else found == []
 
 
+def test_what_a_job_asks_for_is_checked_by_the_wells_own_settings() -> None:
+    given = {**GOOD, "options": {"size": {"enum": ["small"]}}}
+    assert HttpWell.objections({"size": "small"}, given, {}) == []
+    assert "one of small" in HttpWell.objections({"size": "huge"}, given)[0]
+    assert HttpWell.objections({"size": "huge"}) == []
+
+
 def test_a_well_without_options_takes_none() -> None:
     assert objections({}, {"a": 1}) == ["there is no option 'a': the well takes none"]
 

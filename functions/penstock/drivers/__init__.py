@@ -52,7 +52,7 @@ class Registry:
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings."""
         try:
-            found: Sequence[str] = load(kind, driver).complaints(settings)
+            found: Sequence[str] = _load(kind, driver).complaints(settings)
         except Misconfigured as error:
             return [str(error)]
         return found
@@ -72,13 +72,13 @@ class Registry:
     def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with the options that a job passes to a well."""
         try:
-            found: Sequence[str] = load("well", driver).objections(options)
+            found: Sequence[str] = _load("well", driver).objections(options)
         except Misconfigured as error:
             return [str(error)]
         return found
 
     def _made(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
-        made: Driver = load(kind, driver)(settings, {**self._surroundings, MAKER: name})
+        made: Driver = _load(kind, driver)(settings, {**self._surroundings, MAKER: name})
         return made
 
 
@@ -95,7 +95,7 @@ class Known:
         """All of it, for people."""
         says, trouble = list[str](), None
         try:
-            of = load(self.kind, self.name)
+            of = _load(self.kind, self.name)
             says = [each for each in ("keeps", "quarantines", "hosts") if getattr(of, each, False)]
         except Misconfigured as error:
             trouble = str(error)
@@ -112,16 +112,20 @@ def known() -> list[Known]:
     return found
 
 
+def load(kind: str, driver: str) -> Any:
+    """The class of a driver; `kind` is factory or well. Raises Misconfigured when there is none that can be had."""
+    return _load(kind, driver)
+
+
 def _says(kind: str, driver: str, what: str) -> bool:
     """What a driver's class says of itself; that there is no such driver is told elsewhere."""
     try:
-        return bool(getattr(load(kind, driver), what, False))
+        return bool(getattr(_load(kind, driver), what, False))
     except Misconfigured:
         return False
 
 
-def load(kind: str, driver: str) -> Any:
-    """The class of a driver; `kind` is factory or well. Raises Misconfigured when there is none that can be had."""
+def _load(kind: str, driver: str) -> Any:
     ours = _ours(kind)
     if driver in ours:
         module, _, name = ours[driver].partition(":")

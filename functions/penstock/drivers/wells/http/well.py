@@ -34,6 +34,7 @@ from penstock.drivers.wells.http.protocol import (
 from penstock.ports import NotYet, Order, Ready, Standing
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
+NOTHING: Mapping[str, Any] = {}
 LATER = 5
 """Seconds until it is asked again, where the service does not say."""
 
@@ -65,10 +66,12 @@ class HttpWell:
         return keys.complaints(settings)
 
     @staticmethod
-    def objections(options: Mapping[str, Any]) -> Sequence[str]:
-        """Which options there are, each well's settings say: they are checked when the resource is made."""
-        del options
-        return []
+    def objections(
+        options: Mapping[str, Any], well: Mapping[str, Any] = NOTHING, kind: Mapping[str, Any] = NOTHING
+    ) -> Sequence[str]:
+        """What is wrong with options by the well's settings. Without these, it is told when the resource is made."""
+        del kind
+        return objections(keys.read(well).options, options) if well else []
 
     def informed(self, of: Standing) -> HttpWell:
         """From here on the fence of the unit's lease is told, so that what is late changes nothing. [SLOT-3]"""

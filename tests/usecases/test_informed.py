@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError, Refused, Unknown, Unsatisfiable
+from penstock.domain.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import Informed, NotYet, Order, Ready, Standing
-from penstock.usecases import configuring, custody, jobs, units
+from penstock.usecases import configuring, custody, jobs, returning, units
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.test_one_job import finish, hello, submit
 from tests.wells.books import resource_of
@@ -208,3 +208,21 @@ def test_it_is_too_late_to_hold_what_is_cleaned_by_name(twin: Twin) -> None:
     assert unit.begun
     with pytest.raises(Refused, match="too late"):
         custody.hold(twin.on, ADA, UnitKind.RESOURCE, unit.id, "look", 60)
+
+
+def test_while_the_site_no_longer_parses_nobody_is_asked_and_it_is_told(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin.drivers.quarantining = True
+    spring(twin).ends = [NotYet(60, "slow")]
+    unit = ended(twin)
+
+    def unreadable(on: object) -> None:
+        raise Misconfigured("the site no longer parses")
+
+    twin.pass_time(61)
+    with monkeypatch.context() as patch:
+        patch.setattr(returning.sites, "current", unreadable)
+        units.advance(twin.on, unit.id)
+    assert len(spring(twin).calls("destroy")) == 1
+    assert "no longer parses" in str(resource_of(twin).reason)

@@ -10,6 +10,7 @@ from math import ceil
 from penstock.domain import metrics, quarantine, units
 from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.rows import Change, Replace
+from penstock.domain.site import Site
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.ports import NotYet
 from penstock.system import System
@@ -38,12 +39,13 @@ def put_back(on: System, unit: Unit) -> None:
     if unit.broken and sites.quarantines(on, sites.current(on), unit):
         quarantining.enter(on, unit, f"it is broken: {unit.broken}")
         return
-    begun = keeping.alone(on, unit, is_to_clean=True) if _is_by_name(on, unit) else _begin(on, unit)
+    site = _site(on)
+    begun = keeping.alone(on, unit, is_to_clean=True) if _is_by_name(on, site, unit) else _begin(on, unit)
     if begun is None:
         return
     unit = begun
     try:
-        site = sites.current(on)
+        site = site or sites.current(on)
         wait = budgeting.token(on, site, unit)
         if wait is not None:
             retrying.again(on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait)
@@ -60,9 +62,17 @@ def put_back(on: System, unit: Unit) -> None:
         release(on, unit, proof)
 
 
-def _is_by_name(on: System, unit: Unit) -> bool:
+def _site(on: System) -> Site | None:
+    """The site; None when it no longer parses, which is told where the driver would be called."""
+    try:
+        return sites.current(on)
+    except DriverError:
+        return None
+
+
+def _is_by_name(on: System, site: Site | None, unit: Unit) -> bool:
     """Whether a well knows its things by names that outlive the unit: a call that is late would meet the next lease."""
-    return unit.is_a is UnitKind.RESOURCE and sites.quarantines(on, sites.current(on), unit)
+    return site is not None and unit.is_a is UnitKind.RESOURCE and sites.quarantines(on, site, unit)
 
 
 def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:

@@ -174,6 +174,19 @@ def test_a_secret_that_anybody_guesses_is_none(rack: Rack) -> None:
     assert not rack.asked
 
 
+def test_beside_the_local_cloud_a_secret_may_be_in_a_file(rack: Rack, tmp_path: Path) -> None:
+    file = tmp_path / "rack.secret"
+    given = {"url": rack.url, "secret": f"file:{file}"}
+    with pytest.raises(Misconfigured, match="cannot be read"):
+        HttpWell(given, {**SURROUNDINGS, MAKER: "rack"}).list()
+    file.write_text(f"{SECRET}\n")
+    assert HttpWell(given, {**SURROUNDINGS, MAKER: "rack"}).list() == []
+    deployed = {key: value for key, value in SURROUNDINGS.items() if key != "PENSTOCK_HOME"}
+    away = {"url": "https://rack.example.com", "secret": f"file:{file}"}
+    with pytest.raises(Misconfigured, match="for the local cloud"):
+        HttpWell(away, {**deployed, MAKER: "rack"}).list()
+
+
 def test_a_well_must_know_its_name() -> None:
     with pytest.raises(Misconfigured, match="its own name"):
         HttpWell(GOOD, SURROUNDINGS)

@@ -93,9 +93,9 @@ def _wrong(url: str) -> str | None:
 
 
 _secret = matching(
-    REFERENCE,
+    rf"{REFERENCE}|file:/[\w./@+-]+",
     "a reference to a secret",
-    "like secretsmanager:penstock/rack, or env:RACK_SECRET beside the local cloud",
+    "like secretsmanager:penstock/rack, or file:/etc/rack.secret beside the local cloud",
 )
 _keys = record(
     {"url": _url, "secret": _secret},

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from penstock.domain.errors import Misconfigured, Unknown, Unsatisfiable
@@ -35,6 +36,7 @@ from penstock.ports import NotYet, Order, Ready, Standing
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
 NOTHING: Mapping[str, Any] = {}
+SECRET_CHARS = 4096
 LATER = 5
 """Seconds until it is asked again, where the service does not say."""
 
@@ -55,9 +57,9 @@ class HttpWell:
             raise Misconfigured("the http well must know its own name, to tell what it made")
         self._owner = f"{surroundings.get(SITE, '')}/{surroundings[MAKER]}"
         self._fence = 0
-        resolve = resolver(surroundings)
-        secret = cache(lambda: resolve(self._settings.secret))
         is_local = bool(surroundings.get(HOME))
+        resolve = resolver(surroundings, {"file": _file if is_local else _no_file})
+        secret = cache(lambda: resolve(self._settings.secret))
         self._client: Callable[[], Client] = lambda: client(self._settings, secret, is_local=is_local)
 
     @staticmethod
@@ -155,6 +157,18 @@ class HttpWell:
             if answer.body.get(key) != value:
                 found = _word(answer.body.get(key))
                 raise Misconfigured(f"the service answers with {key} {found} where {_word(value)} belongs")
+
+
+def _file(name: str) -> str:
+    """The secret in a file of whoever runs the local cloud, whose functions see nothing of the environment."""
+    try:
+        return Path(name).read_text()[:SECRET_CHARS].strip()
+    except (OSError, ValueError) as error:
+        raise Misconfigured(f"the secret {name} cannot be read: {type(error).__name__}") from error
+
+
+def _no_file(name: str) -> str:
+    raise Misconfigured(f"the secret file:{name} is for the local cloud: here, name one of Secrets Manager")
 
 
 def _not_yet(answer: Answer, otherwise: str) -> NotYet:

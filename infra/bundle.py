@@ -24,6 +24,7 @@ LAYERS = ROOT / "build" / "layer"
 
 LEFT_OUT = (
     "/penstock/cli",
+    "/penstock/drivers/kit",
     "/penstock/local",
     "/requirements*.txt",
     "*.asl.json",
@@ -43,13 +44,23 @@ UNUSED = ("bin", "libcloud/test")
 """What of the libraries nothing imports: libcloud brings 18 MB of its own tests."""
 
 
-def libraries(*, libcloud: bool = False) -> lambda_.Code:
-    """The layer of functions/requirements.txt, with that of other clouds if wanted; built once per content."""
-    files = (REQUIREMENTS, LIBCLOUD) if libcloud else (REQUIREMENTS,)
-    folder = LAYERS / hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+def libraries(*, libcloud: bool = False, drivers: str = "") -> lambda_.Code:
+    """The layer of functions/requirements.txt, with that of other clouds, and other people's drivers, if wanted.
+
+    It is built once per content.
+    """
+    files = [REQUIREMENTS, *([LIBCLOUD] if libcloud else []), *([Path(drivers).resolve()] if drivers else [])]
+    content = b"".join(path.read_bytes() for path in (*files, *_beside(files[-1])))
+    folder = LAYERS / hashlib.sha256(content).hexdigest()[:16]
     if not folder.is_dir():
         _build(folder, files)
     return lambda_.Code.from_asset(str(folder))
+
+
+def _beside(file: Path) -> Sequence[Path]:
+    """The wheels that a list names by their path: their content counts, for a name may stay the same."""
+    named = (line.partition("#")[0].strip() for line in file.read_text().splitlines())
+    return [path for path in (file.parent / name for name in named if name) if path.is_file()]
 
 
 def _build(folder: Path, files: Sequence[Path]) -> None:
@@ -60,7 +71,7 @@ def _build(folder: Path, files: Sequence[Path]) -> None:
         install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
         pure = ["--only-binary=:all:", "--platform=any", "--target", str(target / "python")]
         wanted = [part for file in files for part in ("-r", str(file))]
-        subprocess.run([sys.executable, "-m", "pip", *install, *pure, *wanted], check=True)
+        subprocess.run([sys.executable, "-m", "pip", *install, *pure, *wanted], cwd=files[-1].parent, check=True)
         for name in UNUSED:
             shutil.rmtree(target / "python" / name, ignore_errors=True)
         native = [str(path.relative_to(target)) for path in target.rglob("*.so")]

@@ -17,13 +17,21 @@ from infra.sizes import SIZES, Size
 class Functions(Construct):
     """Functions by name. `allow` gives each its statements."""
 
-    def __init__(self, scope: Construct, name: str, *, environment: Mapping[str, str], libcloud: bool = False) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        environment: Mapping[str, str],
+        libcloud: bool = False,
+        drivers: str = "",
+    ) -> None:
         super().__init__(scope, name)
         self._code = bundle.code()
         self._layer = lambda_.LayerVersion(
             self,
             "Libraries",
-            code=bundle.libraries(libcloud=libcloud),
+            code=bundle.libraries(libcloud=libcloud, drivers=drivers),
             compatible_runtimes=[lambda_.Runtime.PYTHON_3_13],
             compatible_architectures=[lambda_.Architecture.ARM_64],
         )

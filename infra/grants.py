@@ -5,10 +5,10 @@ synthesised policies, both ways. Every function may also write to its own log gr
 
 EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
 bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
-libcloud=true`: leave to read the credentials for other clouds, which are all below one name.
+libcloud=true`: leave to read the credentials for other clouds, which are all below one name. `-c well_secrets=…` and
+`-c accounts_lambdas=…` name the secrets that wells may read, and the functions that the accounts well may call.
 
-`-c well_secrets=…` names the secrets that wells may read, and `-c well_subnets=…` the network that they are in
-(infra/network.py).
+`-c well_subnets=…` names the network that wells work in (infra/network.py).
 
 Besides, EventBridge's own rules may do what they are there for: start a function, and with `-c ec2=true` send to the
 factory's queue (infra/schedule.py, infra/tidings.py). Nobody else outside may send to a queue.
@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
+
+from infra import names
 
 Actions = tuple[str, ...]
 
@@ -168,26 +170,24 @@ def cloud_arns() -> Mapping[str, str]:
     }
 
 
-def secret_statements(names: Sequence[str]) -> Sequence[iam.PolicyStatement]:
-    """Leave to read the secrets of wells, by their names: `penstock/rack`, or `/penstock/rack` for a parameter of SSM.
+def secret_statements(wanted: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to read the secrets of wells: `penstock/rack`, or `/penstock/rack` for a parameter of SSM."""
+    return [_readable(name) for name in names.secrets(wanted)]
 
-    Raises ValueError for a name that is not below our own: a site file cannot ask for any other.
-    """
-    odd = [name for name in names if not name.removeprefix("/").startswith("penstock/") or "*" in name or "?" in name]
-    if odd:
-        raise ValueError(f"well_secrets: {odd[0]!r} does not begin with penstock/, or is no name")
+
+def _readable(name: str) -> iam.PolicyStatement:
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    found = []
-    for name in names:
-        if name.startswith("/"):
-            arn, action = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{name}", "ssm:GetParameter"
-        else:  # Secrets Manager adds a hyphen and six characters to a name
-            arn, action = (
-                f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:{name}-??????",
-                "secretsmanager:GetSecretValue",
-            )
-        found.append(iam.PolicyStatement(actions=[action], resources=[arn]))
-    return found
+    if name.startswith("/"):
+        arn = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{name}"
+        return iam.PolicyStatement(actions=["ssm:GetParameter"], resources=[arn])
+    arn = f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:{name}-??????"  # six characters of Secrets Manager's own
+    return iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[arn])
+
+
+def accounts_statements(arns: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Leave to have a site's functions clean, and to see how long they may run."""
+    actions = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
+    return [iam.PolicyStatement(actions=actions, resources=[arn]) for arn in names.functions(arns)]
 
 
 def ec2_arn(name: str) -> str:

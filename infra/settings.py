@@ -17,8 +17,10 @@ class Settings:
 
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
     `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
-    `well_secrets` are the names of those that wells may read; `well_subnets` and `well_security_groups` the network
-    that wells work in, if their servers are in one: ids, all separated by commas.
+    `well_secrets` are the names of those that wells may read, `accounts_lambdas` the ARNs of the functions that the
+    accounts well may have clean; `well_subnets` and `well_security_groups` the network that wells work in, if their
+    servers are in one: ids. All are separated by commas. `drivers` is a list of other people's packages, in pip's
+    format, that drivers of theirs are in.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -30,6 +32,8 @@ class Settings:
     well_secrets: tuple[str, ...] = ()
     well_subnets: tuple[str, ...] = ()
     well_security_groups: tuple[str, ...] = ()
+    accounts_lambdas: tuple[str, ...] = ()
+    drivers: str = ""
     metrics: Level = Level.SITE
     alarm_email: str = ""
 
@@ -58,6 +62,8 @@ class Settings:
             well_secrets=listed("well_secrets"),
             well_subnets=listed("well_subnets"),
             well_security_groups=listed("well_security_groups"),
+            accounts_lambdas=listed("accounts_lambdas"),
+            drivers=str(context.get("drivers", "")),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )

@@ -15,6 +15,7 @@ from infra.grants import (
     CLOUD_GRANTS,
     EC2_GRANTS,
     GRANTS,
+    accounts_statements,
     cloud_arns,
     ec2_statements,
     pass_role,
@@ -45,7 +46,9 @@ class Penstock(Stack):
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
         self.api = Api(self, "Api")
         environment = self._environment(settings)
-        self.functions = Functions(self, "Functions", environment=environment, libcloud=settings.libcloud)
+        self.functions = Functions(
+            self, "Functions", environment=environment, libcloud=settings.libcloud, drivers=settings.drivers
+        )
         functions = self.functions.of
         self.api.route(users=functions["api"], agents=functions["agent_api"])
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
@@ -68,6 +71,7 @@ class Penstock(Stack):
         if settings.well_subnets:
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
             acknowledge(self, network.REASONS)
+        self.functions.allow("well", accounts_statements(settings.accounts_lambdas))
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})

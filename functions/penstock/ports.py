@@ -143,11 +143,13 @@ class Ready:
     """The driver is done. `metadata` is what the unit's job may know of it; `shortages` are what it met on the way.
 
     `proves` are the scopes of which there is some, for that was just made of it; None for all that was not avoided.
+    `notes`, of an Informed driver, are what it is to be told again: some KiB of JSON in the unit's row, and no secrets.
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
     shortages: Sequence[Shortage] = ()
     proves: Collection[str] | None = None
+    notes: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,12 +157,13 @@ class NotYet:
     """The driver is not done: look again in some seconds.
 
     `stops_itself`, of a worker that is to be destroyed: once a lease has passed since its own ended, nothing of its
-    job runs any more, for its agent sees to that; what is left are its traces.
+    job runs any more, for its agent sees to that; what is left are its traces. `notes` as in Ready.
     """
 
     after: int = 5
     reason: str | None = None
     stops_itself: bool = False
+    notes: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,26 @@ class Keeper(Driver, Protocol):
         A unit that was made ahead of need is asked for without options, and then, as nobody has had it, without being
         cleaned once more with its job's: `create` gives it these.
         """
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What our rows know of a unit: the slot that it has, the fence of its lease, and what its driver noted of it."""
+
+    slot: str
+    fence: int
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """What a driver may have besides: it wants to know more of a unit than its id.
+
+    It is asked before each call for one unit that has a row; a stray, which has none, is destroyed without.
+    """
+
+    def informed(self, of: Standing) -> Driver:
+        """The driver, for the next call for this unit."""
 
 
 @runtime_checkable

@@ -25,6 +25,13 @@ def test_what_is_told_of_a_machine_is_kept() -> None:
     assert units.made(unit(metadata={"instance": "i-1"}), NOW, MINUTE).metadata == {"instance": "i-1"}
 
 
+def test_what_a_driver_notes_takes_the_place_of_what_it_noted_before() -> None:
+    before = unit(notes={"done": 1})
+    assert units.noting(before, None) is before
+    assert units.noting(before, {}).notes == {}
+    assert units.noting(before, {"done": 2}).notes == {"done": 2}
+
+
 def test_a_ready_resource_owes_nothing_of_its_own() -> None:
     found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
     assert (found.state, found.since, found.made, found.due) == (UnitState.READY, NOW + MINUTE, NOW + MINUTE, None)

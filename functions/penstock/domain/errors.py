@@ -18,8 +18,9 @@ A driver that is not done yet returns NotYet; that is not an error. The docstrin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class PenstockError(Exception):
@@ -61,7 +62,9 @@ class Unreached(PenstockError):
 
 
 class DriverError(PenstockError):
-    """The driver failed."""
+    """The driver failed. `notes`, if there are some, are what it is to be told at its next try: ports.Standing."""
+
+    notes: Mapping[str, Any] | None = None
 
 
 class RateLimited(DriverError):

@@ -94,7 +94,7 @@ class Unit(Row):
     `broken` is what its agent found wrong with the machine; it is lent to nobody then. `is_unheard` says that its agent
     never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
     made to see whether its target boots again. `stuck` counts the failures to destroy it that time does not mend,
-    `reminders` those that it is in quarantine.
+    `reminders` those that it is in quarantine. `notes` are its driver's own, for its next call.
     """
 
     kind: ClassVar[str] = "unit"
@@ -139,6 +139,7 @@ class Unit(Row):
     is_probe: bool = False
     stuck: int = 0
     reminders: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
 
     @property
@@ -166,6 +167,11 @@ def unit_key(unit: str) -> Key:
 def noted(unit: Unit, now: datetime, what: str) -> Unit:
     """A unit with one more entry in its journal."""
     return replace(unit, journal=unit.journal.with_(now, what))
+
+
+def noting(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
+    """A unit with what its driver wants to be told again; None leaves what is there."""
+    return unit if notes is None else replace(unit, notes=notes)
 
 
 def is_held(unit: Unit, now: datetime) -> bool:

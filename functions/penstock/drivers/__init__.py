@@ -10,14 +10,17 @@ the function's environment, and under MAKER the name that the site gave to the f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from penstock.domain.errors import Misconfigured
 from penstock.ports import Driver
 
 MAKER = "PENSTOCK_MAKER"
+GROUPS = {"factory": "penstock.factories", "well": "penstock.wells"}
+"""Where other packages name their drivers."""
 
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
@@ -26,6 +29,8 @@ FACTORIES = {
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
 WELLS = {
+    "accounts": "penstock.drivers.wells.accounts.well:AccountsWell",
+    "http": "penstock.drivers.wells.http.well:HttpWell",
     "lock": "penstock.drivers.wells.lock:LockWell",
     "postgres": "penstock.drivers.wells.postgres.well:PostgresWell",
 }
@@ -78,6 +83,41 @@ class Registry:
         return made
 
 
+@dataclass(frozen=True)
+class Known:
+    """A driver that is installed here: of which package, and what its class says of itself, or why it cannot be had."""
+
+    kind: str
+    name: str
+    where: str
+    package: str
+
+    def told(self) -> dict[str, Any]:
+        """All of it, for people."""
+        says, trouble = list[str](), None
+        try:
+            of = _load(self.kind, self.name)
+            says = [each for each in ("keeps", "quarantines", "hosts") if getattr(of, each, False)]
+        except Misconfigured as error:
+            trouble = str(error)
+        return {**asdict(self), "says": says, "trouble": trouble}
+
+
+def known() -> list[Known]:
+    """All drivers, ours first."""
+    found = [Known(kind, name, where, "penstock") for kind in GROUPS for name, where in _ours(kind).items()]
+    for kind in GROUPS:
+        for name, entry in sorted(_theirs(kind).items()):
+            package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
+            found += [] if name in _ours(kind) else [Known(kind, name, entry.value, package)]
+    return found
+
+
+def load(kind: str, driver: str) -> Any:
+    """The class of a driver; `kind` is factory or well. Raises Misconfigured when there is none that can be had."""
+    return _load(kind, driver)
+
+
 def _says(kind: str, driver: str, what: str) -> bool:
     """What a driver's class says of itself; that there is no such driver is told elsewhere."""
     try:
@@ -87,15 +127,24 @@ def _says(kind: str, driver: str, what: str) -> bool:
 
 
 def _load(kind: str, driver: str) -> Any:
-    ours = FACTORIES if kind == "factory" else WELLS
+    ours = _ours(kind)
     if driver in ours:
         module, _, name = ours[driver].partition(":")
         return getattr(import_module(module), name)
-    theirs = {
-        entry.name: entry
-        for entry in entry_points(group="penstock.factories" if kind == "factory" else "penstock.wells")
-    }
-    if driver in theirs:
+    theirs = _theirs(kind)
+    if driver not in theirs:
+        known = ", ".join(sorted({*ours, *theirs}))
+        raise Misconfigured(f"there is no {kind} driver {driver!r}; there are: {known}")
+    try:
         return theirs[driver].load()
-    known = ", ".join(sorted({*ours, *theirs}))
-    raise Misconfigured(f"there is no {kind} driver {driver!r}; there are: {known}")
+    except Exception as error:  # another package's import may do anything
+        why = f"{type(error).__name__}: {error}"
+        raise Misconfigured(f"the {kind} driver {driver!r} cannot be loaded: {why}") from error
+
+
+def _ours(kind: str) -> Mapping[str, str]:
+    return FACTORIES if kind == "factory" else WELLS
+
+
+def _theirs(kind: str) -> Mapping[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUPS[kind])}

@@ -58,7 +58,7 @@ def alone(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
 def _call(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
-        well = sites.driver(on, sites.current(on), begun.is_a, begun.maker)
+        well = sites.driver_of(on, sites.current(on), begun)
         if not isinstance(well, Keeper):
             give_up(on, begun, "its well does not clean")
             return
@@ -69,7 +69,8 @@ def _call(on: System, begun: Unit) -> None:
         if isinstance(proof, CleanProof):
             keep(on, begun.id, proof, timedelta(0))
             return
-        told = units.look_again(begun, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+        noted = units.noting(begun, proof.notes)
+        told = units.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
     _again(on, begun, told)
 
 

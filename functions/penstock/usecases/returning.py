@@ -20,6 +20,7 @@ from penstock.usecases import (
     cooling,
     counting,
     freeing,
+    keeping,
     logs,
     quarantining,
     race,
@@ -38,12 +39,13 @@ def put_back(on: System, unit: Unit) -> None:
     if unit.broken and sites.quarantines(on, sites.current(on), unit):
         quarantining.enter(on, unit, f"it is broken: {unit.broken}")
         return
-    begun = _begin(on, unit)
+    site = _site(on)
+    begun = keeping.alone(on, unit, is_to_clean=True) if _is_by_name(on, site, unit) else _begin(on, unit)
     if begun is None:
         return
     unit = begun
     try:
-        site = sites.current(on)
+        site = site or sites.current(on)
         wait = budgeting.token(on, site, unit)
         if wait is not None:
             retrying.again(on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait)
@@ -64,6 +66,19 @@ def put_back(on: System, unit: Unit) -> None:
         release(on, unit, proof, site)
 
 
+def _site(on: System) -> Site | None:
+    """The site; None when it no longer parses, which is told where the driver would be called."""
+    try:
+        return sites.current(on)
+    except DriverError:
+        return None
+
+
+def _is_by_name(on: System, site: Site | None, unit: Unit) -> bool:
+    """Whether a well knows its things by names that outlive the unit: a call that is late would meet the next lease."""
+    return site is not None and unit.is_a is UnitKind.RESOURCE and sites.quarantines(on, site, unit)
+
+
 def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
     """Look again later; at once when the next attempt need not wait any more, if the job stops itself. [JOB-2]"""
     left = ceil((unit.since + lease - on.world.now()).total_seconds())
@@ -72,7 +87,7 @@ def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
         return
     if said.stops_itself:
         _let_go(on, unit)
-    retrying.again(on, unit, said.reason, said.after)
+    retrying.again(on, units.noting(unit, said.notes), said.reason, said.after)
 
 
 def _let_go(on: System, unit: Unit) -> None:
@@ -105,6 +120,7 @@ def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None)
 
 def _failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: it is asked again later, for as long as that may help. [UNIT-1]"""
+    unit = units.noting(unit, error.notes)
     told = quarantine.counted(unit, error)
     if quarantine.is_stuck(told, error):
         why = f"tried {told.stuck} times to destroy it: {type(error).__name__}: {error}"

@@ -6,7 +6,7 @@ from penstock.domain import siteparse
 from penstock.domain.errors import Misconfigured
 from penstock.domain.site import SITE_KEY, Maker, Site, SiteText
 from penstock.domain.units import Unit, UnitKind
-from penstock.ports import Driver
+from penstock.ports import Driver, Informed, Standing
 from penstock.system import System
 
 _parsed: dict[str, Site] = {}
@@ -42,8 +42,9 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
 
 
 def driver_of(on: System, site: Site, unit: Unit) -> Driver:
-    """The driver of a unit. Raises Misconfigured."""
-    return driver(on, site, unit.is_a, unit.maker)
+    """The driver of a unit, for one call. Raises Misconfigured."""
+    found = driver(on, site, unit.is_a, unit.maker)
+    return found.informed(Standing(unit.slot, unit.fence, unit.notes)) if isinstance(found, Informed) else found
 
 
 def quarantines(on: System, site: Site, unit: Unit) -> bool:

@@ -136,7 +136,7 @@ def _make(on: System, unit: Unit) -> None:
             retrying.again(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
         return
     if isinstance(done, NotYet):
-        retrying.again(on, replace(unit, is_making=True), done.reason, done.after)
+        retrying.again(on, units.noting(replace(unit, is_making=True), done.notes), done.reason, done.after)
     else:
         is_probe = cooling_rules.of_broken(unit.type) in leave.probes
         _made(on, unit, done, sealed, site.limits, is_probe=is_probe)
@@ -166,7 +166,7 @@ def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, i
     elif unit.state is UnitState.IDLE:
         ahead.ready(on, unit, timedelta(seconds=bounds.lease))
     else:
-        _hand_over(on, unit, units.ready(unit, sealed, now))
+        _hand_over(on, unit, units.noting(units.ready(unit, sealed, now), done.notes))
 
 
 def _hand_over(on: System, unit: Unit, made: Unit) -> None:

@@ -1,0 +1,143 @@
+"""penstock driver: which drivers there are, and whether one keeps what every driver promises."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from secrets import token_bytes, token_hex
+from typing import Any
+
+import click
+
+from penstock.cli.errors import Refused
+from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.output import Column
+from penstock.cli.session import Session, pass_session
+
+FAILED = 1
+COLUMNS = (
+    Column("KIND", "kind"),
+    Column("NAME", "name"),
+    Column("FROM", "package"),
+    Column("CLASS", "where"),
+    Column("SAYS", lambda entry: entry["trouble"] or ", ".join(entry["says"]) or None),
+)
+
+group = Group("driver", "Drivers of factories and wells: which there are here, and whether they keep their promises.")
+
+
+@group.command("list", cls=Command)
+@pass_session
+def list_(session: Session) -> None:
+    """List the drivers that are installed here, ours and other packages'. Asks no service."""
+    from penstock import drivers
+
+    session.out.table([each.told() for each in drivers.known()], COLUMNS, "none")
+
+
+@group.command(
+    "test",
+    cls=Command,
+    epilog="Example: penstock driver test shelf.well:ShelfWell --kind well --settings shelf.toml",
+)
+@arguments("DRIVER")
+@click.option("--kind", type=click.Choice(["well", "factory"]), default="well", help="What it drives (default: well).")
+@click.option("--settings", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="Its settings, as TOML.")
+@click.option("--type", "type_", default="test", metavar="TYPE", help="The target or resource type that is asked for.")
+@click.option("--slot", default="1", metavar="NAME", help="The slot: of things that have names, one of these.")
+@click.option("--points", default=8, metavar="N", help="At how many lines of each call it dies (default: 8).")
+@click.option("--patience", default=120, metavar="N", help="How often it may say that it is not done (default: 120).")
+@click.option("--nothing-listed", is_flag=True, help="Its units are nothing outside, as a lock's: its list is empty.")
+@pass_session
+def test(
+    session: Session, driver: str, kind: str, settings: Path | None, type_: str, slot: str, points: int, patience: int,
+    nothing_listed: bool,
+) -> int:  # fmt: skip
+    """Ask a driver, by its name or as module:Class, all that is asked of every driver: the contract suite.
+
+    It makes units for real, some dozens, by the settings that it is given, and destroys them: give it an account or a
+    service to play with. Each check is a line. Exits with 0 when it keeps all promises, else with 1.
+    """
+    from penstock.drivers.kit import Rig, report
+    from penstock.drivers.kit.checks import settings_are_checked
+
+    of, given = _class(driver, kind), _settings(settings)
+    with tempfile.TemporaryDirectory(prefix="penstock-") as home:
+        make = partial(of, given, _surroundings(home))
+        new = partial(
+            Rig, make, kind, type_, slot, is_listed=not nothing_listed, points=points, patience=patience,
+            name=partial(_unit, kind),
+        )  # fmt: skip
+        good = _tell(session, report.asked("its settings are checked", lambda: settings_are_checked(of, given)))
+        found = [good, *(_tell(session, each) for each in report.run(new))]
+    if session.json:
+        session.out.json([{"check": each.check, "wrong": each.wrong} for each in found])
+    wrong = sum(each.wrong is not None for each in found)
+    if not session.json:
+        session.out.note(f"{len(found)} checks, {wrong} failed", "red" if wrong else "green")
+    return FAILED if wrong else 0
+
+
+def _tell(session: Session, found: Any) -> Any:
+    if not session.json:
+        session.out.line(f"{'ok    ' if found.wrong is None else 'FAILED'}  {found.check}")
+        if found.wrong is not None:
+            session.out.line(f"        {found.wrong}")
+    return found
+
+
+def _class(driver: str, kind: str) -> Callable[..., Any]:
+    """The class of a driver. Raises Refused."""
+    from penstock import drivers
+    from penstock.domain.errors import Misconfigured
+
+    module, _, name = driver.partition(":")
+    try:
+        if not name:
+            found: Any = drivers.load(kind, driver)
+            return found  # type: ignore[no-any-return]
+        sys.path.insert(0, os.getcwd())
+        found = getattr(importlib.import_module(module), name)
+    except Misconfigured as error:
+        raise Refused(str(error), "give a driver's name, or module:Class") from error
+    except (ImportError, AttributeError, ValueError) as error:
+        raise Refused(
+            f"{driver} cannot be loaded: {error}", "give it as module:Class, from where it can be imported"
+        ) from error
+    if not callable(getattr(found, "complaints", None)):
+        raise Refused(f"{driver} is no driver: it has no `complaints`", "docs/drivers.md has one to begin with")
+    return found  # type: ignore[no-any-return]
+
+
+def _settings(file: Path | None) -> Mapping[str, Any]:
+    try:
+        given = tomllib.loads(file.read_text()) if file else {}
+    except (OSError, ValueError) as error:
+        raise Refused(f"can't read {file}: {error}", "give the settings of the driver as TOML") from error
+    return {key: value for key, value in given.items() if key not in ("driver", "rate")}
+
+
+def _surroundings(home: str) -> Mapping[str, str]:
+    """What a function would be told, beside a local cloud; the names are this run's own."""
+    from penstock.drivers import MAKER
+
+    return {
+        "PENSTOCK_HOME": home,
+        "PENSTOCK_SITE": "penstock-driver-test",
+        **os.environ,
+        MAKER: f"test-{token_hex(4)}",
+    }
+
+
+def _unit(kind: str, number: int) -> str:
+    from penstock.domain import ids
+
+    del number
+    return f"{'w' if kind == 'factory' else 'r'}-{ids.ulid(datetime.now(UTC), token_bytes(ids.RANDOM_BYTES))}"

@@ -1,0 +1,14 @@
+"""The conformance kit: what every driver promises, asked of a driver. docs/drivers.md tells how to use it.
+
+    rig        a driver as the checks see it: how to make it, call it, and wait for it
+    halfway    a call that ends at any of its lines, as a function that dies does
+    checks     what is asked, one function each
+    report     all checks, and what came of them
+
+`penstock driver test` runs it, and tests/contracts do with every driver of ours.
+"""
+
+from penstock.drivers.kit.checks import CHECKS
+from penstock.drivers.kit.rig import Broken, Rig
+
+__all__ = ["CHECKS", "Broken", "Rig"]

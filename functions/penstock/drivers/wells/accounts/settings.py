@@ -1,0 +1,78 @@
+"""What a site may say of an `accounts` well, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.jobfile.checks import entries, flag, listed, matching, number, record, text
+from penstock.domain.jobfile.place import Place
+from penstock.drivers.factories.checks import sentences, some
+
+CLEANINGS = 10
+"""How many cleanings in a row a site may want at most."""
+
+NAMES = 500
+FUNCTION = r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,64}"
+EXAMPLE = '{ lambda = "arn:aws:lambda:eu-west-1:123456789012:function:clean-sandboxes" }'
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Who cleans, how often in a row, and whether it is looked at what differs after it.
+
+    `baseline` has the digests of things as they should be, by name; what is not in it should be as before the lease.
+    """
+
+    function: str = ""
+    command: tuple[str, ...] = ()
+    cleanings: int = 1
+    check: bool = False
+    baseline: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(given: Mapping[str, Any]) -> Settings:
+    """The settings that a site gave. Raises Misconfigured."""
+    top = Place(("accounts",))
+    values = _checked(given, top)
+    if top.faults:
+        raise Misconfigured("; ".join(sentences(top)))
+    values["function"] = values.pop("lambda", "")
+    return Settings(**values)
+
+
+def complaints(given: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with settings, a sentence each. Asks nobody."""
+    top = Place(("accounts",))
+    _checked(given, top)
+    return sentences(top)
+
+
+def _checked(given: Mapping[str, Any], top: Place) -> dict[str, Any]:
+    values: dict[str, Any] = _keys(given, top)
+    if ("lambda" in given) == ("command" in given):
+        top.fault("`accounts` wants either `lambda` or `command`", f"like {EXAMPLE}")
+    if "baseline" in values and not values.get("check"):
+        (top / "baseline").fault("`baseline` is of no use without `check = true`", "add it, or take `baseline` out")
+    return values
+
+
+def _baseline(value: object, place: Place) -> dict[str, str]:
+    found = entries(value, place, NAMES, 'a table like { red = "4f2a…" }')
+    return {name: text(digest, place / name) for name, digest in found}
+
+
+_function = matching(FUNCTION, "the name or ARN of a function", "without an alias or version")
+_keys = record(
+    {},
+    {
+        "lambda": _function,
+        "command": some(listed(text, 20, "words")),
+        "cleanings": number(1, CLEANINGS),
+        "check": flag,
+        "baseline": _baseline,
+    },
+    EXAMPLE,
+)

@@ -1,0 +1,148 @@
+"""A signed request to the service, and the signed answer to it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from urllib.parse import quote, urlencode
+
+from penstock.domain.errors import Misconfigured, Unknown
+from penstock.drivers.wells.http import codes, signing, transport
+from penstock.drivers.wells.http.protocol import (
+    BODY_BYTES,
+    METADATA_DEPTH,
+    REQUEST,
+    RESOURCES,
+    SECRET_LEAST,
+    SIGNATURE,
+    TIMESTAMP,
+)
+from penstock.drivers.wells.http.settings import Settings, is_loopback
+from penstock.drivers.wells.http.transport import Reply, Service
+
+BUDGET = 20.0
+"""Seconds for all requests of one step."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the service itself answered. `later` is in how many seconds to ask again, if it says so."""
+
+    status: int
+    body: Mapping[str, Any] = field(default_factory=dict)
+    later: int | None = None
+
+
+class Client:
+    """Asks one service, for the length of one step."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        secret: Callable[[], str],
+        *,
+        is_local: bool,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._secret, self._is_local = settings, secret, is_local
+        self._clock, self._monotonic = clock, monotonic
+        self._until = monotonic() + BUDGET
+        self.host = settings.parts.hostname or ""
+
+    def call(
+        self,
+        method: str,
+        unit: str = "",
+        do: str = "",
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: Mapping[str, Any] | None = None,
+        calls: str = "",
+    ) -> Answer:
+        """Ask, and return what is said with 2xx or 404. Raises DriverError for the rest."""
+        parts = self._settings.parts
+        path = parts.path + RESOURCES + (f"/{quote(unit, safe='')}" if unit else "") + (f"/{do}" if do else "")
+        return self._asked(method, path, urlencode(query or {}), _json(body), calls)
+
+    def _asked(self, method: str, path: str, query: str, body: bytes, calls: str) -> Answer:
+        secret, request, timestamp = self._shared(), secrets.token_hex(16), str(int(self._clock()))
+        headers = {
+            TIMESTAMP: timestamp,
+            REQUEST: request,
+            SIGNATURE: signing.of_request(secret, method, path, query, timestamp, request, body),
+            "Content-Type": "application/json",
+            "Accept": "application/json, application/problem+json",
+            "User-Agent": "penstock",
+            "Connection": "close",
+        }
+        target = path + (f"?{query}" if query else "")
+        reply = transport.send(self._service(), method, target, headers, body, self._seconds(), BODY_BYTES)
+        return self._answer(reply, secret, request, calls)
+
+    def _answer(self, reply: Reply, secret: str, request: str, calls: str) -> Answer:
+        later = codes.seconds(reply.headers.get("retry-after"))
+        signature = signing.of_answer(secret, reply.status, request, reply.body)
+        if not signing.is_same(reply.headers.get(SIGNATURE.lower(), ""), signature):
+            raise codes.unsigned(reply.status, self.host, later)
+        body = _table(reply.body, self.host)
+        if reply.status in (200, 202, 204, 404):
+            return Answer(reply.status, body, later)
+        code, detail = (str(body.get(key) or "")[:1000] for key in ("code", "detail"))
+        raise codes.refusal(reply.status, code, detail or str(body.get("title") or "")[:1000], later, calls)
+
+    def _service(self) -> Service:
+        parts = self._settings.parts
+        is_tls = parts.scheme == "https"
+        if is_loopback(self.host) and not self._is_local:
+            raise Misconfigured(
+                f"{self.host} is the function itself: only beside the local cloud can a service be there"
+            )
+        return Service(self.host, parts.port or (443 if is_tls else 80), is_tls, is_loopback(self.host))
+
+    def _seconds(self) -> float:
+        left = self._until - self._monotonic()
+        if left < 1:
+            raise Unknown(f"{self.host} took more than {BUDGET:.0f} s for one step", "too-slow")
+        return min(float(self._settings.timeout), left)
+
+    def _shared(self) -> str:
+        secret = self._secret()
+        if len(secret) < SECRET_LEAST:
+            raise Misconfigured(
+                f"the secret that {self._settings.secret} names has fewer than {SECRET_LEAST} characters"
+            )
+        return secret
+
+
+def _json(body: Mapping[str, Any] | None) -> bytes:
+    return b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
+
+
+def _table(body: bytes, host: str) -> dict[str, Any]:
+    """A JSON object of bounded depth, or nothing. Raises Misconfigured: the service signed what it should not say."""
+    if not body:
+        return {}
+    try:
+        found = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Misconfigured(f"{host} answered with what is no JSON") from error
+    if not isinstance(found, dict) or _is_deep(found, METADATA_DEPTH + 2):
+        raise Misconfigured(f"{host} answered with JSON that is no object, or too deep")
+    return found
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+def _is_deep(value: object, left: int) -> bool:
+    if isinstance(value, dict):
+        return left == 0 or any(_is_deep(each, left - 1) for each in value.values())
+    if isinstance(value, list):
+        return left == 0 or any(_is_deep(each, left - 1) for each in value)
+    return False

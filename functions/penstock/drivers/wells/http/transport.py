@@ -1,0 +1,118 @@
+"""One request over one connection that ends in time, whatever the other side does, and reads no more than it may.
+
+Redirects, proxies, cookies and compressed answers are not understood. The address is looked at when it is connected and
+before a word is said, so that no name can lead to where a machine's own credentials are told. [SEC-1]
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from ipaddress import IPv6Address, ip_address
+from threading import Timer
+
+from penstock.domain.errors import Misconfigured, Unknown
+from penstock.drivers.wells.http.protocol import BODY_BYTES, HEADER_BYTES
+
+EC2_METADATA = ip_address("fd00:ec2::254")
+"""Where EC2 tells a machine its credentials over IPv6. The other such addresses are link-local."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where the service is. `is_local` lets it be this very machine."""
+
+    host: str
+    port: int
+    is_tls: bool
+    is_local: bool = False
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Connection(HTTPConnection):
+    """A connection whose socket can be cut off by another thread, in the handshake too."""
+
+    def __init__(self, to: Service, seconds: float) -> None:
+        super().__init__(to.host, to.port, timeout=seconds)
+        self._to = to
+        self.cut: socket.socket | None = None
+
+    def connect(self) -> None:
+        """Connect, and say nothing to who may not be asked."""
+        made = socket.create_connection((self._to.host, self._to.port), self.timeout)
+        self.sock = self.cut = made
+        _check(made.getpeername()[0], self._to)
+        if self._to.is_tls:
+            context = ssl.create_default_context()
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            safe = context.wrap_socket(made, server_hostname=self._to.host, do_handshake_on_connect=False)
+            self.sock = self.cut = safe
+            safe.do_handshake()
+
+
+def send(
+    to: Service, method: str, target: str, headers: Mapping[str, str], body: bytes, seconds: float,
+    most: int = BODY_BYTES,
+) -> Reply:  # fmt: skip
+    """Send a request and read its answer. Raises Unknown when none comes, Misconfigured for who may not be asked."""
+    connection = _Connection(to, seconds)
+    try:
+        with _cut_off(connection, seconds):
+            connection.request(method, target, body, dict(headers))
+            return _read(connection, most)
+    except (OSError, HTTPException, ValueError) as error:
+        raise Unknown(f"no answer from {to.host}: {type(error).__name__}", "no-answer") from error
+    finally:
+        connection.close()
+
+
+def _read(connection: _Connection, most: int) -> Reply:
+    with connection.getresponse() as response:
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        if sum(len(name) + len(value) for name, value in response.getheaders()) > HEADER_BYTES:
+            raise HTTPException("its headers are too long")
+        body = response.read(most + 1)
+        if len(body) > most:
+            raise Unknown(f"{connection.host} answered with more than {most} bytes", "too-big")
+        return Reply(response.status, headers, body)
+
+
+@contextmanager
+def _cut_off(connection: _Connection, seconds: float) -> Iterator[None]:
+    """Cut the connection after some seconds: a timeout of a socket begins anew with every byte that is dribbled."""
+
+    def cut() -> None:
+        if connection.cut:
+            with suppress(OSError):  # it has ended by itself. The plain call, for it touches nothing of TLS's
+                socket.socket.shutdown(connection.cut, socket.SHUT_RDWR)
+
+    timer = Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _check(address: str, to: Service) -> None:
+    """Refuse addresses that no service has. Raises Misconfigured."""
+    found = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address) and found.ipv4_mapped:
+        found = found.ipv4_mapped
+    if found.is_loopback and to.is_local:
+        return
+    if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified or found == EC2_METADATA:
+        raise Misconfigured(f"{to.host} is at {found}, which is no service's address")

@@ -1,0 +1,135 @@
+"""`penstock driver`: the page's own example, installed by its entry point, and drivers that break their promises."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.drivers import Registry
+from penstock.ports import Order, Ready
+from tests.cli.conftest import plain as run
+
+PAGE = (Path(__file__).parents[2] / "docs/drivers.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+
+BREAKS = {
+    "forgets": (
+        "what is made is listed, for everybody, until it is destroyed",
+        "def list(self):\n        return []",
+    ),
+    "makes another each time": (
+        "made twice, it is one, and the answers are the same",
+        "def create(self, order):\n        self._shelf.mkdir(parents=True, exist_ok=True)\n"
+        "        import uuid\n        return Ready({'path': str(uuid.uuid4())})",
+    ),
+    "minds what is gone": (
+        "destroying what is gone, or never was, is a success",
+        "def destroy(self, unit, now):\n        shutil.rmtree(self._shelf / unit)\n"
+        "        return CleanProof(by='shelf', time=now, checked='it')",
+    ),
+    "does half before it can be listed": (
+        "what a create made that died is gone when it is destroyed",
+        "def create(self, order):\n"
+        "        draft = self._shelf / f'{order.id}-draft'\n"
+        "        if (self._shelf / order.id).exists():\n            return Ready({})\n"
+        "        draft.mkdir(parents=True)\n"
+        "        draft.rename(self._shelf / order.id)\n"
+        "        return Ready({})\n"
+        "    def list(self):\n"
+        "        return [each.name[:28] for each in self._shelf.iterdir()] if self._shelf.exists() else []",
+    ),
+    "proves nothing": (
+        "destroying what is gone, or never was, is a success",
+        "def destroy(self, unit, now):\n        return CleanProof(by='shelf', time=now, checked='')",
+    ),
+    "cannot clean": (
+        "what it keeps is cleaned, and made ready for the next",
+        "clean = None",
+    ),
+    "checks nothing": (
+        "its settings are checked",
+        "@staticmethod\n    def complaints(settings):\n        return []",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The package of the page, as pip would have put it there."""
+    folder = tmp_path / "site"
+    info = folder / "shelf-1.2.dist-info"
+    info.mkdir(parents=True)
+    (folder / "shelf.py").write_text(BLOCKS[0])
+    (folder / "broken.py").write_text("raise RuntimeError('no such luck')")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[penstock.wells]\nshelf = shelf:ShelfWell\nbroken = broken:Well\n")
+    (tmp_path / "shelf.toml").write_text(f'path = "{tmp_path / "things"}"\n')
+    monkeypatch.syspath_prepend(str(folder))
+    yield folder
+    for name in ("shelf", "broken", "odd"):
+        sys.modules.pop(name, None)
+
+
+def test_what_is_installed_is_a_driver_like_ours(installed: Path, tmp_path: Path) -> None:
+    registry = Registry({})
+    settings = {"path": str(tmp_path)}
+    assert registry.complaints("well", "shelf", settings) == []
+    assert registry.complaints("well", "shelf", {}) == ["the shelf driver needs a path"]
+    assert registry.keeps("well", "shelf")
+    made = registry.well("shelf", settings, "here").create(Order("r-1", "thing", "1"))
+    assert isinstance(made, Ready)
+    assert "no such luck" in registry.complaints("well", "broken", {})[0]
+
+
+def test_the_list_has_ours_and_theirs(installed: Path) -> None:
+    found = {(each["kind"], each["name"]): each for each in json.loads(run("driver", "list", "--json").stdout)}
+    assert {("factory", "ec2"), ("factory", "process"), ("well", "lock"), ("well", "http")} <= found.keys()
+    shelf = found["well", "shelf"]
+    assert (shelf["package"], shelf["where"], shelf["says"], shelf["trouble"]) == (
+        "shelf 1.2", "shelf:ShelfWell", ["keeps"], None,
+    )  # fmt: skip
+    assert "no such luck" in found["well", "broken"]["trouble"]
+    assert found["well", "lock"]["package"] == "penstock"
+
+
+@pytest.mark.parametrize("name", ["shelf", "shelf:ShelfWell"])
+def test_the_pages_driver_keeps_its_promises(installed: Path, tmp_path: Path, name: str) -> None:
+    done = run("driver", "test", name, "--settings", str(tmp_path / "shelf.toml"), "--points", "100")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert "11 checks, 0 failed" in done.output
+    assert "11 checks, 0 failed" in PAGE
+    for line in re.findall(r"^ok      .*$", PAGE, re.M):
+        assert line in lines
+    assert [each for each in (tmp_path / "things").rglob("*") if each.parent.name.startswith("test-")] == []
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_a_driver_that_breaks_a_promise_is_told_which(installed: Path, tmp_path: Path, breaks: str) -> None:
+    promise, code = BREAKS[breaks]
+    (installed / "odd.py").write_text(f"{BLOCKS[0]}\n\nclass Odd(ShelfWell):\n    {code}\n")
+    done = run("driver", "test", "odd:Odd", "--settings", str(tmp_path / "shelf.toml"), "--patience", "3", "--json")
+    assert done.exit_code == 1
+    wrong = {each["check"]: each["wrong"] for each in json.loads(done.stdout) if each["wrong"]}
+    assert promise in wrong
+
+
+@pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:told", "broken"])
+def test_what_is_no_driver_is_refused(installed: Path, name: str) -> None:
+    assert run("driver", "test", name).exit_code == 2
+
+
+def test_the_kit_in_pytest_is_as_the_page_says(tmp_path: Path) -> None:
+    scope: dict[str, object] = {}
+    exec(BLOCKS[0], scope)
+    exec(BLOCKS[1], scope)
+    test = scope["test_it_keeps_its_promises"]
+    assert callable(test)
+    for says in scope["CHECKS"]:  # type: ignore[attr-defined]
+        if "died" not in says:
+            test(says, tmp_path)

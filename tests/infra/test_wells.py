@@ -1,0 +1,112 @@
+"""What wells need beyond the stack is a choice of the deployment, by name and for no other function. [SEC-2]"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from infra import names
+from penstock.local import synth
+from penstock.local.synth import SOURCES
+from tests.infra.template import Template, listed, text
+
+HERE = "<AWS::Region>:<AWS::AccountId>"
+CLEANER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-sandboxes"
+OTHER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-racks"
+
+
+@pytest.fixture(scope="module")
+def made(out: Path) -> Template:
+    """With both, checked by the security rules, or it would not come out."""
+    return Template.read(out / "Penstock.template.json")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wells")
+    drivers = shelf(tmp_path_factory.mktemp("shelf"))
+    secrets = "penstock/rack, /penstock/boards/key"
+    lambdas = f"{CLEANER},{OTHER}"
+    synth.synthesise(folder, well_secrets=secrets, accounts_lambdas=lambdas, drivers=str(drivers))
+    return folder
+
+
+def shelf(folder: Path) -> Path:
+    """Somebody else's package with a driver, as a wheel, and the list that names it."""
+    info = "shelf-1.2.dist-info"
+    files = {
+        "shelf.py": "class ShelfWell:\n    keeps = True\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: shelf\nVersion: 1.2\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[penstock.wells]\nshelf = shelf:ShelfWell\n",
+        f"{info}/RECORD": "",
+    }
+    with zipfile.ZipFile(folder / "shelf-1.2-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+    (folder / "drivers.txt").write_text("./shelf-1.2-py3-none-any.whl  # shelves\n")
+    return folder / "drivers.txt"
+
+
+def layers(assembly: Path) -> list[Path]:
+    files = json.loads((assembly / "Penstock.assets.json").read_text())["files"].values()
+    found = [assembly / each["source"]["path"] / "python" for each in files]
+    return [folder for folder in found if folder.is_dir()]
+
+
+def test_other_peoples_drivers_are_in_the_layer_and_found_there(out: Path, assembly: Path) -> None:
+    (layer,) = layers(out)
+    shown = "[f'{each.name} of {each.package}' for each in known()]"
+    script = f"from penstock.drivers import known; print(*{shown}, sep=';')"
+    folders = [str(SOURCES / "functions"), str(layer)]
+    code = f"import sys; sys.path[:0] = {folders!r}; sys.dont_write_bytecode = True; {script}"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "shelf of shelf 1.2" in done.stdout.strip().split(";")
+    assert not (layers(assembly)[0] / "shelf.py").exists()
+
+
+def more(made: Template, stack: Template, name: str) -> dict[str, set[str]]:
+    """What a function may do that it may not without."""
+
+    def granted(template: Template) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for statement in template.statements(template.functions()[name]["Role"]):
+            for resource in listed(statement["Resource"]):
+                found.setdefault(text(resource), set()).update(listed(statement["Action"]))
+        return found
+
+    before = granted(stack)
+    return {resource: actions for resource, actions in granted(made).items() if before.get(resource) != actions}
+
+
+SECRETS = {
+    f"arn:<AWS::Partition>:secretsmanager:{HERE}:secret:penstock/rack-??????": {"secretsmanager:GetSecretValue"},
+    f"arn:<AWS::Partition>:ssm:{HERE}:parameter/penstock/boards/key": {"ssm:GetParameter"},
+}
+CALLS = {"lambda:GetFunctionConfiguration", "lambda:InvokeFunction"}
+
+
+def test_those_that_are_named_and_no_other(made: Template, stack: Template) -> None:
+    assert more(made, stack, "well") == {**SECRETS, CLEANER: CALLS, OTHER: CALLS}
+    assert more(made, stack, "sweep") == SECRETS
+    for name in set(made.functions()) - {"well", "sweep"}:
+        assert more(made, stack, name) == {}
+
+
+@pytest.mark.parametrize("name", ["others/rack", "penstock", "penstock/*", "/other/penstock/a", "penstock/r?ck"])
+def test_no_secret_that_is_not_below_our_name(name: str) -> None:
+    assert names.secrets(["penstock/rack"]) == ["penstock/rack"]
+    with pytest.raises(ValueError, match="well_secrets"):
+        names.secrets(["penstock/rack", name])
+
+
+@pytest.mark.parametrize("arn", ["*", "clean", CLEANER + "*", "arn:aws:s3:eu-west-1:123456789012:function:clean"])
+def test_no_function_that_has_no_arn(arn: str) -> None:
+    with pytest.raises(ValueError, match="accounts_lambdas"):
+        names.functions([CLEANER, arn])

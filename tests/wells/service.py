@@ -1,0 +1,43 @@
+"""The service of examples/http_well.py as a process of its own, and wells that ask it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from penstock.drivers import MAKER
+from penstock.drivers.wells.http.well import HOME, SITE, HttpWell
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "http_well.py"
+SECRET = "a secret of at least thirty-two characters"
+SURROUNDINGS = {"RACK": SECRET, SITE: "Penstock.eu-west-1", HOME: "/nowhere"}
+
+
+class Service:
+    """It listens on a port that the system chose, until `end`."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, str(EXAMPLE), "0"]
+        self._log = (folder / "service.log").open("w")
+        self._process = subprocess.Popen(
+            command, env={"WELL_SECRET": SECRET}, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
+        assert self._process.stdout
+        self.url = self._process.stdout.readline().strip()
+
+    def well(self, name: str = "rack", **settings: Any) -> HttpWell:
+        """A well that shares nothing with others but the service."""
+        return well(self.url, name, **settings)
+
+    def end(self) -> None:
+        """Stop it."""
+        self._process.terminate()
+        self._process.wait()
+        self._log.close()
+
+
+def well(url: str, name: str = "rack", **settings: Any) -> HttpWell:
+    """A well for a service at a URL."""
+    return HttpWell({"url": url, "secret": "env:RACK", "timeout": "2s", **settings}, {**SURROUNDINGS, MAKER: name})

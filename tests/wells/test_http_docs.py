@@ -1,0 +1,76 @@
+"""What is written for those who make a service is what the well does."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from openapi_spec_validator import validate
+
+from penstock.domain import siteparse
+from penstock.domain.site import Site
+from penstock.drivers import Registry
+from penstock.drivers.wells.http import codes, openapi, protocol
+from penstock.drivers.wells.http.client import BUDGET
+from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
+from penstock.ports import Order, Standing
+from tests.wells.rack import Rack
+from tests.wells.service import EXAMPLE, well
+from tests.wells.test_http import NOW
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/wells/http.md").read_text()
+
+
+def test_the_document_is_that_of_the_code_and_is_one() -> None:
+    assert openapi.DOCUMENT == ROOT / "docs/wells/http.openapi.json"
+    assert openapi.DOCUMENT.read_text() == openapi.text(), "python -m penstock.drivers.wells.http.openapi writes it"
+    validate(openapi.document())
+
+
+def test_what_the_well_asks_for_is_in_the_document(rack: Rack) -> None:
+    made = well(rack.url)
+    made.informed(Standing("1", 1)).create(Order("r-1", "project", "1"))
+    made.clean("r-1", NOW)
+    made.destroy("r-1", NOW)
+    made.list()
+    known = {
+        (method.upper(), re.sub(r"\{unit}", "r-1", path))
+        for path, item in openapi.document()["paths"].items()
+        for method in item
+        if method != "parameters"
+    }
+    assert {(method, path.partition("?")[0]) for method, path in rack.asked} == known
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *codes.CODES, protocol.TIMESTAMP, protocol.REQUEST, protocol.SIGNATURE, f"{protocol.WINDOW} s",
+        f"{protocol.METADATA_BYTES // 1024} KiB", f"{protocol.BODY_BYTES // 1024} KiB", f"`{TIMEOUT}s`",
+        f"`{TIMEOUT_MOST}s`", f"{BUDGET:.0f} s", f"{protocol.SECRET_LEAST} characters", *protocol.STATES,
+    ],
+)  # fmt: skip
+def test_the_page_says(said: str) -> None:
+    assert said in PAGE
+
+
+def test_the_pages_sites_are_good() -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
+    assert blocks
+    for block in blocks:
+        tomllib.loads(block)
+        site = siteparse.parse(block, "site.toml")
+        assert isinstance(site, Site), site
+        for maker in site.wells.values():
+            assert Registry({}).complaints("well", maker.driver, maker.settings) == []
+
+
+def test_the_example_is_short_and_of_pythons_own() -> None:
+    text = EXAMPLE.read_text()
+    assert len(text.splitlines()) < 120
+    imported = set(re.findall(r"^(?:import|from) (\w+)", text, re.M))
+    assert imported <= set(sys.stdlib_module_names)

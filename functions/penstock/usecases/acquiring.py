@@ -199,7 +199,7 @@ def _granted(
         unit = _handed_over(on, hand, warm, need) if warm else hand.order(_ordered(on, job, lease, need), need)
         if unit is None:
             return [], []
-        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
+        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id, unit.since)))
         given.append(unit)
     return [*changes, *hand.changes()], given
 

@@ -124,7 +124,7 @@ def _welcome(on: System, ask: Hello, digest: str, site: Site) -> tuple[Sequence[
     now = on.world.now()
     begun = jobs.start(job, unit.id, now, assigning.health(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
-    return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, True)
+    return [Replace(unit, there), Replace(lease, leases.ready(lease, now)), Replace(job, begun)], (begun, True)
 
 
 def _arrive(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:

@@ -95,6 +95,11 @@ def leases_of(on: System, job: Job) -> list[Lease]:
     return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
 
 
+def every_lease(on: System, job: Job) -> list[Lease]:
+    """The leases of all attempts of a job."""
+    return on.store.find(f"job#{job.id}", "lease#", Lease)
+
+
 def explain(on: System, job: Job) -> Why:
     """Why a job is where it is, when it may go on, and what has to happen before."""
     held = leases_of(on, job)

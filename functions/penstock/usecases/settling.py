@@ -87,7 +87,7 @@ def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
 
 
 def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
-    ended = leases.end(lease)
+    ended = leases.end(lease, on.world.now())
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
     if unit:
         told = job.report is not None and job.report.result is not Result.LOST

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
-from penstock.domain import prospects, units
+from penstock.domain import holding, prospects, units
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Times
@@ -74,8 +74,8 @@ def times(given: Times) -> wire.JobTimes:
     )
 
 
-def timings(row: Job, now: datetime) -> wire.TimingsView:
-    """A job's stations and the seconds between them; what is not over yet is counted up to now."""
+def timings(row: Job, leases: Sequence[Lease], now: datetime) -> wire.TimingsView:
+    """A job's stations and the seconds between them, and what it held; what is not over yet is counted up to now."""
     end = row.times.settled or now
     ready, started = row.times.ready or row.times.submitted, row.times.started
     seconds = {
@@ -84,7 +84,11 @@ def timings(row: Job, now: datetime) -> wire.TimingsView:
         "running": (end - started) if started else end - end,
         "total": end - row.times.submitted,
     }
-    return wire.TimingsView(times(row.times), {name: span.total_seconds() for name, span in seconds.items()})
+    held = [
+        wire.HeldView(one.attempt, one.name, one.type, one.held.total_seconds(), one.unused.total_seconds())
+        for one in holding.of(leases, now)
+    ]
+    return wire.TimingsView(times(row.times), {name: span.total_seconds() for name, span in seconds.items()}, held)
 
 
 def why(found: Why) -> wire.WhyView:

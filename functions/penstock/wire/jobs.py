@@ -210,8 +210,20 @@ class SignedOutput:
 
 
 @dataclass(frozen=True)
+class HeldView:
+    """How long an attempt held a resource, or its worker, and how long of that its script did not run yet."""
+
+    attempt: int
+    name: str
+    type: str
+    seconds: float
+    unused_seconds: float
+
+
+@dataclass(frozen=True)
 class TimingsView:
-    """When a job reached each station, and the seconds between them."""
+    """When a job reached each station, and the seconds between them; and what its attempts held, used or not."""
 
     times: JobTimes
     intervals: dict[str, float]
+    held: list[HeldView] = field(default_factory=list)

@@ -121,7 +121,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Limits:
-    """Site-wide bounds. All durations in seconds, sizes in bytes."""
+    """Site-wide bounds. All durations in seconds, sizes in bytes. An `idle_hold` of 0 is none."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -130,6 +130,7 @@ class Limits:
     heartbeat: int = 15
     lease: int = 120
     boot: int = 600
+    idle_hold: int = 0
     retries: int = 1
     output_bytes: int = 1024**3
 

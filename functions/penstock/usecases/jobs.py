@@ -80,6 +80,8 @@ def cancel(on: System, user: User, job_id: str) -> Job:
     if news:
         logs.say(on, job.id, job.attempt, f"cancelled by {user.name}")
     stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
+    if job.parked_until:  # its flow is started, to hear that it is cancelled
+        on.queues.schedule({"do": "start", "job": job.id})
     return job
 
 

@@ -22,7 +22,7 @@ from penstock.usecases import jobs, settling, sweeping
 from penstock.web import views
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
-from tests.usecases.exact import lease_of, put, site
+from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.steps import live, sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit
 from tests.usecases.test_warm import unit_of as unit_by_id
@@ -301,3 +301,11 @@ def test_the_flow_of_the_attempt_that_gave_back_is_stopped(impatient: Twin, ada:
     wait(twin, LIMIT + 61)
     assert twin.flows.executions[job, 1].ended
     assert job_of(twin, job).stop_from is None
+
+
+def test_only_who_is_parked_has_its_flow_started_to_hear_that_it_is_cancelled(impatient: Twin, ada: User) -> None:
+    twin = impatient
+    job, _ = waiting_for_a_licence(twin, ada)
+    sent(twin)
+    jobs.cancel(twin.on, ada, job)
+    assert sent(twin) == []

@@ -24,7 +24,7 @@ SWEEPS = 120
 SWEEPS_PER_JOB = 16
 """How many more for each job: those that were kept waiting all through the storm may run one after the other."""
 
-COOLING = 5
+COOLING = 20
 """How many more it may take until nothing is left, after the site keeps nothing warm any more."""
 
 STEPS_PER_SWEEP = 30_000

@@ -117,6 +117,8 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     made = [_job(dice, shape) for _ in range(many)]
     _add_warm(dice, shape, types)
     _add_ahead(dice, shape)
+    if dice.random() < 0.4:  # what is held for too long without being used is given back
+        shape.limits = {**shape.limits, "idle_hold": dice.choice((300, 600, 1800))}
     return Plan(shape, made[:jobs])
 
 

@@ -162,7 +162,7 @@ class Service:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
             case "GET", ["timings"]:
                 spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}
-                return 200, {"times": job.json()["times"], "intervals": spans, "cost": None}
+                return 200, {"times": job.json()["times"], "intervals": spans, "cost": None, "held": HELD}
         return 404, _problem(404, "no-such-path", "this service has no such thing")
 
     def _events(self, job: Job, after: int) -> dict[str, Any]:
@@ -242,6 +242,7 @@ class Service:
     url: str = ""
 
 
+HELD = [{"attempt": 1, "name": "bench", "type": "bench", "seconds": 147.0, "unused_seconds": 57.0}]
 WHY = {
     "state": "queued",
     "summary": "the job waits for bench: held are bench-1 by job j9; position 2 in the queue",

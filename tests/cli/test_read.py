@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.service import FACTORY, OUTPUT, POOL, SETTLED, SUBMITTED, Service
+from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SUBMITTED, Service
 
 
 def ids(text: str) -> list[str]:
@@ -115,7 +115,10 @@ def test_a_pool_or_the_graph(penstock: Run) -> None:
 
 
 def test_timings(penstock: Run, service: Service) -> None:
-    assert "acquiring  58s" in penstock("job", "timings", service.add()).stdout
+    said = penstock("job", "timings", service.add()).stdout
+    assert "acquiring  58s" in said
+    assert ["1", "bench", "bench", "2m", "27s", "57s"] in [line.split() for line in said.splitlines()]
+    assert json.loads(penstock("job", "timings", "j1", "--json").stdout)["held"] == HELD
 
 
 def test_outputs(penstock: Run, service: Service) -> None:

@@ -6,14 +6,16 @@ from hypothesis import strategies as st
 
 from penstock.domain import leases
 from penstock.domain.leases import WORKER, Lease, LeaseState
-from tests.domain.helpers import lease
+from tests.domain.helpers import MINUTE, NOW, lease
 
-GRANTED = leases.grant(lease(), "bench-1", 4, "r-1")
+GRANTED = leases.grant(lease(), "bench-1", 4, "r-1", NOW + MINUTE)
 
 
 def test_a_granted_lease_knows_its_slot_fence_and_unit() -> None:
     assert (GRANTED.state, GRANTED.slot, GRANTED.fence, GRANTED.unit) == (LeaseState.GRANTED, "bench-1", 4, "r-1")
-    assert leases.ready(GRANTED).state is LeaseState.READY
+    ready = leases.ready(GRANTED, NOW + 2 * MINUTE)
+    assert ready.state is LeaseState.READY
+    assert (ready.since, ready.granted, ready.there, ready.ended) == (NOW, NOW + MINUTE, NOW + 2 * MINUTE, None)
     assert leases.released(GRANTED).state is LeaseState.RELEASED
 
 
@@ -28,9 +30,10 @@ def test_a_granted_lease_knows_its_slot_fence_and_unit() -> None:
     ],
 )
 def test_the_end_of_an_attempt_makes_of_a_lease(state: LeaseState, after: LeaseState) -> None:
-    ended = leases.end(lease(state=state))
+    ended = leases.end(lease(state=state), NOW)
     assert ended.state is after
-    assert leases.end(ended) == ended
+    assert leases.end(ended, NOW + MINUTE) == ended
+    assert ended.ended == (NOW if state in (LeaseState.GRANTED, LeaseState.READY) else None)
 
 
 def test_the_leases_of_an_attempt_stand_together_and_in_order() -> None:

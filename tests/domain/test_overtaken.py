@@ -13,7 +13,7 @@ from penstock.domain import pools, resizing
 from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.leases import Need
-from penstock.domain.pools import Pool, Slot, SlotState
+from penstock.domain.pools import Pool, Slot, SlotName, SlotState
 from penstock.domain.rows import Create, Replace, Row
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.warmth import Warm
@@ -130,4 +130,12 @@ def test_a_slot_is_made_once_wherever_it_went_since() -> None:
     free = current(store, slot("1"))
     assert store.commit(pools.move(free, pools.take(free, claim(), 1, "r-1", NOW)))
     assert not store.commit(second[0])
+    assert store.get(slot("1").key, Slot) is None
+
+
+def test_a_name_that_has_a_slot_by_now_is_not_made_a_second_slot() -> None:
+    """SLOT-1: the slot stands at another key when somebody holds it, so its name alone says that it was made."""
+    (step,) = resizing.fit(pool(limit=1), [])
+    store = stored(SlotName(pool=BENCH, name="1"), slot("1", SlotState.HELD, unit="r-1"))
+    assert not store.commit(step)
     assert store.get(slot("1").key, Slot) is None

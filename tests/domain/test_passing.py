@@ -8,6 +8,8 @@ from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.domain import granting
 from penstock.domain.granting import OVERTAKEN, Stock
@@ -86,6 +88,33 @@ def test_every_claim_that_takes_from_nobody_is_granted_and_who_was_overtaken_eno
             refused += found is None
     assert granted > 10_000
     assert refused > 10_000
+
+
+LEASES = st.lists(
+    st.fixed_dictionaries({P: st.integers(1, 2)}, optional={Q: st.integers(1, 2)}), min_size=1, max_size=2
+)
+MOST = st.fixed_dictionaries({P: st.integers(0, 5)}, optional={Q: st.integers(0, 5)})
+
+
+@given(st.lists(LEASES, max_size=5), MOST)
+def test_whose_turn_it_is_in_a_queue(queue: Sequence[Sequence[Asked]], most: Asked) -> None:
+    """QUEUE-2: all of those before it whose turn it is, and it, fit into every pool that is known; a lease at a time.
+
+    One that has a pool which is not known takes nobody's room.
+    """
+    given_ = {name: Stock(pool(name=name, limit=limit), ()) for name, limit in most.items()}
+    claims = []
+    for number, takes in enumerate(queue):
+        pools = tuple(dict.fromkeys(name for lease in takes for name in lease))
+        count = sum(lease[P] for lease in takes)
+        claims.append(claim(f"J{number}", pool=P, count=count, pools=pools, takes=tuple(takes)))
+    found: list[Claim] = []
+    for one in claims:
+        leases = [lease for other in found if set(other.pools) <= set(most) for lease in other.takes]
+        asked = {name: sum(lease.get(name, 0) for lease in (*leases, *one.takes)) for name in one.pools}
+        if all(asked[name] <= most[name] for name in one.pools if name in most):
+            found.append(one)
+    assert granting._in_turn(claims, given_) == found
 
 
 def full_site(used: int, waiting: Sequence[Claim], *, full: int = 0, **changes: Any) -> dict[str, Stock]:

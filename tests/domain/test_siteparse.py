@@ -179,6 +179,7 @@ LIMITS = [
     ("lease = 15", 8, 9, "limits.lease", "`heartbeat` (15s by default) must be less than `lease` (15s)", "fit in"),
     ("timeout = '25h'", 8, 11, "limits.timeout", "(90000s) must be at most `timeout_most` (86400s by", "name none"),
     ("timeout_most = '1h'", 8, 16, "limits.timeout_most", "`timeout` (14400s by default) must be at most", "bounds"),
+    ("idle_hold = '5m'", 8, 13, "limits.idle_hold", "`boot` (600s by default) must be at most `idle_hold`", "boots"),
 ]
 ROWS = [
     *DOCUMENT,

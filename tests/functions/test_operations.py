@@ -131,6 +131,16 @@ def test_a_job_is_shown_with_what_it_has(stage: Stage) -> None:
     assert [(one["path"], one["size"], one["sha256"]) for one in outputs] == [("/work/x", len(BYTES), DIGEST)]
 
 
+def test_the_timings_of_a_job_say_what_it_held(stage: Stage) -> None:
+    stage.service.twin.pass_time(60)
+    held = stage.service.ask("GET", f"/v1/jobs/{stage.job}/timings").json["held"]
+    assert [(one["attempt"], one["name"], one["type"]) for one in held] == [
+        (1, "bench", "bench"),
+        (1, "worker", "linux"),
+    ]
+    assert all(one["seconds"] >= 60 > one["unused_seconds"] for one in held)
+
+
 def test_what_only_a_job_may_know_is_shown_to_nobody_else(stage: Stage) -> None:
     """SEC-1: a resource's metadata, the bootstrap key, and a worker's token are in no answer to a user."""
     secrets = [stage.key(), WORKER_TOKEN, "metadata"]

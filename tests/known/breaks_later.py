@@ -60,7 +60,9 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
 
     def hand_over(on: Any, unit: Unit, made: Unit) -> None:
         lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-        on.store.commit([Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease))])
+        on.store.commit(
+            [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
+        )
 
     patch.setattr(units, "_hand_over", hand_over)
 

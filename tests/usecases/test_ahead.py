@@ -17,7 +17,7 @@ from penstock.domain.units import Unit, UnitKind, UnitState, is_coming, unit_key
 from penstock.domain.users import User
 from penstock.domain.warmth import Warm
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import agents, ahead, configuring, custody, retiring, units
+from penstock.usecases import acquiring, agents, ahead, configuring, custody, jobs, retiring, units
 from penstock.usecases.agents import Hello
 from penstock.web import views
 from tests.twin.world import Twin
@@ -138,6 +138,38 @@ def test_a_job_is_lent_a_worker_that_is_still_booting(twin: Twin, ada: User) -> 
     lent = worker_of(twin, job)
     assert (lent.id, lent.state, lent.made, lent.due) == (unit.id, UnitState.CREATING, unit.made, unit.due)
     assert hello(twin, job).job.id == job
+
+
+def test_a_job_is_lent_one_whose_order_is_overdue(ada: User) -> None:
+    """The message that asks its factory again was lost: it is late, but there is nobody yet who was not heard of."""
+    twin = Twin()
+    twin.drivers.hand.says = [NotYet(900)]
+    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    twin.run()
+    unit = only(twin)
+    twin.queues.messages.clear()
+    twin.pass_time(3600)
+    assert unit.due
+    assert (unit.made, unit.due < twin.world.now()) == (None, True)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert worker_of(twin, job).id == unit.id
+
+
+def test_nobody_looks_what_to_make_ahead_while_anybody_waits(twin: Twin, ada: User) -> None:
+    """QUEUE-2: whoever waits comes first, and is served by one look that ends when there is nothing for them."""
+    looked = list[str]()
+    waiting = [submit(twin, ada, target="linux") for _ in range(3)]
+    twin.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "fill", lambda on, name: looked.append(name))
+        acquiring.serve(twin.on, LINUX)
+        assert looked == []
+        jobs.cancel(twin.on, ada, waiting[2])
+        twin.run()
+        looked.clear()
+        acquiring.serve(twin.on, LINUX)
+    assert looked == [LINUX]
 
 
 def test_one_that_is_there_is_lent_before_one_that_is_not(ada: User) -> None:

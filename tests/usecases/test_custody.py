@@ -197,6 +197,24 @@ def test_who_is_to_go_on_after_a_release_is_told_by_its_own_queue(twin: Twin, ad
         assert sent(twin) == [(queue, {"unit": unit.id})]
 
 
+def test_what_is_idle_and_released_only_has_its_pools_served(twin: Twin, ada: User) -> None:
+    """QUEUE-1: it has no next step of its own: whoever waits is lent it."""
+    agent = worker_at_rest(twin, ada)
+    hold(twin, unit_of(twin, agent.worker))
+    sent(twin)
+    custody.release(twin.on, ROOT, WORKER, agent.worker)
+    served = [{"do": "serve", "pool": pool} for pool in ("target/linux", "quota/vcpus")]
+    assert sent(twin) == [("schedule", message) for message in served]
+
+
+def test_the_journal_says_why_what_is_released_is_not_kept(twin: Twin, ada: User) -> None:
+    database = idle_database(twin, ada)
+    hold(twin, database)
+    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }\n", ""), "site.toml")
+    free = custody.release(twin.on, ROOT, RESOURCE, database.id)
+    assert (free.state, free.reason) == (UnitState.DIRTY, "its slot was withdrawn")
+
+
 def test_what_is_to_be_destroyed_is_told_by_its_own_queue(twin: Twin, ada: User) -> None:
     agent, database = worker_at_rest(twin, ada), idle_database(twin, ada)
     sent(twin)

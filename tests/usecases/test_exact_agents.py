@@ -14,15 +14,17 @@ from penstock.domain.leases import LeaseState
 from penstock.domain.logs import Line
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
-from penstock.usecases import agents, jobs, units
+from penstock.usecases import agents, custody, jobs, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine
 from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,
     commits,
     drop,
     lease_of,
+    pool_row,
     put,
     running,
     unit_of,
@@ -45,6 +47,56 @@ def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
 def test_a_hello_without_a_host_names_none(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     assert f"worker {worker_of(twin, job).id} said hello; the script starts" in told(twin, job)
+
+
+def test_a_worker_that_had_no_job_cannot_fail_to_clean_up_after_it(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job).id
+    ask = Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
+    assert agents.hello(twin.on, ask)["job"] == job
+    assert worker_of(twin, job).broken is None
+
+
+def test_a_hello_that_is_repeated_says_nothing_new_of_its_target(twin: Twin, ada: User) -> None:
+    """Others broke since the first: what began the count anew once does not do so again."""
+    job = submit(twin, ada)
+    twin.run()
+    put(twin, worker_of(twin, job), is_probe=True)
+    worker = worker_of(twin, job).id
+    ask = Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
+    for broken, left in ((2, 0), (1, 1)):
+        put(twin, pool_row(twin, "target/linux"), broken=broken)
+        assert agents.hello(twin.on, ask)["job"] == job
+        assert pool_row(twin, "target/linux").broken == left
+
+
+def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twin: Twin, ada: User, root: User) -> None:
+    """UNIT-3: the hold comes between what was read and the report."""
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    worker = caller.unit
+    before_the_next_commit(twin, lambda: custody.hold(twin.on, root, worker.is_a, worker.id, "looking", 3600))
+    said = agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0, "its fan stands still")
+    found = worker_of(twin, job)
+    assert found.hold
+    assert (found.hold.reason, found.broken) == ("looking", "its fan stands still")
+    assert said == {"held_seconds": 3600}
+
+
+@pytest.mark.parametrize("what", ["lease", "unit"])
+def test_what_moves_while_an_agent_says_hello_is_not_written_over(twin: Twin, ada: User, what: str) -> None:
+    """JOB-2: it is read once more, and says something else now."""
+    job = submit(twin, ada)
+    twin.run()
+    row = lease_of(twin, job, 0) if what == "lease" else worker_of(twin, job)
+    moved = {"state": LeaseState.RELEASING} if what == "lease" else {"state": UnitState.DIRTY}
+    ask = Hello(worker_of(twin, job).id, units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN)
+    before_the_next_commit(twin, lambda: put(twin, row, **moved))
+    with pytest.raises(Refused, match="no longer wanted"):
+        agents.hello(twin.on, ask)
+    assert twin.store.get(row.key, type(row)) == replace(row, version=row.version + 1, **moved)  # type: ignore[arg-type]
+    assert job_of(twin, job).state is State.ACQUIRING
 
 
 GREETING: dict[str, Any] = {

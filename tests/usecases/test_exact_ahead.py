@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.errors import Refused
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Replace
 from penstock.domain.site import SITE_KEY, SiteText
@@ -108,6 +109,16 @@ def test_a_hello_whose_pool_is_no_more_is_heard(twin: Twin) -> None:
     del twin.store.rows[pool_key(LINUX)]
     assert agent.hello()["idle"]
     assert only(twin).until
+
+
+@pytest.mark.parametrize("state", [UnitState.DIRTY, UnitState.GONE, UnitState.QUARANTINED])
+def test_one_that_is_no_longer_wanted_before_its_first_hello_is_sent_home(twin: Twin, state: UnitState) -> None:
+    """UNIT-2: it was evicted while it booted; it is destroyed, and comes back to nobody."""
+    agent = Agent(twin, only(twin).id)
+    was = change_unit(twin, only(twin), state=state)
+    with pytest.raises(Refused, match="no longer wanted"):
+        agent.hello()
+    assert unit_of(twin, was.id) == was
 
 
 def test_a_pool_that_is_paused_meanwhile_stays_so(twin: Twin) -> None:

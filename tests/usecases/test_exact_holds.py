@@ -21,7 +21,7 @@ from penstock.domain.units import BACK_OFF, STEP_WITHIN, CleanProof, Unit, UnitK
 from penstock.domain.users import User
 from penstock.domain.warmth import Warm
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, configuring, keeping, returning, turns, units, warm
+from penstock.usecases import acquiring, configuring, custody, keeping, returning, turns, units, warm
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.twin.world import START, Twin
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
@@ -122,6 +122,17 @@ def test_the_agent_of_a_held_machine_asks_as_seldom_as_it_beats(warm_twin: Twin,
     put(warm_twin, row_of(warm_twin, agent.worker), hold=hold_of(warm_twin.world.now() + HOUR))
     assert Limits().heartbeat > warm.ASK_AGAIN
     assert agent.hello()["seconds"] == Limits().heartbeat
+
+
+def test_one_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks(warm_twin: Twin, ada: User) -> None:
+    """UNIT-3: also a hold that ends before half a lease is over."""
+    agent = worker_at_rest(warm_twin, ada)
+    custody.hold(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, agent.worker, "looking", 10)
+    held = row_of(warm_twin, agent.worker)
+    warm_twin.pass_time(5)
+    assert warm.still_there(warm_twin.on, held, timedelta(seconds=Limits().lease)) == []
+    assert agent.hello()["held_seconds"] == 5
+    assert row_of(warm_twin, agent.worker) == held
 
 
 def test_what_was_held_meanwhile_is_not_kept_though_it_is_clean(twin: Twin) -> None:

@@ -18,13 +18,18 @@ from tests.usecases.exact import (
     Flows,
     drop,
     lease_of,
+    pool_row,
     put,
     running,
     sent,
+    site,
     unit_of,
 )
-from tests.usecases.steps import live
+from tests.usecases.steps import live, sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
+from tests.usecases.test_warm import SITE as WARM
+from tests.usecases.test_warm import unit_of as unit_by_id
+from tests.usecases.test_warm import worker_at_rest
 
 
 @pytest.mark.parametrize(("after", "is_lost"), [(-1, False), (0, True)])
@@ -37,6 +42,23 @@ def test_a_worker_is_lost_at_its_deadline_and_not_before(twin: Twin, ada: User, 
     assert (found.report is not None and found.report.result is Result.LOST) is is_lost
     assert flows.succeeded == [found.run_token if is_lost else lease_of(twin, job, 0).token]
     assert sum("was lost" in line for line in told(twin, job)) == is_lost
+
+
+@pytest.mark.parametrize(("is_first", "broken"), [(True, 1), (False, 0)])
+def test_only_a_machine_that_never_spoke_is_one_that_does_not_boot(ada: User, is_first: bool, broken: int) -> None:
+    """One that has had a job has booted: its target's image is not to blame for its silence."""
+    twin = site(WARM)
+    agent = None if is_first else worker_at_rest(twin, ada)
+    job = submit(twin, ada, target="linux", retries=0)
+    twin.run()
+    worker = worker_of(twin, job).id
+    assert agent is None or worker == agent.worker
+    for _ in range(20):
+        sweep(twin)
+    assert job_of(twin, job).is_settled
+    gone = unit_by_id(twin, worker)
+    assert (gone.state, gone.is_unheard) == (UnitState.GONE, is_first)
+    assert pool_row(twin, "target/linux").broken == broken
 
 
 def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin: Twin, ada: User) -> None:

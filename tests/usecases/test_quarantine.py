@@ -17,7 +17,7 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.jobs import Outcome, State
+from penstock.domain.jobs import Outcome, PastAttempt, State
 from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.units import Unit, UnitKind, UnitState
@@ -257,12 +257,15 @@ def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(tw
 @pytest.mark.parametrize("what", ["being destroyed", "no lease", "under way"])
 def test_nothing_else_is_told_to_be_in_quarantine(twin: Twin, ada: User, what: str) -> None:
     job, worker = running(twin, ada)
-    put(twin, job_of(twin, job), state=State.ACQUIRING if what == "under way" else State.QUEUED, attempt=2)
+    past = (PastAttempt(1, "lost", "its machine vanished"),)
+    state = State.ACQUIRING if what == "under way" else State.QUEUED
+    put(twin, job_of(twin, job), state=state, attempt=2, attempts=past)
     put(twin, worker, state=UnitState.DIRTY if what == "being destroyed" else UnitState.QUARANTINED)
     lease = twin.store.get(lease_key(job, 1, WORKER), Lease)
     if lease and what == "no lease":
         drop(twin, lease)
     assert "quarantined" not in jobs.explain(twin.on, job_of(twin, job)).summary
+    assert jobs._kept_apart(twin.on, job_of(twin, job)) is None
 
 
 def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(ada: User) -> None:

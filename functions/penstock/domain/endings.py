@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from penstock.domain import jobs
+from penstock.domain import idling, jobs
 from penstock.domain.jobs import Job, Outcome, Report, Result
 
 REASONS = {
@@ -12,6 +12,7 @@ REASONS = {
     "Unsatisfiable": "what the job asks for cannot be had",
     "QueueDeadline": "the job waited longer than the queue deadline",
     "Lost": "the worker was lost",
+    idling.ERROR: "it held for too long what it could not use",
 }
 """What a flow's error means when its cause says nothing."""
 
@@ -34,6 +35,8 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
     if error == "Lost":
         return _lost(job, Report(Result.LOST, reason, now), now)
+    if error == idling.ERROR:
+        return jobs.give_back(job, Report(Result.LOST, reason, now), now)
     outcome = Outcome.FAILED if error == "Unsatisfiable" else Outcome.ERRORED
     return jobs.settle(job, outcome, reason, now)
 
@@ -62,4 +65,4 @@ def _lost(job: Job, report: Report, now: datetime) -> Job:
 
 
 def _may_retry(job: Job) -> bool:
-    return job.attempt - job.spared <= job.retries  # who asks has seen that nobody cancelled the job
+    return job.attempt - job.spared - job.given_back <= job.retries  # who asks has seen that nobody cancelled the job

@@ -121,6 +121,8 @@ class Job(Row):
 
     `stop_from` is the first attempt that the sweep ended and whose flow it has not stopped yet. `spared` are the lost
     attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
+    `idle_hold` is for how many seconds it may hold what it cannot use, 0 for as long as it takes; `given_back` is how
+    often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
     """
 
     kind: ClassVar[str] = "job"
@@ -153,6 +155,9 @@ class Job(Row):
     stop_from: int | None = None
     spared: int = 0
     health: int = 0
+    idle_hold: int = 0
+    given_back: int = 0
+    parked_until: datetime | None = None
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
@@ -206,7 +211,7 @@ def spec_key(job: str) -> Key:
 def acquire(job: Job, now: datetime) -> Job:
     """A job that claims something: it may wait until its queue deadline, which each attempt has anew."""
     until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
-    return replace(job, state=State.ACQUIRING, queue_until=until, due=until, nudged=False)
+    return replace(job, state=State.ACQUIRING, queue_until=until, due=until, nudged=False, parked_until=None)
 
 
 def step_on(job: Job, now: datetime) -> Job:
@@ -272,5 +277,21 @@ def again(job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = 
         nudged=False,
         spared=job.spared + spared,
         health=0,
+        parked_until=None,
         due=now + START_WITHIN,
+    )
+
+
+def give_back(job: Job, why: Report, now: datetime) -> Job:
+    """The job with its next attempt parked, after one that held too long what it could not use. [QUEUE-3]
+
+    It is none of its retries, and no other wait: the queue deadline stays.
+    """
+    parked_until = now + timedelta(seconds=job.idle_hold)
+    return replace(
+        again(job, why, "gave back", now),
+        given_back=job.given_back + 1,
+        parked_until=parked_until,
+        queue_until=job.queue_until,
+        due=min(parked_until, job.queue_until or parked_until),
     )

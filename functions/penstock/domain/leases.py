@@ -59,7 +59,11 @@ class LeaseState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Lease(Row):
-    """A claim that was, is or will be granted. The token is the parked step of the flow that waits for it."""
+    """A claim that was, is or will be granted. The token is the parked step of the flow that waits for it.
+
+    `granted`, `there` and `ended` say when it got its slot, when its unit was ready, and when its attempt needed it no
+    more.
+    """
 
     kind: ClassVar[str] = "lease"
     job: str
@@ -75,6 +79,9 @@ class Lease(Row):
     slot: str | None = None
     fence: int | None = None
     unit: str | None = None
+    granted: datetime | None = None
+    there: datetime | None = None
+    ended: datetime | None = None
 
     @property
     def key(self) -> Key:
@@ -91,22 +98,22 @@ def prefix(attempt: int) -> str:
     return f"lease#{attempt:04d}#"
 
 
-def grant(lease: Lease, slot: str, fence: int, unit: str) -> Lease:
+def grant(lease: Lease, slot: str, fence: int, unit: str, now: datetime) -> Lease:
     """A waiting lease that got its slot."""
-    return replace(lease, state=LeaseState.GRANTED, slot=slot, fence=fence, unit=unit)
+    return replace(lease, state=LeaseState.GRANTED, slot=slot, fence=fence, unit=unit, granted=now)
 
 
-def ready(lease: Lease) -> Lease:
+def ready(lease: Lease, now: datetime) -> Lease:
     """A granted lease whose unit is there."""
-    return replace(lease, state=LeaseState.READY)
+    return replace(lease, state=LeaseState.READY, there=now)
 
 
-def end(lease: Lease) -> Lease:
+def end(lease: Lease, now: datetime) -> Lease:
     """A lease that its attempt needs no more: with nothing granted it is over, else its unit must go first."""
     if lease.state is LeaseState.WAITING:
         return replace(lease, state=LeaseState.RELEASED)
     if lease.state in (LeaseState.GRANTED, LeaseState.READY):
-        return replace(lease, state=LeaseState.RELEASING)
+        return replace(lease, state=LeaseState.RELEASING, ended=now)
     return lease
 
 

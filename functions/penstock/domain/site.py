@@ -136,7 +136,8 @@ class Shape:
 
 @dataclass(frozen=True)
 class Limits:
-    """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had."""
+    """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had; an
+    `idle_hold` of 0 is none."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -145,6 +146,7 @@ class Limits:
     heartbeat: int = 15
     lease: int = 120
     boot: int = 600
+    idle_hold: int = 0
     retries: int = 1
     output_bytes: int = 1024**3
     hold: int = 3600

@@ -46,6 +46,7 @@ RESOURCE = 'well = "benches"'
 ORDERED = (
     ("heartbeat", "lease", 1, "less than", "a worker is lost when its lease runs out: let several heartbeats fit in"),
     ("timeout", "timeout_most", 0, "at most", "`timeout` is for jobs that name none, `timeout_most` bounds them all"),
+    ("boot", "idle_hold", 0, "at most", "or what a job holds is given back while its worker boots"),
 )
 
 
@@ -193,7 +194,7 @@ def _limits(value: object, place: Place) -> Limits:
         return Limits()
     made = Limits(**found)
     for small, large, gap, relation, hint in ORDERED:
-        if getattr(made, small) + gap > getattr(made, large):
+        if getattr(made, large) and getattr(made, small) + gap > getattr(made, large):
             pair = " ".join((_shown(small, found, made), "must be", relation, _shown(large, found, made)))
             (place / (small if small in found else large)).fault(pair, hint)
     return made
@@ -257,6 +258,7 @@ _limit_keys = record(
         "heartbeat": duration(3600, "1 hour"),
         "lease": duration(DAY, "1 day"),
         "boot": duration(DAY, "1 day"),
+        "idle_hold": duration(21 * DAY, "21 days"),
         "retries": number(0, limits.RETRIES),
         "output_bytes": number(1, UPLOAD_BYTES),
         "hold": duration(7 * DAY, "7 days", least=0),

@@ -167,6 +167,9 @@ def explain(
         if quarantined:
             freed = Unblock(Way.GIVE_BACK, what=f"what attempt {last.attempt} used")
             return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
+        if job.parked_until:
+            said = f"the job gave back what it held ({last.reason}), and queues again at {clock(job.parked_until)}"
+            return Why(job.id, job.state, said, None, None, since)
         back = Unblock(Way.PUT_BACK, what=str(last.attempt), job=job.id)
         return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)

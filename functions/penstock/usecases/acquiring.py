@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import granting, jobs, leases, metrics, pools, proving, units
+from penstock.domain import granting, idling, jobs, leases, metrics, pools, proving, units
 from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
@@ -74,14 +74,17 @@ def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tupl
     needs = _needs(job, attempt, step)
     if job is None or job.cancelled_by or not needs:
         return [], []
-    held = step_of(on, job_id, attempt, step)
+    every = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    held = [lease for lease in every if lease.step == step]
     if held:
         told = [replace(lease, token=token) for lease in held]
         return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
     now = on.world.now()
     fresh = [_lease(job, need, token, now) for need in needs]
     claims = granting.claims(job, step, now)
-    return [Replace(job, jobs.acquire(job, now)), *map(Create, claims), *map(Create, fresh)], fresh
+    claimed = jobs.acquire(job, now)
+    claimed = replace(claimed, due=idling.due(claimed, [*every, *fresh]))
+    return [Replace(job, claimed), *map(Create, claims), *map(Create, fresh)], fresh
 
 
 def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
@@ -199,7 +202,7 @@ def _granted(
         unit = _handed_over(on, hand, warm, need) if warm else hand.order(_ordered(on, job, lease, need), need)
         if unit is None:
             return [], []
-        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id)))
+        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id, unit.since)))
         given.append(unit)
     return [*changes, *hand.changes()], given
 
@@ -270,12 +273,12 @@ def run(on: System, job_id: str, attempt: int, token: str) -> None:
 
 
 def start(on: System, job_id: str) -> bool:
-    """Start the flow of a queued attempt, unless the worker of the attempt before it may still run. [JOB-2]
+    """Start the flow of a queued attempt, unless it is parked, or the worker of the one before may still run. [JOB-2]
 
     False when the flow was started before.
     """
     job = on.store.get(job_key(job_id), Job)
-    if job is None or job.state is not State.QUEUED:
+    if job is None or job.state is not State.QUEUED or idling.is_parked(job, on.world.now()):
         return True
     if job.attempt > 1:
         before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)

@@ -124,7 +124,7 @@ def _welcome(
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
     lease_ = timedelta(seconds=site.limits.lease)
-    if unit.state is UnitState.IDLE and not unit.leases:
+    if unit.state is UnitState.IDLE:
         return _arrive(on, ask, digest, site, unit), (None, None if unit.past_hash else unit)
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
@@ -145,11 +145,11 @@ def _welcome(
     now = on.world.now()
     begun = jobs.start(job, unit.id, now, assigning.health(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
-    return [Replace(unit, there), Replace(lease, leases.ready(lease)), Replace(job, begun)], (begun, unit)
+    return [Replace(unit, there), Replace(lease, leases.ready(lease, now)), Replace(job, begun)], (begun, unit)
 
 
 def _arrive(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
-    """A worker that was made ahead of need is there, or still there."""
+    """A worker that nobody leases is there, for it was made ahead of need, or still there."""
     lease = timedelta(seconds=site.limits.lease)
     if unit.past_hash:
         return warm.still_there(on, unit, lease)

@@ -80,6 +80,8 @@ def cancel(on: System, user: User, job_id: str) -> Job:
     if news:
         logs.say(on, job.id, job.attempt, f"cancelled by {user.name}")
     stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
+    if job.parked_until:  # its flow is started, to hear that it is cancelled
+        on.queues.schedule({"do": "start", "job": job.id})
     return job
 
 
@@ -93,6 +95,11 @@ def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
 def leases_of(on: System, job: Job) -> list[Lease]:
     """The leases of a job's present attempt."""
     return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
+
+
+def every_lease(on: System, job: Job) -> list[Lease]:
+    """The leases of all attempts of a job."""
+    return on.store.find(f"job#{job.id}", "lease#", Lease)
 
 
 def explain(on: System, job: Job) -> Why:

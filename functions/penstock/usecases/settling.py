@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import endings, leases, units
+from penstock.domain import endings, idling, leases, units
 from penstock.domain.causes import Ending
 from penstock.domain.jobs import Job, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
@@ -60,9 +60,11 @@ def _end(
     if overdue and (job.due is None or job.due > overdue):
         return [], None
     stopping = replace(job, stop_from=job.stop_from or attempt) if overdue else job
+    held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    if error == idling.ERROR and not idling.is_over(job, held, on.world.now()):
+        return [], None  # it has got further since
     after = endings.conclude(stopping, error, cause, on.world.now())
     changes: list[Change] = [Replace(job, after)]
-    held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     had: list[Unit] = []
     for lease in held:
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
@@ -87,7 +89,7 @@ def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
 
 
 def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
-    ended = leases.end(lease)
+    ended = leases.end(lease, on.world.now())
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
     if unit:
         told = job.report is not None and job.report.result is not Result.LOST

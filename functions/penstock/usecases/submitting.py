@@ -186,6 +186,7 @@ def _rows(
         timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
         queue_seconds=site.limits.queue,
         grace=site.limits.grace,
+        idle_hold=site.limits.idle_hold,
         priority=file.priority,
         retries=file.retries if file.retries is not None else site.limits.retries,
         retry_failed=file.retry_failed,

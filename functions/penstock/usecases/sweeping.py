@@ -5,15 +5,16 @@ It decides nothing itself: it sends the hint that was lost, or takes the step th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import metrics
+from penstock.domain import idling, metrics
 from penstock.domain.jobs import FLOW_WITHIN, Job, State, job_key
 from penstock.domain.jobs import nudge as nudge_flow
-from penstock.domain.leases import LeaseState
+from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Pool, collection
 from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind
@@ -121,13 +122,23 @@ def _remind_to_step(on: System, job: Job) -> None:
     """Answer what a flow may wait for, for the answer may have been lost. One that still stands is lost. [JOB-1]"""
     held = jobs.leases_of(on, job)
     if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
-        on.store.commit([Replace(job, replace(job, due=job.queue_until, nudged=False))])
+        _let_wait(on, job, held)
     elif job.nudged:
         _end(on, job, "Lost", "the flow stopped between two steps")
     else:
         for step in {lease.step for lease in held}:
             acquiring.answer(on, [lease for lease in held if lease.step == step])
         on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+
+
+def _let_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
+    """Let a job wait on; or, when it held what it cannot use for too long, give all of that back. [QUEUE-3]"""
+    if idling.is_over(job, held, on.world.now()):
+        names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
+        cause = f"it held {names} and got no further for {job.idle_hold} s: {jobs.explain(on, job).summary}"
+        _end(on, job, idling.ERROR, cause)
+    else:
+        on.store.commit([Replace(job, replace(job, due=idling.due(job, held), nudged=False))])
 
 
 def _end(on: System, job: Job, error: str, cause: str) -> None:

@@ -180,7 +180,7 @@ def _hand_over(on: System, unit: Unit, made: Unit) -> None:
             return [], None
         return [
             Replace(unit, made),
-            Replace(lease, leases.ready(lease)),
+            Replace(lease, leases.ready(lease, on.world.now())),
             Replace(job, jobs.step_on(job, on.world.now())),
         ], lease
 

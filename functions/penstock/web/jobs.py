@@ -128,4 +128,5 @@ def sign_output(job: str, output: str) -> Response[Any]:
 
 @router.get("/v1/jobs/<job>/timings")
 def get_timings(job: str) -> Response[Any]:
-    return reply(views.timings(_job(job), bootstrap.aws().world.now()))
+    on, found = bootstrap.aws(), _job(job)
+    return reply(views.timings(found, jobs.every_lease(on, found), on.world.now()))

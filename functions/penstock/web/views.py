@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
-from penstock.domain import prospects, units
+from penstock.domain import holding, prospects, units
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Keep, Times
@@ -65,10 +65,10 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
     )
 
 
-def held(keep: Keep, found: Held) -> wire.HeldView:
+def held(keep: Keep, found: Held) -> wire.HeldJob:
     """What of a job is held."""
     units = [wire.HeldUnit(unit.is_a.value, unit.id, unit.pool, unit.slot) for unit in found.units]
-    return wire.HeldView(keep.by, keep.reason, _stamp(found.until), found.unit_seconds, units)
+    return wire.HeldJob(keep.by, keep.reason, _stamp(found.until), found.unit_seconds, units)
 
 
 def times(given: Times) -> wire.JobTimes:
@@ -82,8 +82,8 @@ def times(given: Times) -> wire.JobTimes:
     )
 
 
-def timings(row: Job, now: datetime) -> wire.TimingsView:
-    """A job's stations and the seconds between them; what is not over yet is counted up to now."""
+def timings(row: Job, leases: Sequence[Lease], now: datetime) -> wire.TimingsView:
+    """A job's stations and the seconds between them, and what it held; what is not over yet is counted up to now."""
     end = row.times.settled or now
     ready, started = row.times.ready or row.times.submitted, row.times.started
     seconds = {
@@ -92,7 +92,11 @@ def timings(row: Job, now: datetime) -> wire.TimingsView:
         "running": (end - started) if started else end - end,
         "total": end - row.times.submitted,
     }
-    return wire.TimingsView(times(row.times), {name: span.total_seconds() for name, span in seconds.items()})
+    held = [
+        wire.HeldView(one.attempt, one.name, one.type, one.held.total_seconds(), one.unused.total_seconds())
+        for one in holding.of(leases, now)
+    ]
+    return wire.TimingsView(times(row.times), {name: span.total_seconds() for name, span in seconds.items()}, held)
 
 
 def why(found: Why) -> wire.WhyView:

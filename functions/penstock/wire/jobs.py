@@ -85,7 +85,7 @@ class HeldUnit:
 
 
 @dataclass(frozen=True)
-class HeldView:
+class HeldJob:
     """What a job had is held, for somebody to look at. `unit_seconds`, units times seconds, is its cost so far."""
 
     by: str
@@ -116,7 +116,7 @@ class JobView:
     priority: int
     timeout: int
     attempts: list[JobAttempt]
-    held: HeldView | None = None
+    held: HeldJob | None = None
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,20 @@ class SignedOutput:
 
 
 @dataclass(frozen=True)
+class HeldView:
+    """How long an attempt held a resource, or its worker, and how long of that its script did not run yet."""
+
+    attempt: int
+    name: str
+    type: str
+    seconds: float
+    unused_seconds: float
+
+
+@dataclass(frozen=True)
 class TimingsView:
-    """When a job reached each station, and the seconds between them."""
+    """When a job reached each station, and the seconds between them; and what its attempts held, used or not."""
 
     times: JobTimes
     intervals: dict[str, float]
+    held: list[HeldView] = field(default_factory=list)

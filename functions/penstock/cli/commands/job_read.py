@@ -26,6 +26,13 @@ JOBS = (
 AHEAD = (Column("JOB", "job"), Column("WAITING SINCE", moment("since")))
 HOLDERS = (Column("SLOT", "slot"), Column("JOB", "job"), Column("SINCE", moment("since")))
 RESOURCES = (Column("NAME", "name"), Column("TYPE", "type"), Column("STATE", "state"), Column("SLOT", "slot"))
+HELD = (
+    Column("ATTEMPT", "attempt"),
+    Column("NAME", "name"),
+    Column("TYPE", "type"),
+    Column("HELD", lambda row: times.duration(row["seconds"])),
+    Column("UNUSED", lambda row: times.duration(row["unused_seconds"])),
+)
 ATTEMPTS = (Column("ATTEMPT", "attempt"), Column("OUTCOME", "outcome"), Column("REASON", "reason"))
 
 
@@ -123,7 +130,7 @@ def show_block(out: Output, facts: list[tuple[str, Any]], block: Mapping[str, An
 @arguments("JOB")
 @pass_session
 def timings(session: Session, job: str) -> None:
-    """Show how long each part of a job took, and its cost."""
+    """Show how long each part of a job took, its cost, and how long what it held was not used yet."""
     found = session.api.get("jobs", job, "timings")
     if session.json:
         session.out.json(found)
@@ -131,3 +138,6 @@ def timings(session: Session, job: str) -> None:
     spans = found.get("intervals") or {}
     session.out.details((name, times.duration(spent)) for name, spent in spans.items() if spent is not None)
     session.out.details((f"cost {name}", value) for name, value in (found.get("cost") or {}).items())
+    if found.get("held"):
+        session.out.line("held, and how long of that the script did not run", "dim")
+        session.out.rows(found["held"], HELD, indent=2)

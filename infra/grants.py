@@ -5,7 +5,8 @@ synthesised policies, both ways. Every function may also write to its own log gr
 
 EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
 bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
-libcloud=true`: leave to read the credentials for other clouds, which are all below one name.
+libcloud=true`: leave to read the credentials for other clouds, which are all below one name. What wells in AWS may do
+is in infra/wells.py, and comes on top where the deployment names roles to lend.
 
 Besides, EventBridge's own rules may do what they are there for: start a function, and with `-c ec2=true` send to the
 factory's queue (infra/schedule.py, infra/tidings.py). Nobody else outside may send to a queue.

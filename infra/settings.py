@@ -17,6 +17,8 @@ class Settings:
 
     `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
     `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
+    `sts_roles` are the roles that wells may lend, by ARN, with commas between them; `sts_boundary` is the permissions
+    boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -25,8 +27,17 @@ class Settings:
     ec2: bool = False
     ec2_role: str = ""
     libcloud: bool = False
+    sts_roles: tuple[str, ...] = ()
+    sts_boundary: str = ""
+    s3_well: str = ""
     metrics: Level = Level.SITE
     alarm_email: str = ""
+
+    def __post_init__(self) -> None:
+        if self.sts_roles and not self.sts_boundary:
+            raise ValueError("sts_roles needs sts_boundary: who may put a policy on a role can do all that it bounds")
+        if self.s3_well and not self.sts_roles:
+            raise ValueError("s3_well needs sts_roles: what is lent of a bucket is lent with sessions of a role")
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -41,6 +52,9 @@ class Settings:
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
             libcloud=is_set("libcloud"),
+            sts_roles=tuple(each.strip() for each in str(context.get("sts_roles", "")).split(",") if each.strip()),
+            sts_boundary=str(context.get("sts_boundary", "")),
+            s3_well=str(context.get("s3_well", "")),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )

@@ -25,7 +25,11 @@ FACTORIES = {
     "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }
-WELLS = {"lock": "penstock.drivers.wells.lock:LockWell"}
+WELLS = {
+    "lock": "penstock.drivers.wells.lock:LockWell",
+    "s3": "penstock.drivers.wells.s3:S3Well",
+    "sts": "penstock.drivers.wells.sts:StsWell",
+}
 
 
 class Registry:

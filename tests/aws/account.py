@@ -37,6 +37,17 @@ def session() -> boto3.Session:
     return boto3.Session()
 
 
+@cache
+def connected(service: str, region: str, keys: Keys) -> Any:
+    """A client, for whichever account there is: the emulator has one at a time."""
+    made: Any = session().client(  # type: ignore[call-overload]
+        service, region_name=region, endpoint_url=ENDPOINT, config=CONFIG, **dict(keys)
+    )
+    made.meta.events.register("provide-client-params", lambda **given: NOW_THERE[-1].note(**given))
+    made.meta.events.register("before-send", lambda **given: NOW_THERE[-1].send(**given))
+    return made
+
+
 @dataclass
 class Fault:
     """A call that fails: how often yet, and whether it is done all the same."""
@@ -49,27 +60,21 @@ class Fault:
 
 @dataclass
 class Account:
-    """Roles, buckets and sessions. `calls` are those that were made, `faults` those that are to fail."""
+    """Roles, buckets and sessions. `calls` were made, `asked` says with what at last; `faults` are to fail."""
 
     wire: Wire = field(default_factory=lambda: Wire(Flows()))
     calls: list[str] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
-    clients: dict[tuple[str, str, Keys], Any] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for service in (iam, s3, sts):
             service.reset()
+        NOW_THERE[:] = [self]
 
     def client(self, service: str, region: str = REGION, keys: Mapping[str, str] = ROOT) -> Any:
         """A client of ours, or of who has these keys."""
-        place = (service, region, tuple(sorted(keys.items())))
-        if place not in self.clients:
-            made: Any = session().client(  # type: ignore[call-overload]
-                service, region_name=region, endpoint_url=ENDPOINT, config=CONFIG, **keys
-            )
-            made.meta.events.register("before-send", self._send)
-            self.clients[place] = made
-        return self.clients[place]
+        return connected(service, region, tuple(sorted(keys.items())))
 
     def as_(self, keys: Mapping[str, str]) -> Any:
         """Clients of who has these keys."""
@@ -121,7 +126,12 @@ class Account:
         """Let a call fail from here on, so many times. `is_done`: it is done, and the answer is lost."""
         self.faults[call] = Fault(code, times, is_done, status)
 
-    def _send(self, request: AWSPreparedRequest, event_name: str, **_: Any) -> AWSResponse:
+    def note(self, params: dict[str, Any], event_name: str, **_: Any) -> None:
+        """What botocore tells of a call before it is made."""
+        self.asked[event_name.rpartition(".")[2]] = dict(params)
+
+    def send(self, request: AWSPreparedRequest, event_name: str, **_: Any) -> AWSResponse:
+        """What botocore asks before it sends a request."""
         call = event_name.rpartition(".")[2]
         self.calls.append(call)
         fault = self.faults.get(call)
@@ -134,6 +144,10 @@ class Account:
         said = f"<Error><Code>{fault.code}</Code><Message>in words</Message></Error>"
         body = said if ".s3." in event_name else f"<ErrorResponse>{said}</ErrorResponse>"
         return AWSResponse(request.url, fault.status, {}, _Content(body.encode()))  # type: ignore[arg-type]
+
+
+NOW_THERE: list[Account] = []
+"""The account that clients reach."""
 
 
 def keys_of(metadata: Mapping[str, Any]) -> dict[str, str]:

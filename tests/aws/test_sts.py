@@ -74,12 +74,9 @@ def test_the_sessions_of_other_leases_go_on(account: Account) -> None:
 
 def test_what_is_asked_of_sts(account: Account) -> None:
     """The text itself, for what no emulator looks at: who is behind a session is in CloudTrail by its source."""
-    asked: dict[str, Any] = {}
-    account.client("sts").meta.events.register(
-        "provide-client-params.sts.AssumeRole", lambda params, **_: asked.update(params)
-    )
     arn = "arn:aws:iam::aws:policy/ReadOnlyAccess"
     sts_well(account, external_id="ours", duration="20m", policies=[]).create(order())
+    asked = account.asked["AssumeRole"]
     assert json.loads(asked.pop("Policy")) == {
         "Version": "2012-10-17",
         "Statement": [{**STS["policy"][0], "Resource": f"arn:aws:s3:::lent/{JOB}/*"}],
@@ -96,9 +93,9 @@ def test_what_is_asked_of_sts(account: Account) -> None:
             {"Key": "penstock:job", "Value": JOB},
         ],
     }
-    asked.clear()
     with pytest.raises(Misconfigured, match="ValidationError"):  # the account has none of AWS's own policies
         sts_well(account, policies=[arn + "x"]).create(order(job=""))
+    asked = account.asked["AssumeRole"]
     assert asked["PolicyArns"] == [{"arn": arn + "x"}]
     assert "SourceIdentity" not in asked
     assert len(asked["Tags"]) == 2
@@ -108,12 +105,8 @@ def test_what_is_asked_of_sts(account: Account) -> None:
     ("lasts", "seconds"), [(None, 3600), (7200, 3600), (3600, 3600), (3599, 3599), (900, 900), (899, 900), (-5, 900)]
 )
 def test_a_session_lasts_no_longer_than_its_lease_may(account: Account, lasts: int | None, seconds: int) -> None:
-    asked: dict[str, Any] = {}
-    account.client("sts").meta.events.register(
-        "provide-client-params.sts.AssumeRole", lambda params, **_: asked.update(params)
-    )
     sts_well(account).create(order(lasts=lasts))
-    assert asked["DurationSeconds"] == seconds
+    assert account.asked["AssumeRole"]["DurationSeconds"] == seconds
 
 
 def test_what_a_denial_says(account: Account) -> None:

@@ -1,12 +1,12 @@
 """Whole jobs that are lent something of AWS: leaked credentials die with the lease, and long jobs have fresh ones.
 
-The real use cases over the twin's rows; sessions, policies and objects are MiniStack's, with its policy check on. [SEC-1]
+The real use cases over the twin's rows; sessions, policies and objects are MiniStack's, its policy check on. [SEC-1]
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws.lent import SITE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
-from penstock.usecases import agents, configuring
+from penstock.usecases import agents, configuring, sites
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, ROLE
 from tests.twin.world import START, Twin
@@ -137,14 +137,10 @@ def test_the_sweep_takes_denials_away_when_they_are_needed_no_longer(account: Ac
 
 
 def configured(twin: Twin) -> Mapping[str, Any]:
-    from penstock.usecases import sites
-
     return sites.current(twin.on).wells["keys"].settings
 
 
 def later(twin: Twin) -> datetime:
-    from datetime import timedelta
-
     return twin.world.now() + timedelta(hours=2)
 
 

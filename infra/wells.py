@@ -21,7 +21,7 @@ from infra.settings import Settings
 BOUNDARY = "{boundary}"
 PREFIX = "{prefix}"
 
-BOUND = {"ArnEquals": {"iam:PermissionsBoundary": BOUNDARY}}
+BOUND = {"StringEquals": {"iam:PermissionsBoundary": BOUNDARY}}
 BELOW = {"StringLike": {"s3:prefix": PREFIX}}
 
 LEND = Leave(("sts:AssumeRole", "sts:SetSourceIdentity", "sts:TagSession"), ("lent roles",))

@@ -55,7 +55,7 @@ def test_roles_that_are_named_are_touched_and_no_others(lending: Template, name:
     for action, (where, on) in leave(lending, name).items():
         if not action.startswith("s3:"):
             assert where == {ROLE, OTHER}, action
-            assert on == ({"ArnEquals": {"iam:PermissionsBoundary": BOUNDARY}} if action in DENIES else {}), action
+            assert on == ({"StringEquals": {"iam:PermissionsBoundary": BOUNDARY}} if action in DENIES else {}), action
 
 
 @pytest.mark.parametrize("name", ["well", "sweep"])

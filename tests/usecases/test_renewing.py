@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Refu
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import agents, custody, sealing, units
+from penstock.usecases import agents, cooling, custody, sealing, units
 from tests.twin.world import Twin
 from tests.usecases.exact import put, site, unit_of
 from tests.usecases.steps import sweep
@@ -38,6 +38,7 @@ class Spring:
 
     def __init__(self, twin: Twin) -> None:
         self.orders: list[Order] = []
+        self.avoided: list[Collection[str]] = []
         self.says: list[DriverError | NotYet] = []
         self.before: Callable[[], None] = lambda: None
         self._twin = twin
@@ -46,6 +47,7 @@ class Spring:
     def create(self, order: Order) -> Ready | NotYet:
         self.before()
         self.orders.append(order)
+        self.avoided.append(order.avoid)
         said = self.says.pop(0) if self.says else None
         if isinstance(said, Exception):
             raise said
@@ -160,6 +162,25 @@ def test_a_well_that_fails_is_asked_again_and_the_job_goes_on(
     assert asked(twin, job)["metadata"] == {"key": "k3"}
     assert (key_of(twin, job).reason, key_of(twin, job).tries) == (None, 0)
     finish(twin, job)
+
+
+def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    spring.says = [RateLimited("slow down", 600, "AssumeRole")]
+    beating(twin, job, 31 * 60)
+    count = len(spring.orders)
+    beating(twin, job, 5 * 60)
+    assert len(spring.orders) == count, "nobody calls it meanwhile"
+    assert any("spring cannot renew key yet: RateLimited: slow down" in line for line in told(twin, job))
+    beating(twin, job, 8 * 60)
+    assert len(spring.orders) == count + 1
+    short = frozenset({"pond"})
+    spring.avoided.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cooling, "leave", lambda *_: cooling.Leave(short))
+        put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+        units.advance(twin.on, key_of(twin, job).id)
+    assert spring.avoided == [short]
 
 
 def test_a_well_that_is_not_done_names_its_pause(twin: Twin, spring: Spring, ada: User) -> None:

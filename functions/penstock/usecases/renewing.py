@@ -5,6 +5,8 @@ It is the resource's due time that leads here, and nobody else: whoever answers 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.domain import metrics, units
 from penstock.domain.errors import DriverError
 from penstock.domain.rows import Replace
@@ -31,7 +33,8 @@ def _renew(on: System, unit: Unit, order: Order) -> None:
         retrying.again(on, unit, leave.why, leave.wait)
         return
     try:
-        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(order))
+        told = replace(order, avoid=leave.avoid)
+        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(told))
         sealed = sealing.answer(on, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)

@@ -1,6 +1,7 @@
 #!/bin/bash
 #:
 #: name = "aws"
+#: variety = "basic"
 #: resources = ["aws"]
 #: timeout = "3h"
 #:

@@ -57,6 +57,11 @@ def agent_heartbeat(job: str) -> Response[Any]:
     return reply(agents.heartbeat(bootstrap.aws(), caller(job)))
 
 
+@app.post("/v1/agent/jobs/<job>/resources")
+def agent_resources(job: str) -> Response[Any]:
+    return reply(agents.resources(bootstrap.aws(), caller(job)))
+
+
 @app.post("/v1/agent/jobs/<job>/outputs")
 def agent_outputs(job: str) -> Response[Any]:
     who = caller(job)

@@ -6,7 +6,8 @@ synthesised policies, both ways. Every function may also write to its own log gr
 EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
 bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
 libcloud=true`: leave to read the credentials for other clouds, which are all below one name. `-c well_secrets=…` and
-`-c accounts_lambdas=…` name the secrets that wells may read, and the functions that the accounts well may call.
+`-c accounts_lambdas=…` name the secrets that wells may read, and the functions that the accounts well may call. What
+wells in AWS may do is in infra/wells.py, and comes on top where the deployment names roles to lend.
 
 `-c well_subnets=…` names the network that wells work in (infra/network.py).
 

@@ -48,6 +48,11 @@ def cloud_secrets() -> Mapping[str, str]:
     return {f"AwsSolutions-IAM5[Resource::{_shown(each)}]": why for each in cloud_arns().values()}
 
 
+def lent_objects(arn: str) -> Mapping[str, str]:
+    """Objects below the prefix of a lent bucket that is this deployment's own."""
+    return {f"AwsSolutions-IAM5[Resource::{_shown(arn)}]": "one prefix per lease, below one that is this deployment's"}
+
+
 def _shown(arn: str) -> str:
     """An ARN as the rules write it."""
     names = {Aws.PARTITION: "<AWS::Partition>", Aws.REGION: "<AWS::Region>", Aws.ACCOUNT_ID: "<AWS::AccountId>"}

@@ -21,6 +21,8 @@ class Settings:
     accounts well may have clean; `well_subnets` and `well_security_groups` the network that wells work in, if their
     servers are in one: ids. All are separated by commas. `drivers` is a list of other people's packages, in pip's
     format, that drivers of theirs are in.
+    `sts_roles` are the roles that wells may lend, by ARN, with commas between them; `sts_boundary` is the permissions
+    boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -34,14 +36,21 @@ class Settings:
     well_security_groups: tuple[str, ...] = ()
     accounts_lambdas: tuple[str, ...] = ()
     drivers: str = ""
+    sts_roles: tuple[str, ...] = ()
+    sts_boundary: str = ""
+    s3_well: str = ""
     metrics: Level = Level.SITE
     alarm_email: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a network that is none."""
+        """Raises ValueError for a network that is none, and for roles or a bucket that may not be lent like this."""
         if self.well_subnets or self.well_security_groups:
             _check("well_subnets", "subnet-", self.well_subnets)
             _check("well_security_groups", "sg-", self.well_security_groups)
+        if self.sts_roles and not self.sts_boundary:
+            raise ValueError("sts_roles needs sts_boundary: who may put a policy on a role can do all that it bounds")
+        if self.s3_well and not self.sts_roles:
+            raise ValueError("s3_well needs sts_roles: what is lent of a bucket is lent with sessions of a role")
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -64,6 +73,9 @@ class Settings:
             well_security_groups=listed("well_security_groups"),
             accounts_lambdas=listed("accounts_lambdas"),
             drivers=str(context.get("drivers", "")),
+            sts_roles=listed("sts_roles"),
+            sts_boundary=str(context.get("sts_boundary", "")),
+            s3_well=str(context.get("s3_well", "")),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
 from constructs import Construct
 
-from infra import flow, network
+from infra import flow, network, wells
 from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
@@ -24,7 +24,7 @@ from infra.grants import (
 )
 from infra.measures import Watched
 from infra.queues import NAMES, Queues
-from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, machines, wildcards
+from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, lent_objects, machines, wildcards
 from infra.schedule import Schedule
 from infra.settings import Settings
 from infra.sizes import SIZES
@@ -72,6 +72,7 @@ class Penstock(Stack):
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
             acknowledge(self, network.REASONS)
         self.functions.allow("well", accounts_statements(settings.accounts_lambdas))
+        self._lend(settings)
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
@@ -90,6 +91,16 @@ class Penstock(Stack):
         for each, rows in CLOUD_GRANTS.items():
             self.functions.allow(each, statements(rows, cloud_arns()))
         acknowledge(self, cloud_secrets())
+
+    def _lend(self, settings: Settings) -> None:
+        """Leave for wells to lend the roles and the bucket that the deployment names, and for the sweep to end that."""
+        lent = wells.Lent.of(settings, self._site)
+        for each, leaves in wells.STS_GRANTS.items() if settings.sts_roles else ():
+            self.functions.allow(each, lent.statements(leaves))
+        for each, leaves in wells.S3_GRANTS.items() if settings.s3_well else ():
+            self.functions.allow(each, lent.statements(leaves))
+        if settings.s3_well:
+            acknowledge(self, lent_objects(lent.objects))
 
     def _watch(self, settings: Settings) -> None:
         """A page to look at, and alarms for when nobody does."""

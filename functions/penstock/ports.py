@@ -144,12 +144,15 @@ class Ready:
 
     `proves` are the scopes of which there is some, for that was just made of it; None for all that was not avoided.
     `notes`, of an Informed driver, are what it is to be told again: some KiB of JSON in the unit's row, and no secrets.
+    `expires`, of a well's, is when the metadata is worth nothing any more: well before that `create` is asked again,
+    for the same lease, and what it says then takes the place of this.
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
     shortages: Sequence[Shortage] = ()
     proves: Collection[str] | None = None
     notes: Mapping[str, Any] | None = None
+    expires: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,8 @@ class Order:
     and another for the next lease.
 
     `avoid` are the scopes of shortages that are too fresh to ask again. A driver that knows no scopes need not look.
+    `job` is whose lease it is for, "" for one that is made ahead of need; `lasts`, how many seconds that lease may last
+    from now at the most, None where nobody knows.
     """
 
     id: str
@@ -183,6 +188,8 @@ class Order:
     url: str = ""
     key: str = ""
     avoid: Collection[str] = ()
+    job: str = ""
+    lasts: int | None = None
 
     @property
     def is_worker(self) -> bool:

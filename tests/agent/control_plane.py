@@ -58,6 +58,7 @@ class ControlPlane:
         self.uploads: dict[str, dict[str, Any]] = {}
         self.finishes: list[dict[str, Any]] = []
         self.cancel = False
+        self.fresh: dict[str, Any] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"plane": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -112,6 +113,9 @@ class ControlPlane:
 
     def _heartbeat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"cancel": self.cancel, "watched": True, "lease_seconds": self.reply["lease_seconds"]}
+
+    def _resources(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        return 200, {"resources": self.fresh}
 
     def _outputs(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         uploads = []

@@ -99,4 +99,4 @@ def test_outside_of_a_job(agent, tmp_path):
     assert "bmat works in the tasks of a running job" in done.stderr
     (tmp_path / "bmat").symlink_to(agent)
     usage = subprocess.run([PYTHON, tmp_path / "bmat", "resource", "get", "-h"], capture_output=True, text=True)
-    assert usage.stdout.startswith("usage: bmat resource get [-h] NAME [KEY]")
+    assert usage.stdout.startswith("usage: bmat resource get [-h] [--format {json,aws,aws-config}] NAME [KEY]")

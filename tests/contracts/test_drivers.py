@@ -24,6 +24,8 @@ from penstock.drivers.fake import Cloud, FakeDriver, driver
 from penstock.drivers.kit import CHECKS
 from penstock.ports import Driver, NotYet, Order, Ready
 from penstock.usecases import jobs
+from tests.aws import helpers as wells
+from tests.aws.account import Account
 from tests.clouds import helpers as libcloud
 from tests.clouds.fake import Books
 from tests.ec2 import helpers as ec2
@@ -103,6 +105,26 @@ def other_clouds(home: Path) -> Rig:
     del home
     books = Books()
     return Rig(libcloud.factory(books), lambda: libcloud.factory(books))
+
+
+def sessions(home: Path) -> Rig:
+    """AWS lists no sessions: what is lent is in our rows, and ends by itself."""
+    del home
+    account = lending()
+    return Rig(wells.sts_well(account), lambda: wells.sts_well(account), lasting=False)
+
+
+def prefixes(home: Path) -> Rig:
+    del home
+    account = lending()
+    return Rig(wells.s3_well(account), lambda: wells.s3_well(account))
+
+
+def lending() -> Account:
+    account = Account()
+    account.role()
+    account.bucket()
+    return account
 
 
 class Attended:
@@ -194,6 +216,8 @@ RIGS: dict[str, Callable[[Path], Rig]] = {
     "well fake": fake("spring"),
     "well http": rack,
     "well accounts": sandboxes,
+    "well s3": prefixes,
+    "well sts": sessions,
     "factory process": lambda home: Rig(process(home), lambda: process(home)),
     "well lock": lambda home: Rig(Registry({}).well("lock", {}), lambda: Registry({}).well("lock", {}), lasting=False),
 }
@@ -209,6 +233,8 @@ COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("well", "http", {"url": "https://rack.example.com", "secret": "env:RACK"}),
     ("well", "lock", {}),
     ("well", "postgres", postgres.SETTINGS),
+    ("well", "s3", wells.S3),
+    ("well", "sts", wells.STS),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -98,6 +99,15 @@ def test_a_release_lets_everything_go_on(is_a: UnitKind) -> None:
     assert release(held(UnitState.DIRTY)).hold is None
     assert last(release(held(UnitState.DIRTY))) == "released by bob"
     assert last(release(held(UnitState.DIRTY), None)) == "the hold of ada ran out"
+
+
+def test_a_held_resource_is_asked_about_anew_all_the_same() -> None:
+    """Its job goes on with what its well said of it."""
+    leased = unit(is_a=UnitKind.RESOURCE, state=UnitState.READY, renews=NOW + MINUTE / 2, due=NOW + MINUTE / 2)
+    held = hold(leased)
+    assert held.due == leased.renews
+    assert hold(replace(leased, renews=NOW + MINUTE * 2)).due == NOW + MINUTE
+    assert release(held).due == leased.renews
 
 
 def test_what_is_not_held_is_not_released() -> None:

@@ -33,6 +33,15 @@ def test_a_running_job_has_its_timeout_its_grace_and_some() -> None:
     assert found.due == NOW + MINUTE + timedelta(seconds=630) + SETTLE_WITHIN
 
 
+def test_what_a_job_holds_is_put_back_at_the_latest_when_it_has_waited_and_run_as_long_as_it_may() -> None:
+    run = timedelta(seconds=630) + SETTLE_WITHIN
+    assert jobs.latest_end(job(), NOW) == NOW + timedelta(seconds=3600) + run
+    claimed = jobs.acquire(job(), NOW)
+    assert jobs.latest_end(claimed, NOW + MINUTE) == NOW + timedelta(seconds=3600) + run
+    assert jobs.latest_end(jobs.step_on(claimed, NOW), NOW) == NOW + timedelta(seconds=3600) + run
+    assert jobs.latest_end(jobs.start(claimed, "w-1", NOW + MINUTE), NOW) == NOW + MINUTE + run
+
+
 def test_a_job_keeps_the_time_at_which_it_first_had_everything() -> None:
     first = jobs.start(job(), "w-1", NOW)
     assert jobs.start(first, "w-2", NOW + MINUTE).times.acquired == NOW

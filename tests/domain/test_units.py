@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain import units
+from penstock.domain.holds import Hold
 from penstock.domain.units import BACK_OFF, BACK_OFF_MOST, STEP_WITHIN, CleanProof, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, SECOND, unit
 
@@ -36,6 +37,48 @@ def test_a_ready_resource_owes_nothing_of_its_own() -> None:
     found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
     assert (found.state, found.since, found.made, found.due) == (UnitState.READY, NOW + MINUTE, NOW + MINUTE, None)
     assert (found.sealed, found.tries, found.reason) == ("s", 0, None)
+
+
+HOUR = 60 * MINUTE
+RESOURCE = unit(is_a=UnitKind.RESOURCE, state=UnitState.READY)
+
+
+def test_what_ends_by_itself_is_asked_for_anew_at_half_its_time() -> None:
+    found = units.ready(unit(is_a=UnitKind.RESOURCE), "s", NOW, NOW + HOUR)
+    assert (found.renews, found.due) == (NOW + 30 * MINUTE, NOW + 30 * MINUTE)
+    assert units.ready(found, "s", NOW).renews is None
+    for end in (NOW - HOUR, NOW, NOW + SECOND):
+        assert units.ready(RESOURCE, "s", NOW, end).renews == NOW + 30 * SECOND, "and no more often than that"
+
+
+def test_what_is_renewed_is_new_and_owes_the_next_renewal() -> None:
+    before = replace(RESOURCE, sealed="old", tries=3, reason="slow", busy=NOW, next_look=NOW, since=NOW - HOUR)
+    found = units.renewed(before, "new", NOW, NOW + HOUR)
+    assert (found.sealed, found.tries, found.reason, found.busy, found.next_look) == ("new", 0, None, None, None)
+    assert (found.renews, found.due, found.since) == (NOW + 30 * MINUTE, NOW + 30 * MINUTE, NOW - HOUR)
+    assert found.journal.entries[-1].what == "renewed after 3 failures"
+    assert units.renewed(RESOURCE, "new", NOW, None).journal == RESOURCE.journal
+    for state in set(UnitState) - {UnitState.READY}:
+        with pytest.raises(ValueError, match=f"is {state}, not ready"):
+            units.renewed(replace(before, state=state), "new", NOW, None)
+
+
+def test_a_lease_is_due_at_the_end_of_its_hold_or_when_its_well_is_asked_anew() -> None:
+    hold = Hold("ada", "", NOW, NOW + 2 * MINUTE)
+    for renews, due in ((MINUTE, MINUTE), (3 * MINUTE, 2 * MINUTE)):
+        assert units.rest_of_lease(replace(RESOURCE, hold=hold, renews=NOW + renews)) == NOW + due
+    assert units.rest_of_lease(RESOURCE) is None
+
+
+def test_only_a_leased_resource_is_renewed_and_only_when_it_is_due() -> None:
+    due = replace(RESOURCE, renews=NOW, due=NOW)
+    assert units.is_to_renew(due, NOW)
+    assert units.is_to_renew(replace(due, due=NOW + units.EARLY), NOW), "messages come in whole seconds"
+    assert not units.is_to_renew(replace(due, due=NOW + units.EARLY + SECOND), NOW), "its next try is later"
+    assert not units.is_to_renew(replace(due, renews=NOW + SECOND), NOW)
+    assert not units.is_to_renew(replace(due, renews=None), NOW)
+    assert not units.is_to_renew(replace(due, is_a=UnitKind.WORKER), NOW)
+    assert not units.is_to_renew(replace(due, state=UnitState.DIRTY), NOW)
 
 
 def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:

@@ -20,6 +20,7 @@ FILE = {"path": "/work/x", "size": 1, "sha256": "a" * 64}
 CALLS: tuple[tuple[str, Any], ...] = (
     ("events", {"first": 1, "events": [LINE]}),
     ("heartbeat", {}),
+    ("resources", {}),
     ("outputs", {"files": [FILE]}),
     ("outputs/commit", {"ids": []}),
     ("finish", {"result": "succeeded"}),
@@ -69,6 +70,12 @@ def test_a_worker_whose_job_is_settled(stage: Stage, what: str, body: Any) -> No
     stage.service.twin.run()
     refused(nothing_changes(stage, what, body), 410, "lease-gone")
     refused(stage.agent("/v1/agent/hello", stage.greeting), 410, "lease-gone")
+
+
+def test_what_its_job_may_know_of_its_resources(stage: Stage) -> None:
+    told = nothing_changes(stage, "resources", {})
+    assert told.status == 200
+    assert {name: each["type"] for name, each in told.json["resources"].items()} == {"bench": "bench"}
 
 
 def test_a_users_calls_with_a_workers_token(stage: Stage) -> None:

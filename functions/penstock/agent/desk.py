@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import socketserver
@@ -11,8 +10,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from typing import Any
 
+from .facts import Facts
 from .job import Job
 from .places import Places
 
@@ -23,7 +22,7 @@ def desk(job: Job) -> Iterator[None]:
 
     Credentials of resources are given out here alone, to the job's own user. [SEC-1]
     """
-    answer = type("Answer", (Answer,), {"facts": json.dumps(_facts(job)).encode()})
+    answer = type("Answer", (Answer,), {"facts": Facts(job)})
     with tempfile.TemporaryDirectory(prefix="bmat-", dir=_short_folder(job.places)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
@@ -37,17 +36,12 @@ def desk(job: Job) -> Iterator[None]:
 class Answer(socketserver.StreamRequestHandler):
     """One connection."""
 
-    facts = b"{}"
+    facts: Facts
     timeout = 5.0
 
     def handle(self) -> None:
         self.rfile.readline()
-        self.wfile.write(self.facts)
-
-
-def _facts(job: Job) -> dict[str, Any]:
-    reply = job.order.reply
-    return {"worker": job.config.worker, "factory": reply["factory"], "resources": reply.get("resources") or {}}
+        self.wfile.write(self.facts.read())
 
 
 def _short_folder(places: Places) -> str:

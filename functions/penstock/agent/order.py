@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .clock import now
 from .rules import Rule
 
 
@@ -30,7 +31,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Order:
-    """The job. Durations are in seconds. Whatever has no field here is looked up in `reply`."""
+    """The job, and when it was told. Durations are in seconds. Whatever has no field here is looked up in `reply`."""
 
     reply: dict[str, Any] = field(repr=False)
     job: str
@@ -42,6 +43,7 @@ class Order:
     limits: dict[str, int]
     reuse: bool = False
     health: dict[str, Any] = field(default_factory=dict, repr=False)
+    told: float = field(default_factory=now)
 
     @classmethod
     def read(cls, reply: dict[str, Any]) -> Order:

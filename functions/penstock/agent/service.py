@@ -25,10 +25,10 @@ class Service:
         """Show the bootstrap key, be given the lease and the job. Raises ServiceError."""
         return persist(self._control, HELLO, lambda: self._renew(HELLO, {**body, "token": self._token}), tries)
 
-    def call(self, job: str, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        """POST for a job until answered. Raises ServiceError."""
+    def call(self, job: str, what: str, body: dict[str, Any], tries: int = 0) -> dict[str, Any]:
+        """POST for a job until answered, or at most that many times. Raises ServiceError."""
         path = f"/v1/agent/jobs/{job}/{what}"
-        return persist(self._control, path, lambda: self._post(path, body))
+        return persist(self._control, path, lambda: self._post(path, body), tries)
 
     def renew(self, job: str, what: str, body: dict[str, Any]) -> None:
         """The same for calls that renew the lease."""

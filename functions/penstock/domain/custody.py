@@ -14,7 +14,17 @@ from penstock.domain import quarantine
 from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST, REASON, Drain, Hold, clock
 from penstock.domain.idle import heard
-from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState, is_coming, is_held, noted
+from penstock.domain.units import (
+    CLEAN_WITHIN,
+    STEP_WITHIN,
+    Unit,
+    UnitKind,
+    UnitState,
+    is_coming,
+    is_held,
+    noted,
+    rest_of_lease,
+)
 
 LEASED = (UnitState.CREATING, UnitState.READY)
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)
@@ -46,8 +56,9 @@ def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
     if unit.drain and unit.drain.at_once:
         raise Refused(409, "too-late-to-hold", f"{unit.is_a} {unit.id} is {unit.drain}: it is too late to hold it")
     kept = Hold(by, reason, now, now + timedelta(seconds=seconds))
-    is_parked = unit.state in PARKED or (unit.state is UnitState.READY and unit.is_a is UnitKind.RESOURCE)
-    return noted(replace(unit, hold=kept, due=kept.until if is_parked else unit.due), now, str(kept))
+    held = replace(unit, hold=kept, due=kept.until if unit.state in PARKED else unit.due)
+    is_leased = unit.state is UnitState.READY and unit.is_a is UnitKind.RESOURCE
+    return noted(replace(held, due=rest_of_lease(held)) if is_leased else held, now, str(kept))
 
 
 def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit:
@@ -72,7 +83,7 @@ def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit
         return replace(free, begun=begun, due=now + (CLEAN_WITHIN if is_worker else STEP_WITHIN))
     if unit.state is UnitState.DIRTY:
         return replace(free, due=now + STEP_WITHIN)
-    return replace(free, due=None) if unit.state is UnitState.READY and not is_worker else free
+    return replace(free, due=rest_of_lease(free)) if unit.state is UnitState.READY and not is_worker else free
 
 
 def drain(unit: Unit, by: str, reason: str, now: datetime) -> Unit:

@@ -231,6 +231,15 @@ def start(job: Job, worker: str, now: datetime, health: int = 0) -> Job:
     return replace(job, state=State.RUNNING, worker=worker, times=times, due=now + limit, health=health)
 
 
+def latest_end(job: Job, now: datetime) -> datetime:
+    """When what a job holds is put back at the latest, if nobody holds it: its script starts by its queue deadline and
+    ends within its timeout."""
+    if job.state is State.RUNNING and job.due:
+        return job.due
+    until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
+    return until + timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
+
+
 def report(job: Job, news: Report) -> Job:
     """A job of whose attempt the end is known. The first report stands."""
     return job if job.report else replace(job, report=news, due=news.time + SETTLE_WITHIN)

@@ -35,7 +35,8 @@ LIFE: Mapping[State, Stage] = {
     ),
     State.READY: Stage(
         "the end of its lease",
-        "a worker's next word, after which its attempt is lost; a resource has none, its job's row has",
+        "a worker's next word, after which its attempt is lost; when a resource's well is asked anew, for what it said "
+        "ends by itself: else a resource has none, its job's row has",
         {
             State.CLEANING: "its lease ended well, and its pool keeps units",
             State.DIRTY: "its lease ended",

@@ -41,6 +41,9 @@ BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
 _DOUBLINGS = 10
 """More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
 
+RENEW_LEAST = timedelta(minutes=1)
+"""What ends sooner is asked for anew no more often than this would be."""
+
 MESSAGE_MOST = 900
 """Seconds by which a message can be put off at most. Source: Amazon SQS, DelaySeconds."""
 
@@ -94,7 +97,8 @@ class Unit(Row):
     `broken` is what its agent found wrong with the machine; it is lent to nobody then. `is_unheard` says that its agent
     never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
     made to see whether its target boots again. `stuck` counts the failures to destroy it that time does not mend,
-    `reminders` those that it is in quarantine. `notes` are its driver's own, for its next call.
+    `reminders` those that it is in quarantine. `notes` are its driver's own, for its next call. `renews` is when a well
+    is asked anew what the job may know of its resource, for what it said ends by itself.
     """
 
     kind: ClassVar[str] = "unit"
@@ -140,6 +144,7 @@ class Unit(Row):
     stuck: int = 0
     reminders: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
+    renews: datetime | None = None
     journal: Journal = field(default_factory=Journal)
 
     @property
@@ -191,13 +196,37 @@ def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any]
     return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
 
 
-def ready(unit: Unit, sealed: str, now: datetime) -> Unit:
-    """A resource that its well has made. Its job's row has the due time from here, but for the end of a hold."""
+def ready(unit: Unit, sealed: str, now: datetime, expires: datetime | None = None) -> Unit:
+    """A resource that its well has made. Its job's row has the due time from here, but for the end of a hold, and of
+    what its well said of it."""
     unit = noted(unit, now, f"ready after {unit.tries} failures" if unit.tries else "ready")
-    due = unit.hold.until if unit.hold else None
-    return replace(
-        unit, state=UnitState.READY, made=now, since=now, due=due, reason=None, tries=0, sealed=sealed, busy=None
-    )
+    return _said(replace(unit, state=UnitState.READY, made=now, since=now), sealed, now, expires)
+
+
+def _said(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
+    """A resource of which its well has told its job what it may know. When half its time is over, it is asked anew."""
+    renews = now + max(expires - now, RENEW_LEAST) / 2 if expires else None
+    told = replace(unit, sealed=sealed, renews=renews, reason=None, tries=0, next_look=None, busy=None)
+    return replace(told, due=rest_of_lease(told))
+
+
+def rest_of_lease(unit: Unit) -> datetime | None:
+    """When a leased resource is due: at the end of its hold, or when its well is asked anew."""
+    return min((time for time in (unit.hold and unit.hold.until, unit.renews) if time), default=None)
+
+
+def is_to_renew(unit: Unit, now: datetime) -> bool:
+    """Whether it is time to ask a well anew what the job of a leased resource may know of it."""
+    is_leased = unit.is_a is UnitKind.RESOURCE and unit.state is UnitState.READY
+    return is_leased and unit.renews is not None and unit.renews <= now and (unit.due or now) <= now + EARLY
+
+
+def renewed(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
+    """A leased resource of which its well has said anew what its job may know. Raises ValueError for any other."""
+    if unit.state is not UnitState.READY:
+        raise ValueError(f"unit {unit.id} is {unit.state}, not ready")
+    told = noted(unit, now, f"renewed after {unit.tries} failures") if unit.tries else unit
+    return _said(told, sealed, now, expires)
 
 
 def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:

@@ -33,6 +33,8 @@ WELLS = {
     "http": "penstock.drivers.wells.http.well:HttpWell",
     "lock": "penstock.drivers.wells.lock:LockWell",
     "postgres": "penstock.drivers.wells.postgres.well:PostgresWell",
+    "s3": "penstock.drivers.wells.s3:S3Well",
+    "sts": "penstock.drivers.wells.sts:StsWell",
 }
 
 

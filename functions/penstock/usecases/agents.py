@@ -213,6 +213,11 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
     return _news(on, caller) | {"lease_seconds": seconds}
 
 
+def resources(on: System, caller: Caller) -> dict[str, Any]:
+    """What the worker's job may know of its resources now: what a well said before may have been said anew. [SEC-1]"""
+    return {"resources": assigning.resources(on, caller.job)}
+
+
 def _news(on: System, caller: Caller) -> dict[str, Any]:
     job = caller.job
     held = warm.held_seconds(on, caller.unit)

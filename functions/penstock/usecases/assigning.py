@@ -35,7 +35,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "factory": need.maker,
         "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
         "output_rules": list(spec.output_rules),
-        "resources": _metadata(on, job),
+        "resources": resources(on, job),
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
         "env": dict(spec.env),
@@ -54,14 +54,21 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
     }
 
 
-def _metadata(on: System, job: Job) -> dict[str, Any]:
+def resources(on: System, job: Job) -> dict[str, Any]:
     """What the job may know of each resource that it holds, by the name it gave it."""
     found: dict[str, Any] = {}
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
         if unit and unit.fence == lease.fence:
-            found[lease.name] = {"type": lease.type, "metadata": sealing.unseal(on, unit)}
+            found[lease.name] = {"type": lease.type, "metadata": sealing.unseal(on, unit), **_fresh(on, unit)}
     return found
+
+
+def _fresh(on: System, unit: Unit) -> dict[str, Any]:
+    """For how many seconds that is not worth asking again; nothing where it never is."""
+    if unit.renews is None:
+        return {}
+    return {"fresh_seconds": max(0, int((unit.renews - on.world.now()).total_seconds()))}
 
 
 def health(site: Site, job: Job) -> Health:

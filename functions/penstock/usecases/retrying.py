@@ -19,7 +19,7 @@ def again(on: System, unit: Unit, reason: str | None, after: int | None = None) 
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.reason:
-        doing = "put back" if unit.state is UnitState.DIRTY else "give"
+        doing = {UnitState.DIRTY: "put back", UnitState.READY: "renew"}.get(unit.state, "give")
         logs.say(on, unit.job, unit.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker")
     if next_try.due and next_try.next_look != unit.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())

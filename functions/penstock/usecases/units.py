@@ -31,6 +31,7 @@ from penstock.usecases import (
     losing,
     quarantining,
     race,
+    renewing,
     retiring,
     retrying,
     returning,
@@ -88,6 +89,8 @@ def _lease(on: System, unit: Unit) -> None:
     """The step of a unit that an attempt leases: it is made, there, or lost."""
     if unit.is_a is UnitKind.WORKER and unit.made and _is_overdue(on, unit):
         _lose(on, unit)
+    elif units.is_to_renew(unit, on.world.now()):
+        renewing.renew(on, unit, _order(on, unit))
     elif unit.state is UnitState.READY:
         _answer(on, unit)
     elif not unit.made:
@@ -166,7 +169,7 @@ def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, i
     elif unit.state is UnitState.IDLE:
         ahead.ready(on, unit, timedelta(seconds=bounds.lease))
     else:
-        _hand_over(on, unit, units.noting(units.ready(unit, sealed, now), done.notes))
+        _hand_over(on, unit, units.noting(units.ready(unit, sealed, now, done.expires), done.notes))
 
 
 def _hand_over(on: System, unit: Unit, made: Unit) -> None:
@@ -198,7 +201,9 @@ def _order(on: System, unit: Unit) -> Order:
         settings = kind.settings if kind else {}
         options = need.options if need else {}
         secret = sealing.lease_secret(on.signing_key(), unit)
-        return Order(unit.id, unit.type, unit.slot, settings, options, key=secret)
+        now = on.world.now()
+        lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
+        return Order(unit.id, unit.type, unit.slot, settings, options, key=secret, job=unit.job, lasts=lasts)
     return Order(unit.id, unit.type, unit.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
 
 

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from . import aws
 from .facts import facts, pick, plain
 from .table import table
 
@@ -23,7 +24,9 @@ def show_all(args: argparse.Namespace) -> Iterator[str]:
 def show(args: argparse.Namespace) -> Iterator[str]:
     """Give a resource's metadata, or one value of it."""
     metadata = _metadata(args.name)
-    if args.key is None:
+    if args.format != "json":
+        yield from (aws.config if args.format == "aws-config" else aws.credentials)(args.name, metadata)
+    elif args.key is None:
         yield json.dumps(metadata, indent=2, sort_keys=True)
     else:
         yield plain(pick(f"key of resource {args.name!r}:", args.key, metadata))

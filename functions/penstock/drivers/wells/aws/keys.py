@@ -1,0 +1,140 @@
+"""Checks what a site says of wells in AWS. Everything that is wrong is told at once, each with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.domain.errors import Misconfigured
+from penstock.domain.jobfile.checks import Check, listed, matching, number, record
+from penstock.domain.jobfile.place import Place
+from penstock.domain.sitevalues import duration
+from penstock.drivers.factories.checks import sentences
+from penstock.drivers.wells.aws import policies
+
+LEAST, MOST = 15 * 60, 60 * 60
+"""Seconds of a session. STS gives no fewer, and no more to who has its own rights by a role, as functions do."""
+
+MANAGED = 10
+"""As many managed policies may be named for a session. Source: AWS STS, AssumeRole."""
+
+SETTLE = 30
+"""Seconds after which a denial is taken to be in force everywhere, if the site does not say otherwise."""
+
+
+@dataclass(frozen=True)
+class Lending:
+    """What is lent of a role: to whom sessions of it are given, for how long, and what they may do besides."""
+
+    role: str
+    region: str
+    duration: int = MOST
+    external_id: str = ""
+    policy: str = ""
+    policies: tuple[str, ...] = ()
+
+    @property
+    def role_name(self) -> str:
+        """The role as IAM's calls name it."""
+        return self.role.rpartition("/")[2]
+
+    @property
+    def partition(self) -> str:
+        """What its ARNs begin with."""
+        return self.role.split(":")[1]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where in a bucket prefixes are."""
+
+    bucket: str
+    prefix: str = ""
+    settle: int = SETTLE
+
+
+def _lasting(value: object, place: Place) -> int:
+    found: int = duration(MOST, "1 hour")(value, place)
+    if found < LEAST:
+        place.fault(f"{place.label} must be from 15 minutes to 1 hour", "what lasts longer is renewed")
+    return found
+
+
+_arn = r"arn:[a-z-]+:iam::\d{12}:role/[\w+=,.@/-]+"
+ROLE: Mapping[str, Check] = {
+    "role": matching(_arn, "the ARN of a role", 'like "arn:aws:iam::123456789012:role/jobs"'),
+    "region": matching(r"[a-z]{2,}(-[a-z]+)+-\d+", "a region", 'like "eu-west-1"'),
+}
+OF_ROLE: Mapping[str, Check] = {
+    "duration": _lasting,
+    "external_id": matching(r"[\w+=,.@:/-]{2,}", "an external id", "two or more letters, digits and +=,.@:/-_"),
+}
+_managed = matching(
+    r"arn:[a-z-]+:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", "the ARN of a policy", 'like "arn:aws:iam::aws:policy/…"'
+)
+_sts = record(
+    ROLE,
+    {**OF_ROLE, "policy": policies.document, "policies": listed(_managed, MANAGED, "ARNs of managed policies")},
+    '{ role = "arn:aws:iam::123456789012:role/jobs", region = "eu-west-1", policy = [{ … }] }',
+)
+_s3 = record(
+    {**ROLE, "bucket": matching(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket", "its name, without s3://")},
+    {
+        **OF_ROLE,
+        "prefix": matching(r"[\w.-]+(/[\w.-]+)*", "a prefix", 'without slashes at its ends, like "jobs/scratch"'),
+        "settle": number(0, 600),
+    },
+    '{ role = "arn:aws:iam::123456789012:role/scratch", region = "eu-west-1", bucket = "scratch" }',
+)
+
+
+def sts(given: Mapping[str, Any]) -> Lending:
+    """The settings of an `sts` well. Raises Misconfigured."""
+    return Lending(**_read(_checked_sts, given, "sts"))
+
+
+def s3(given: Mapping[str, Any]) -> tuple[Lending, Space]:
+    """The settings of an `s3` well. Raises Misconfigured."""
+    found = _read(_s3, given, "s3")
+    space = {key: found.pop(key) for key in ("bucket", "prefix", "settle") if key in found}
+    return Lending(**found), Space(**space)
+
+
+def sts_complaints(given: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with the settings of an `sts` well, a sentence each."""
+    return _complaints(_checked_sts, given, "sts")
+
+
+def s3_complaints(given: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with the settings of an `s3` well, a sentence each."""
+    return _complaints(_s3, given, "s3")
+
+
+def _checked_sts(value: object, place: Place) -> dict[str, Any]:
+    before = len(place.faults)
+    found: dict[str, Any] = _sts(value, place)
+    if len(place.faults) > before:
+        return found
+    policy, arns = found.get("policy", ""), found.get("policies", ())
+    if not policy and not arns:
+        said = f"{place.label} has neither `policy` nor `policies`: its sessions could do whatever the role may"
+        place.fault(said, "say what a job may do with them")
+    elif (size := policies.size(policy, arns)) > policies.MOST:
+        said = f"`policy` and `policies` of {place.label} have {size} characters with all names filled in"
+        (place / "policy").fault(f"{said}; AWS takes {policies.MOST}", "leave to the role what is the same for all")
+    return found
+
+
+def _complaints(check: Check, given: Mapping[str, Any], name: str) -> Sequence[str]:
+    top = Place((name,))
+    check(given, top)
+    return sentences(top)
+
+
+def _read(check: Check, given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    top = Place((name,))
+    found: dict[str, Any] = check(given, top)
+    if top.faults:
+        raise Misconfigured("; ".join(sentences(top)))
+    return found

@@ -1,0 +1,258 @@
+"""What a well says of a resource may end by itself: it is said anew while the lease lasts, and not after. [SEC-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
+from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order, Ready
+from penstock.usecases import agents, cooling, custody, sealing, units
+from tests.twin.world import Twin
+from tests.usecases.exact import put, site, unit_of
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
+
+SITE = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 1
+[wells.spring]
+driver = "hand"
+[resources.key]
+well = "spring"
+limit = 1
+"""
+HOUR = timedelta(hours=1)
+
+
+class Spring:
+    """A well whose answers are worth something for an hour; or that says what it is told to."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.orders: list[Order] = []
+        self.avoided: list[Collection[str]] = []
+        self.says: list[DriverError | NotYet] = []
+        self.before: Callable[[], None] = lambda: None
+        self._twin = twin
+        twin.drivers.well = lambda *given: self  # type: ignore[method-assign]
+
+    def create(self, order: Order) -> Ready | NotYet:
+        self.before()
+        self.orders.append(order)
+        self.avoided.append(order.avoid)
+        said = self.says.pop(0) if self.says else None
+        if isinstance(said, Exception):
+            raise said
+        return said or Ready({"key": f"k{len(self.orders)}"}, expires=self._twin.world.now() + HOUR)
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof:
+        return CleanProof(by="spring", time=now, checked=unit)
+
+    def list(self) -> Iterable[str]:
+        return ()
+
+
+@pytest.fixture
+def twin() -> Twin:
+    return site(SITE)
+
+
+@pytest.fixture
+def spring(twin: Twin) -> Spring:
+    return Spring(twin)
+
+
+def running(twin: Twin, ada: User) -> str:
+    job = submit(twin, ada, resources=["key"])
+    twin.run()
+    hello(twin, job)
+    return job
+
+
+def key_of(twin: Twin, job: str) -> Unit:
+    return unit_of(twin, job, 1)
+
+
+def asked(twin: Twin, job: str) -> dict[str, Any]:
+    """What the agent is told when it asks."""
+    found: dict[str, Any] = agents.resources(twin.on, agents.authenticate(twin.on, job, TOKEN))["resources"]["key"]
+    return found
+
+
+def beating(twin: Twin, job: str, seconds: int) -> None:
+    """Time passes, a minute at a time, with a live agent and a sweep."""
+    for _ in range(0, seconds, 60):
+        agents.heartbeat(twin.on, agents.authenticate(twin.on, job, TOKEN))
+        sweep(twin, 60)
+
+
+def test_at_half_its_time_it_is_said_anew_for_the_same_lease(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    before = key_of(twin, job)
+    assert asked(twin, job)["metadata"] == {"key": "k1"}
+    assert 1795 <= asked(twin, job)["fresh_seconds"] <= 1800
+    beating(twin, job, 28 * 60)
+    assert asked(twin, job)["metadata"] == {"key": "k1"}
+    beating(twin, job, 3 * 60)
+    after = key_of(twin, job)
+    assert asked(twin, job)["metadata"] == {"key": "k2"}
+    assert (after.id, after.fence, after.state) == (before.id, before.fence, UnitState.READY)
+    first, second = spring.orders
+    assert (first.id, first.key, first.job) == (second.id, second.key, second.job)
+    beating(twin, job, 180 * 60)
+    assert len(spring.orders) == 8, "every half hour, not oftener"
+    finish(twin, job)
+    assert not [line for line in told(twin, job) if "k1" in line or "k2" in line]
+
+
+def test_the_answer_to_hello_is_the_freshest(twin: Twin, spring: Spring, ada: User) -> None:
+    """A job may have waited for its worker for longer than what its well said is worth something."""
+    other = submit(twin, ada)
+    twin.run()
+    hello(twin, other)
+    job = submit(twin, ada, resources=["key"])
+    twin.run()
+    beating(twin, other, 90 * 60)
+    finish(twin, other)
+    hello(twin, job)
+    assert asked(twin, job)["metadata"] == {"key": f"k{len(spring.orders)}"}
+    assert len(spring.orders) > 2
+
+
+def test_what_never_ends_is_asked_for_once(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    assert set(asked(twin, job)) == {"type", "metadata"}
+    assert key_of(twin, job).due is None
+
+
+def test_the_well_is_told_whose_lease_it_is_and_how_long_it_may_last(twin: Twin, spring: Spring, ada: User) -> None:
+    job = submit(twin, ada, resources=["key"], timeout="90m")
+    twin.run()
+    hello(twin, job)
+    beating(twin, job, 31 * 60)
+    first, second = spring.orders
+    assert first.job == second.job == job
+    row = job_of(twin, job)
+    assert first.lasts == 7 * 86400 + 90 * 60 + row.grace + 120 - 1, "a millisecond has passed"
+    assert second.lasts is not None
+    assert 58 * 60 <= second.lasts <= 63 * 60
+
+
+@pytest.mark.parametrize(
+    "error", [Unknown("down"), Misconfigured("no"), Unsatisfiable("never"), RateLimited("slow", 20)]
+)
+def test_a_well_that_fails_is_asked_again_and_the_job_goes_on(
+    twin: Twin, spring: Spring, ada: User, error: DriverError
+) -> None:
+    job = running(twin, ada)
+    spring.says = [error]
+    beating(twin, job, 30 * 60)
+    assert asked(twin, job)["metadata"] == {"key": "k1"}
+    assert asked(twin, job)["fresh_seconds"] == 0
+    assert any(f"spring cannot renew key yet: {type(error).__name__}" in line for line in told(twin, job))
+    beating(twin, job, 12 * 60)
+    assert asked(twin, job)["metadata"] == {"key": "k3"}
+    assert (key_of(twin, job).reason, key_of(twin, job).tries) == (None, 0)
+    finish(twin, job)
+
+
+def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    spring.says = [RateLimited("slow down", 600, "AssumeRole")]
+    beating(twin, job, 31 * 60)
+    count = len(spring.orders)
+    beating(twin, job, 5 * 60)
+    assert len(spring.orders) == count, "nobody calls it meanwhile"
+    assert any("spring cannot renew key yet: RateLimited: slow down" in line for line in told(twin, job))
+    beating(twin, job, 8 * 60)
+    assert len(spring.orders) == count + 1
+    short = frozenset({"pond"})
+    spring.avoided.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cooling, "leave", lambda *_: cooling.Leave(short))
+        put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+        units.advance(twin.on, key_of(twin, job).id)
+    assert spring.avoided == [short]
+
+
+def test_a_well_that_is_not_done_names_its_pause(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    spring.says = [NotYet(100, "a moment")]
+    beating(twin, job, 30 * 60)
+    count = len(spring.orders)
+    twin.pass_time(90)
+    units.advance(twin.on, key_of(twin, job).id)
+    assert len(spring.orders) == count, "no sooner, whoever asks"
+    twin.pass_time(10)
+    units.advance(twin.on, key_of(twin, job).id)
+    assert len(spring.orders) == count + 1
+
+
+def test_what_comes_after_the_end_of_the_lease_is_sealed_for_nobody(twin: Twin, spring: Spring, ada: User) -> None:
+    """SLOT-3: while the well was asked anew, the lease ended."""
+    job = running(twin, ada)
+    unit = key_of(twin, job)
+    put(twin, unit, renews=twin.world.now(), due=twin.world.now())
+    spring.before = lambda: finish(twin, job)
+    units.advance(twin.on, unit.id)
+    found = twin.store.get(unit.key, Unit)
+    assert found is not None
+    assert found.state is UnitState.GONE
+    assert found.sealed == ""
+
+
+def test_an_agent_is_told_of_its_own_job_only_and_not_after_it(twin: Twin, spring: Spring, ada: User) -> None:
+    """SEC-1, SEC-2"""
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    put(twin, key_of(twin, job), fence=99)
+    assert agents.resources(twin.on, caller) == {"resources": {}}
+    finish(twin, job)
+    with pytest.raises(Refused):
+        agents.authenticate(twin.on, job, TOKEN)
+
+
+def test_a_resource_that_is_held_while_its_job_runs_is_renewed(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    unit = key_of(twin, job)
+    custody.hold(twin.on, ada, unit.is_a, unit.id, "to look at", 40 * 60)
+    beating(twin, job, 32 * 60)
+    assert asked(twin, job)["metadata"] == {"key": "k2"}
+    beating(twin, job, 32 * 60)
+    assert asked(twin, job)["metadata"] == {"key": "k3"}, "also when the hold has run out"
+    assert key_of(twin, job).hold is None
+
+
+def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    beating(twin, job, 32 * 60)
+    unit = key_of(twin, job)
+    assert sealing.unseal(twin.on, unit) == {"key": "k2"}
+    put(twin, unit, fence=unit.fence + 1)
+    with pytest.raises(ValueError, match="not sealed as that"):
+        sealing.unseal(twin.on, key_of(twin, job))
+
+
+def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User) -> None:
+    """UNIT-2: a late call for the last lease never meets the next one's."""
+    twin = site(SITE + "warm = { max = 1 }\n")
+    spring = Spring(twin)
+    job = running(twin, ada)
+    unit = key_of(twin, job)
+    put(twin, unit, renews=twin.world.now(), due=twin.world.now())
+    seen: list[Any] = []
+    spring.before = lambda: seen.append(key_of(twin, job).busy)
+    units.advance(twin.on, unit.id)
+    assert seen == [twin.world.now() + CLEAN_WITHIN]
+    assert key_of(twin, job).busy is None
+    put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now(), busy=twin.world.now() + HOUR)
+    units.advance(twin.on, unit.id)
+    assert len(seen) == 1, "another is at it"

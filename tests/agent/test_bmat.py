@@ -12,8 +12,12 @@ ADDRESSES = [
     {"name": "other", "cidr": "fd00::/126"},
 ]
 RESOURCES = {
-    "db": {"type": "database", "metadata": {"url": "postgres://x", "it's": "a 'b' $c", "n": 5, "list": [1]}},
-    "net": {"type": "network", "metadata": {"addresses": ADDRESSES}},
+    "db": {
+        "type": "database",
+        "metadata": {"url": "postgres://x", "it's": "a 'b' $c", "n": 5, "list": [1]},
+        "public": ["url", "it's"],
+    },
+    "net": {"type": "network", "metadata": {"addresses": ADDRESSES}, "public": ["addresses"]},
 }
 
 

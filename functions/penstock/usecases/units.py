@@ -27,6 +27,7 @@ from penstock.usecases import (
     counting,
     custody,
     evidence,
+    hiding,
     keeping,
     losing,
     quarantining,
@@ -112,8 +113,10 @@ def _make(on: System, unit: Unit) -> None:
         return
     try:
         order = replace(_order(on, unit), avoid=leave.avoid)
-        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(order))
-        sealed = sealing.answer(on, unit, done)
+        done = counting.called_for(
+            on, unit, metrics.CREATE, lambda: hiding.create(sites.driver_of(on, site, unit), order)
+        )
+        sealed = sealing.answer(on, site, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
         if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:

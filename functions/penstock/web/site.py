@@ -98,19 +98,19 @@ def apply_site() -> Response[Any]:
 
 
 def _list_entries(sort: str) -> Response[Any]:
-    caller()
-    return reply(wire.EntryPage(views.entries(sites.current(bootstrap.aws()), sort), None))
+    user = caller()
+    return reply(wire.EntryPage(views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin), None))
 
 
 def _get_entry(sort: str, name: str) -> Response[Any]:
     user = caller()
     if sort in makers.MAKERS:
-        return makers.show(sort, lambda: _entry(sort, name), user)
-    return reply(_entry(sort, name))
+        return makers.show(sort, lambda: _entry(sort, name, user), user)
+    return reply(_entry(sort, name, user))
 
 
-def _entry(sort: str, name: str) -> wire.Entry:
-    for entry in views.entries(sites.current(bootstrap.aws()), sort):
+def _entry(sort: str, name: str, user: User) -> wire.Entry:
+    for entry in views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin):
         if entry.name == name:
             return entry
     raise not_found(sort.removesuffix("s").replace("-", " ").replace("factorie", "factory"), name[:64])

@@ -256,10 +256,14 @@ def user(row: User) -> wire.UserView:
     return wire.UserView(row.name, list(row.privileges), _stamp(row.created))
 
 
-def entries(site: Site, sort: str) -> list[wire.Entry]:
-    """The targets, resource types, factories or wells of a site."""
+def entries(site: Site, sort: str, *, whole: bool) -> list[wire.Entry]:
+    """The targets, resource types, factories or wells of a site.
+
+    Only `whole`, for operators, with what drivers are told: of a resource that is what its job alone may know. [SEC-1]
+    """
     table: Mapping[str, Any] = getattr(site, "resources" if sort == "resource-types" else sort)
+    left_out = {"name"} if whole else {"name", "settings"}
     return [
-        wire.Entry(name, {key: value for key, value in asdict(entry).items() if key != "name"})
+        wire.Entry(name, {key: value for key, value in asdict(entry).items() if key not in left_out})
         for name, entry in sorted(table.items())
     ]

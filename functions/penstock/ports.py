@@ -143,11 +143,13 @@ class Ready:
     """The driver is done. `metadata` is what the unit's job may know of it; `shortages` are what it met on the way.
 
     `proves` are the scopes of which there is some, for that was just made of it; None for all that was not avoided.
+    `public` are the keys of the metadata whose values may stand in a job's log; all others are hidden there. [SEC-1]
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
     shortages: Sequence[Shortage] = ()
     proves: Collection[str] | None = None
+    public: Collection[str] = ()
 
 
 @dataclass(frozen=True)

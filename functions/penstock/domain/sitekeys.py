@@ -31,6 +31,9 @@ AMOUNT = 10**12
 ENTRIES = 500
 """The most entries one table may have."""
 
+PUBLIC = 100
+"""How many keys of its metadata a resource type may call public."""
+
 RATES = (0.01, 1000)
 """How many calls a second a site may bound a factory or well to."""
 
@@ -145,6 +148,7 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         leases=found.get("leases", 1),
         uses=found.get("uses", {}),
         warm=found.get("warm"),
+        public=found.get("public", ()),
     )
 
 
@@ -240,6 +244,7 @@ _resource_keys = record(
         "settings": check_options,
         "uses": _uses,
         "warm": _warm,
+        "public": listed(text, PUBLIC, "keys"),
     },
     RESOURCE,
 )

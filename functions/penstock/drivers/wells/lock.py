@@ -32,7 +32,7 @@ class LockWell:
     def create(self, order: Order) -> Ready | NotYet:
         """The slot's name, and the settings of its type as metadata."""
         name, _, _ = order.slot.partition("/")  # of one resource that is leased more than once, each lease has a slot
-        return Ready({"name": name, "type": order.type, **order.settings})
+        return Ready({"name": name, "type": order.type, **order.settings}, public=("name", "type"))
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Nothing was made, so nothing is left."""

@@ -1,4 +1,4 @@
-"""How many seconds of one core the agent needs to hide secrets in a million lines: `python -m tests.figures.masking`."""
+"""Print how many seconds of one core the agent needs to hide secrets in a million lines."""
 
 from __future__ import annotations
 

@@ -13,17 +13,18 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from .control import Control
 from .job import Job
 from .places import Places
 
 
 @contextlib.contextmanager
 def desk(job: Job) -> Iterator[None]:
-    """Give every connection the facts of the job.
+    """Give every connection the facts of the job, for as long as it is ours.
 
     Credentials of resources are given out here alone, to the job's own user. [SEC-1]
     """
-    answer = type("Answer", (Answer,), {"facts": json.dumps(_facts(job)).encode()})
+    answer = type("Answer", (Answer,), {"facts": json.dumps(_facts(job)).encode(), "control": job.control})
     with tempfile.TemporaryDirectory(prefix="bmat-", dir=_short_folder(job.places)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
@@ -38,11 +39,13 @@ class Answer(socketserver.StreamRequestHandler):
     """One connection."""
 
     facts = b"{}"
+    control: Control
     timeout = 5.0
 
     def handle(self) -> None:
         self.rfile.readline()
-        self.wfile.write(self.facts)
+        if not self.control.abandoned:
+            self.wfile.write(self.facts)
 
 
 def _facts(job: Job) -> dict[str, Any]:

@@ -189,6 +189,20 @@ class Order:
         return bool(self.url)
 
 
+@dataclass(frozen=True)
+class Option:
+    """One option that a job may pass to a well: what it may be, for people to read and for the check.
+
+    `kind` is string, number, whole number, true or false, list, or table; without `allowed` any of the kind will do.
+    """
+
+    name: str
+    kind: str
+    meaning: str = ""
+    default: Any = None
+    allowed: Sequence[Any] = ()
+
+
 class Driver(Protocol):
     """What factories and wells have in common. A driver never touches our tables."""
 
@@ -280,5 +294,10 @@ class Drivers(Protocol):
     def hosts(self, driver: str) -> bool:
         """Whether the workers of a factory are machines that exist already, each with a name of its own."""
 
-    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with the options that a job passes to a well."""
+    def objections(
+        self, driver: str, options: Mapping[str, Any], well: Mapping[str, Any], kind: Mapping[str, Any]
+    ) -> Sequence[str]:
+        """What is wrong with the options that a job passes to a well, by its settings and the resource type's."""
+
+    def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
+        """The options that jobs may pass to a well of these settings; None when its driver does not say."""

@@ -127,6 +127,8 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
+            case "GET", ["resource-types", name]:
+                return 200, {"name": name, "settings": {"well": "w"}, "options": OPTIONS[name]}
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
             ]:
@@ -275,6 +277,8 @@ PLAN = {
     "expected_seconds": 240.0,
     "sentences": ["the job would acquire first bench, then a worker of ubuntu-24.04", "it could start in about 4 min"],
 }
+VERSION = {"name": "version", "kind": "string", "meaning": "of the server", "default": "16", "allowed": ["15", "16"]}
+OPTIONS = {"database": [VERSION], "bench": [], "strange": None}
 WORKER = {
     "id": "w1", "target": "lab", "factory": "here", "state": "ready", "job": "j9", "attempt": 1, "since": SUBMITTED,
     "due": None, "reason": None, "leases": 1, "hold": None, "drain": None, "next_step": "its job ends",

@@ -50,6 +50,9 @@ def _custody(kind: str, view: type) -> tuple[Operation, ...]:
 SORTS = ("targets", "resource-types", "factories", "wells")
 """What a site is made of."""
 
+SHOWN = {"factories": wire.MakerView, "wells": wire.MakerView, "resource-types": wire.ResourceTypeView}
+"""How one of them is shown, if not as all are listed."""
+
 OPERATIONS = (
     Operation(
         "submit_job",
@@ -122,7 +125,7 @@ OPERATIONS = (
             "GET",
             f"/v1/{sort}/{{name}}",
             "Show one of them",
-            wire.MakerView if sort in ("factories", "wells") else wire.Entry,
+            SHOWN.get(sort, wire.Entry),
         )
         for sort in SORTS
     ),

@@ -106,7 +106,17 @@ def _get_entry(sort: str, name: str) -> Response[Any]:
     user = caller()
     if sort in makers.MAKERS:
         return makers.show(sort, lambda: _entry(sort, name, user), user)
-    return reply(_entry(sort, name, user))
+    found = _entry(sort, name, user)
+    return reply(_resource_type(found) if sort == "resource-types" else found)
+
+
+def _resource_type(entry: wire.Entry) -> wire.ResourceTypeView:
+    """A resource type with what jobs may choose, by the settings that its well has here."""
+    site = sites.current(bootstrap.aws())
+    kind = site.resources[entry.name]
+    well = site.wells[kind.well]
+    known = bootstrap.aws().drivers.options(well.driver, well.settings, kind.settings)
+    return wire.ResourceTypeView(entry.name, entry.settings, None if known is None else [*map(views.option, known)])
 
 
 def _entry(sort: str, name: str, user: User) -> wire.Entry:

@@ -21,6 +21,7 @@ from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.domain.why import Why
+from penstock.ports import Option
 from penstock.usecases.logs import Event
 
 
@@ -254,6 +255,11 @@ def unit_events(row: Unit, after: int, most: int) -> wire.UnitEventPage:
 def user(row: User) -> wire.UserView:
     """A user."""
     return wire.UserView(row.name, list(row.privileges), _stamp(row.created))
+
+
+def option(known: Option) -> wire.OptionView:
+    """What a job may choose of a resource."""
+    return wire.OptionView(known.name, known.kind, known.meaning, known.default, list(known.allowed))
 
 
 def entries(site: Site, sort: str, *, whole: bool) -> list[wire.Entry]:

@@ -41,6 +41,26 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class OptionView:
+    """One option that a job may pass to a well; any of its kind when nothing is listed as allowed."""
+
+    name: str
+    kind: str
+    meaning: str
+    default: Any
+    allowed: list[Any]
+
+
+@dataclass(frozen=True)
+class ResourceTypeView:
+    """A resource type, and the options that jobs may pass; null when its well's driver does not say."""
+
+    name: str
+    settings: dict[str, Any]
+    options: list[OptionView] | None
+
+
+@dataclass(frozen=True)
 class EntryPage:
     """All of one sort."""
 

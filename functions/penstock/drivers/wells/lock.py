@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.domain.units import CleanProof
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Option, Order, Ready
 
 
 class LockWell:
@@ -23,6 +23,12 @@ class LockWell:
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
         """A lock takes no settings."""
         return [f"the lock driver has no setting {key!r}; it takes none" for key in settings]
+
+    @staticmethod
+    def options(well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option]:
+        """There is nothing to choose."""
+        del well, kind
+        return ()
 
     @staticmethod
     def objections(options: Mapping[str, Any]) -> Sequence[str]:

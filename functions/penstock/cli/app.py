@@ -27,6 +27,7 @@ ENTRIES = {
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "The kinds of resources that jobs may ask for."),
     "config": Entry(f"{COMMANDS}.site:config", "The site's configuration: check, apply, show."),
     "user": Entry(f"{COMMANDS}.user:group", "Users, their privileges and tokens."),
+    "audit": Entry(f"{COMMANDS}.audit:group", "What operators did."),
     "whoami": Entry(f"{COMMANDS}.user:whoami", "Show who you are to the service."),
     "agent": Entry(f"{COMMANDS}.agent:agent", "Serve as a machine that exists already, job after job."),
     "profile": Entry(f"{COMMANDS}.profile:group", "The services that this command knows."),

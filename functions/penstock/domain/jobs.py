@@ -110,6 +110,7 @@ class Job(Row):
 
     `stop_from` is the first attempt that the sweep ended and whose flow it has not stopped yet. `spared` are the lost
     attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
+    `refused` is why it was ended while it waited: its owner may not have any more what it waits for.
     """
 
     kind: ClassVar[str] = "job"
@@ -132,6 +133,7 @@ class Job(Row):
     tags: Mapping[str, str] = field(default_factory=dict)
     proves: Proves | None = None
     cancelled_by: str | None = None
+    refused: str | None = None
     run_token: str | None = None
     worker: str | None = None
     report: Report | None = None
@@ -222,6 +224,11 @@ def cancel(job: Job, by: str, now: datetime) -> Job:
     """A job that somebody wants ended. Its agent gets its grace; after that the sweep ends it."""
     limit = now + timedelta(seconds=job.grace + job.health) + SETTLE_WITHIN
     return replace(job, cancelled_by=job.cancelled_by or by, due=min(job.due or limit, limit))
+
+
+def refuse(job: Job, why: str, now: datetime) -> Job:
+    """A job whose owner may not have what it waits for: it is ended as if it were cancelled, and fails. [SEC-2]"""
+    return replace(cancel(job, "the service", now), refused=why)
 
 
 def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None) -> Job:

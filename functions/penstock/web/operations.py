@@ -149,7 +149,22 @@ OPERATIONS = (
     Operation("list_users", "GET", "/v1/users", "List the users", wire.UserPage, query=("page",)),
     Operation("create_user", "POST", "/v1/users", "Create a user", wire.UserView, wire.NewUser, 201),
     Operation("grant", "PUT", "/v1/users/{name}/privileges/{privilege}", "Grant a privilege", wire.UserView),
-    Operation("revoke", "DELETE", "/v1/users/{name}/privileges/{privilege}", "Revoke a privilege", wire.UserView),
+    Operation(
+        "revoke",
+        "DELETE",
+        "/v1/users/{name}/privileges/{privilege}",
+        "Revoke a privilege; with now=true also from the jobs that hold something under it",
+        wire.RevokedView,
+        query=("now",),
+    ),
+    Operation(
+        "list_audit",
+        "GET",
+        "/v1/audit",
+        "List what operators did, newest first",
+        wire.AuditPage,
+        query=("since", "who", "limit", "page"),
+    ),
     Operation(
         "create_token",
         "POST",

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock import wire
 from penstock.domain import prospects, units
+from penstock.domain.audit import Entry
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Times
@@ -255,6 +256,11 @@ def unit_events(row: Unit, after: int, most: int) -> wire.UnitEventPage:
 def user(row: User) -> wire.UserView:
     """A user."""
     return wire.UserView(row.name, list(row.privileges), _stamp(row.created))
+
+
+def audited(entry: Entry) -> wire.AuditView:
+    """What was done."""
+    return wire.AuditView(entry.id, _stamp(entry.at), entry.by, entry.did, entry.what, entry.detail)
 
 
 def option(known: Option) -> wire.OptionView:

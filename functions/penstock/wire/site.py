@@ -86,6 +86,37 @@ class UserView:
 
 
 @dataclass(frozen=True)
+class RevokedView:
+    """A user from whom a privilege was taken; the jobs that waited under it and were ended, and those that hold on."""
+
+    name: str
+    privileges: list[str]
+    created: str
+    stopped: list[str]
+    holding: list[str]
+
+
+@dataclass(frozen=True)
+class AuditView:
+    """One thing that was done: when, by whom, what, to what, and how."""
+
+    id: str
+    time: str
+    by: str
+    did: str
+    what: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """What was done, newest first."""
+
+    items: list[AuditView]
+    next: str | None
+
+
+@dataclass(frozen=True)
 class UserPage:
     """All users."""
 

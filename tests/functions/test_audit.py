@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.functions.service import Service, conforms, refused
@@ -9,8 +11,15 @@ from tests.functions.service import Service, conforms, refused
 SECRET = "/v1/users/ada/privileges/resource.secret"
 
 
+def later(service: Service) -> None:
+    """Entries are in the order of their milliseconds."""
+    service.twin.world.time += timedelta(milliseconds=1)
+
+
 def test_what_was_done_is_listed_for_operators(service: Service) -> None:
+    later(service)
     service.ask("PUT", SECRET, as_="root")
+    later(service)
     token = service.ask("POST", "/v1/users/ada/tokens", as_="root").json["token"]
     answer = service.ask("GET", "/v1/audit", as_="root")
     conforms(answer.json, "AuditPage")
@@ -36,7 +45,9 @@ def test_what_was_done_is_listed_for_operators(service: Service) -> None:
     ],
 )
 def test_what_was_done_is_filtered(service: Service, query: dict[str, str], did: list[str]) -> None:
+    later(service)
     service.ask("PUT", SECRET, as_="root")
+    later(service)
     service.ask("POST", "/v1/users/ada/tokens", as_="ada")
     assert [item["did"] for item in service.ask("GET", "/v1/audit", as_="root", query=query).json["items"]] == did
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.domain import audit
+from penstock.domain import audit, ids
 from penstock.domain.audit import LISTING, Entry
 from penstock.domain.rows import Change, Create
 from penstock.system import System
@@ -20,8 +21,9 @@ def note(on: System, changes: Sequence[Change], by: str, did: str, what: str, de
     """Changes, with an entry that says who made them. What changes nothing is not noted, nor what nobody asked for."""
     if not changes or not by:
         return list(changes)
-    told = audit.clipped(detail)
-    return [*changes, Create(Entry(id=on.world.ulid(), at=on.world.now(), by=by, did=did, what=what, detail=told))]
+    now, told = on.world.now(), audit.clipped(detail)
+    chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
+    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=told))]
 
 
 def listed(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:

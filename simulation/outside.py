@@ -84,9 +84,13 @@ class Outside:
         """Whether its workers are machines that exist already: none are."""
         return False
 
-    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+    def objections(self, driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
         return []
+
+    def options(self, driver: str, *told: Mapping[str, Any]) -> None:
+        """The options that jobs may pass to a well: it does not say."""
+        return None
 
 
 class MadeUp:

@@ -12,6 +12,7 @@ from penstock.system import System
 from penstock.usecases import users
 
 NAME = "admin"
+BY = "(AWS credentials)"
 
 
 def create_admin(environment: Mapping[str, str]) -> str:
@@ -20,9 +21,9 @@ def create_admin(environment: Mapping[str, str]) -> str:
     nothing: object = None
     on = System(store, nothing, nothing, nothing, nothing, RealWorld(), nothing, "", str)  # type: ignore[arg-type]
     try:
-        users.create(on, NAME, [ADMIN])
+        users.create(on, NAME, [ADMIN], BY)
     except Refused as refused:
         if refused.code != "user-exists":
             raise
-    secret, _ = users.issue(on, NAME, None)
+    secret, _ = users.issue(on, NAME, None, BY)
     return secret

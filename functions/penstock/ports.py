@@ -145,7 +145,8 @@ class Ready:
     `proves` are the scopes of which there is some, for that was just made of it; None for all that was not avoided.
     `notes`, of an Informed driver, are what it is to be told again: some KiB of JSON in the unit's row, and no secrets.
     `expires`, of a well's, is when the metadata is worth nothing any more: well before that `create` is asked again,
-    for the same lease, and what it says then takes the place of this.
+    for the same lease, and what it says then takes the place of this. `public` are the keys of the metadata whose
+    values may stand in a job's log; all others are hidden there. [SEC-1]
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -153,6 +154,7 @@ class Ready:
     proves: Collection[str] | None = None
     notes: Mapping[str, Any] | None = None
     expires: datetime | None = None
+    public: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,20 @@ class Order:
     def is_worker(self) -> bool:
         """Whether a factory is asked: there is an agent then, which dials a URL."""
         return bool(self.url)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option that a job may pass to a well: what it may be, for people to read and for the check.
+
+    `kind` is string, number, whole number, true or false, list, or table; without `allowed` any of the kind will do.
+    """
+
+    name: str
+    kind: str
+    meaning: str = ""
+    default: Any = None
+    allowed: Sequence[Any] = ()
 
 
 class Driver(Protocol):
@@ -322,5 +338,10 @@ class Drivers(Protocol):
     def hosts(self, driver: str) -> bool:
         """Whether the workers of a factory are machines that exist already, each with a name of its own."""
 
-    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with the options that a job passes to a well."""
+    def objections(
+        self, driver: str, options: Mapping[str, Any], well: Mapping[str, Any], kind: Mapping[str, Any]
+    ) -> Sequence[str]:
+        """What is wrong with the options that a job passes to a well, by its settings and the resource type's."""
+
+    def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
+        """The options that jobs may pass to a well of these settings; None when its driver does not say."""

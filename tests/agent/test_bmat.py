@@ -1,5 +1,6 @@
 """`bmat`, asked by a job."""
 
+import shlex
 import subprocess
 
 import pytest
@@ -12,8 +13,12 @@ ADDRESSES = [
     {"name": "other", "cidr": "fd00::/126"},
 ]
 RESOURCES = {
-    "db": {"type": "database", "metadata": {"url": "postgres://x", "it's": "a 'b' $c", "n": 5, "list": [1]}},
-    "net": {"type": "network", "metadata": {"addresses": ADDRESSES}},
+    "db": {
+        "type": "database",
+        "metadata": {"url": "postgres://x", "it's": "a 'b' $c", "n": 5, "list": [1]},
+        "public": ["url", "it's"],
+    },
+    "net": {"type": "network", "metadata": {"addresses": ADDRESSES}, "public": ["addresses"]},
 }
 
 
@@ -55,6 +60,88 @@ def test_env_can_be_evaluated(bmat):
     assert bmat('eval "$(bmat resource env db)"; echo "$DB_URL|$DB_IT_S|$DB_N|$DB_LIST"') == [
         "postgres://x|a 'b' $c|5|[1]"
     ]
+
+
+ODD = {
+    "host name": "a b",
+    "tls": {"key": "line one\nit's\n", "cert": {"pem.0": "é\ud800"}, "list": [{"a": 1}]},
+    "a.b": "exact",
+    "a": {"b": "inner", "c": None},
+    "": "empty",
+    "$(touch hacked)`x`;": '$(touch hacked) `x`; \\ "!',
+    "on": True,
+}
+
+
+@pytest.fixture
+def odd(worker):
+    """Run a script in a job that holds a resource `4th-db` with some metadata, all public."""
+
+    def run(script, metadata=ODD):
+        told = {"type": "database", "metadata": metadata, "public": list(metadata)}
+        job = worker(script=script, resources={"4th-db": told})
+        assert job.finish()["result"] == "succeeded", job.plane.lines()
+        assert not (job.root / "work" / "hacked").exists()
+        return job.plane.lines("stdout", "stderr")
+
+    return run
+
+
+def test_odd_keys_and_nested_values_can_be_got(odd):
+    keys = ["host name", "a.b", "a.c", "tls.cert.pem.0", "tls.list.0.a", "", "$(touch hacked)`x`;", "on"]
+    script = "\n".join(f"bmat resource get 4th-db {shlex.quote(key)}" for key in keys)
+    assert odd(f"export LC_ALL=C\n{script}") == [
+        *("a b", "exact", "", "é\ufffd\ufffd\ufffd", "1", "empty", '$(touch hacked) `x`; \\ "!', "true")
+    ]
+
+
+def test_odd_keys_and_values_are_exported_as_they_are(odd):
+    metadata = {**ODD, "tls": {**ODD["tls"], "cert": {"pem.0": "é"}}}
+    del metadata["a"]
+    script = (
+        'for shell in bash sh; do $shell -euc \'eval "$(bmat resource env 4th-db)"\n'
+        'printf "%s|%s|%s|%s|%s|%s|%s\\n" "$_4TH_DB_HOST_NAME" "$_4TH_DB_TLS_KEY" "$_4TH_DB_TLS_CERT_PEM_0" '
+        '"$_4TH_DB_TLS_LIST" "$_4TH_DB_A_B" "$_4TH_DB___TOUCH_HACKED__X__" "$_4TH_DB_"\'; done'
+    )
+    one = ["a b|line one", "it's", '|é|[{"a": 1}]|exact|$(touch hacked) `x`; \\ "!|empty']
+    assert odd(script, metadata) == [*one, *one]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        (
+            {"a": {"b": "1"}, "a.b": "2"},
+            "'a.b' and 'a.b' would both be _4TH_DB_A_B: use `bmat resource get 4th-db KEY`",
+        ),
+        ({"a-b": "1", "a_b": "2"}, "'a-b' and 'a_b' would both be _4TH_DB_A_B: use `bmat resource get 4th-db KEY`"),
+        ({"ok": "1", "z": "a\0b"}, "no variable can hold the zero byte in 'z': use `bmat resource get 4th-db KEY`"),
+    ],
+)
+def test_what_cannot_be_exported_exports_nothing(odd, metadata, why):
+    assert odd("bmat resource env 4th-db; echo $?", metadata) == [f"bmat: {why}", "1"]
+
+
+def test_what_is_not_there_in_something_is_told_with_what_is(odd):
+    lines = odd(
+        "bmat resource get 4th-db tls.cert.x; bmat resource get 4th-db on.x; bmat resource get 4th-db tls.list.7; true"
+    )
+    assert lines[0] == "bmat: there is no key of resource '4th-db': in 'tls' in 'cert' 'x'; there is: pem.0"
+    assert lines[1].startswith("bmat: there is no key of resource '4th-db': 'on.x'; there is: , $(touch")
+    assert lines[2] == "bmat: there is no key of resource '4th-db': in 'tls' in 'list' '7'; there is: 0"
+
+
+def test_nothing_is_told_any_more_when_the_worker_is_not_wanted(worker):
+    """SEC-1: what the lease gave, its end takes: also from what the job has left running."""
+    job = worker(
+        lambda endpoint, count: 410 if endpoint == "heartbeat" and count > 3 else None,
+        script="trap '' TERM; cd $PENSTOCK_WORK; while true; do bmat resource get db it\\'s >out 2>err || break; done; "
+        "mv err gone; sleep 20",
+        resources=RESOURCES,
+    )
+    assert job.run() == 0
+    assert (job.root / "work" / "gone").read_text().startswith("bmat: no agent answers")
+    assert job.plane.finishes == []
 
 
 def test_factory_and_addresses(bmat):

@@ -127,11 +127,22 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
+            case ("GET", ["audit" | "resource-types", *_]) | ("DELETE", _):
+                return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
             ]:
                 return self._site(method, path, query, body)
         return 404, _problem(404, "no-such-path", f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json")
+
+    def _others(self, path: list[str], query: dict[str, list[str]]) -> Any:
+        match path:
+            case ["audit"]:
+                return _page(AUDIT, query)
+            case ["resource-types", name]:
+                return {"name": name, "settings": {"well": "w"}, "options": OPTIONS[name]}
+        user = {"name": path[1], "privileges": [], "created": STARTED}
+        return user | {"stopped": ["j7"], "holding": ["j8", "j9"]}
 
     def _submit(self, body: Any, key: str | None) -> tuple[int, Any]:
         if body.get("inputs") or body.get("dependencies"):
@@ -276,6 +287,10 @@ PLAN = {
     "expected_seconds": 240.0,
     "sentences": ["the job would acquire first bench, then a worker of ubuntu-24.04", "it could start in about 4 min"],
 }
+DEED = {"id": "1", "time": STARTED, "by": "root", "did": "hold", "what": "worker w1", "detail": "for 60 s: a look"}
+AUDIT = [DEED, DEED | {"id": "2", "by": "ann"}]
+VERSION = {"name": "version", "kind": "string", "meaning": "of the server", "default": "16", "allowed": ["15", "16"]}
+OPTIONS = {"database": [VERSION], "bench": [], "strange": None}
 WORKER = {
     "id": "w1", "target": "lab", "factory": "here", "state": "ready", "job": "j9", "attempt": 1, "since": SUBMITTED,
     "due": None, "reason": None, "leases": 1, "hold": None, "drain": None, "next_step": "its job ends",

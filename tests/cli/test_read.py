@@ -51,6 +51,15 @@ def test_a_factory_is_shown_with_how_it_is(penstock: Run) -> None:
     assert json.loads(penstock("factory", "show", "aws", "--json").stdout) == FACTORY
 
 
+def test_a_resource_type_is_shown_with_what_a_job_may_choose(penstock: Run) -> None:
+    *_, head, row = penstock("resource-type", "show", "database").stdout.splitlines()
+    assert head.split() == ["NAME", "KIND", "ALLOWED", "DEFAULT", "MEANING"]
+    assert row.split() == ["version", "string", "15,", "16", "16", "of", "the", "server"]
+    assert penstock("resource-type", "show", "bench").stdout.endswith("\noptions of a job: none\n")
+    assert penstock("resource-type", "show", "strange").stdout.endswith("\noptions of a job: its well does not say\n")
+    assert "options of a job" not in penstock("target", "show", "default").stdout
+
+
 def test_empty_lists(penstock: Run) -> None:
     result = penstock("job", "list")
     assert (result.stdout, "no jobs yet" in result.stderr) == ("", True)

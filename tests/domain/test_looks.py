@@ -1,6 +1,7 @@
 """What can never be is refused at once, in a sentence: that there is any, and that this could be had."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def needs(asked: JobFile) -> list[Need]:
     return [*found, Need(0, 0, "worker", target.name, target.pool, "here", uses=SITE.takes(target.uses))]
 
 
-def nothing_against(driver: str, options: Mapping[str, Any]) -> Sequence[str]:
+def nothing_against(driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
     return [f"{driver} knows no {name}" for name in options]
 
 
@@ -126,3 +127,31 @@ def test_options_are_for_the_well_to_judge() -> None:
     assert [(fault.message, fault.where) for fault in refused.faults] == [
         ("lock knows no speed", "resources.b.options")
     ]
+
+
+def test_a_well_judges_by_its_settings_and_those_of_the_type() -> None:
+    seen = []
+    site = replace(
+        SITE,
+        wells={"locks": replace(SITE.wells["locks"], settings={"of": "well"})},
+        resources={**SITE.resources, "bench": replace(SITE.resources["bench"], settings={"of": "type"})},
+    )
+    asked = JobFile("job.sh", "", target="linux", resources=(ResourceAsk("b", "bench", {"speed": 1}),))
+
+    def judge(*told: object) -> Sequence[str]:
+        seen.append(told)
+        return ()
+
+    assert could_this(site, ADA, asked, needs(asked), judge) is None
+    assert seen == [("lock", {"speed": 1}, {"of": "well"}, {"of": "type"})]
+
+
+@pytest.mark.parametrize("spot", [None, (3, 7)])
+def test_options_that_stand_in_the_file_are_told_by_line(spot: tuple[int, int] | None) -> None:
+    asks = (ResourceAsk("a", "bench", {}, (1, 1)), ResourceAsk("b", "bench", {"speed": 1, "size": 2}, spot))
+    asked = JobFile("job.sh", "", target="linux", resources=asks)
+    refused = could_this(SITE, ADA, asked, needs(asked), nothing_against)
+    assert refused
+    assert [(fault.file, fault.line, fault.column) for fault in refused.faults] == [
+        ("job.sh", *spot) if spot else (None, None, None)
+    ] * 2

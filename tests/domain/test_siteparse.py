@@ -164,6 +164,8 @@ RESOURCES = [
         "named slots are their own limit",
         "keep either",
     ),
+    ("well = 'benches'\npublic = 'host'", 9, 10, "resources.r.public", "wants a list of keys", 'in brackets: ["host"]'),
+    ("well = 'benches'\npublic = [7]", 9, 11, "resources.r.public[0]", "wants a string", "put it in double quotes"),
     ("well = 'benches'\nsettings = 3", 9, 12, "resources.r.settings", "wants a table", ""),
     ("well = 'benches'\nsettings.x = nan", 9, 14, "resources.r.settings.x", "wants a finite number", ""),
 ]
@@ -229,7 +231,7 @@ plain = { factory = "here" }
 default = { redirect = "ubuntu", privilege = "any" }
 [resources]
 bench = { well = "benches", names = ["bench-1", "bench-2"], privilege = "resource.bench" }
-licence = { well = "benches", limit = 3, settings = { server = "l:1" } }
+licence = { well = "benches", limit = 3, settings = { server = "l:1" }, public = ["server"] }
 none = { well = "benches", names = [] }
 one = { well = "benches" }
 [limits]
@@ -249,7 +251,7 @@ output_bytes = 5
         },
         resources={
             "bench": ResourceType("bench", "benches", 2, ("bench-1", "bench-2"), "resource.bench"),
-            "licence": ResourceType("licence", "benches", 3, settings={"server": "l:1"}),
+            "licence": ResourceType("licence", "benches", 3, settings={"server": "l:1"}, public=("server",)),
             "none": ResourceType("none", "benches", 0, ()),
             "one": ResourceType("one", "benches", 1),
         },

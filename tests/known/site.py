@@ -120,8 +120,8 @@ class Drivers(TestDrivers):
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.own if driver == "hand" else super().well(driver, settings, name)
 
-    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
-        return [] if driver == "hand" else super().objections(driver, options)
+    def objections(self, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(driver, options, *told)
 
 
 class Known(Twin):

@@ -324,6 +324,7 @@ def test_a_rate_limit_that_a_destroy_meets_is_known_to_creates(twin: Twin, ada: 
 
 def test_one_types_shortage_stops_no_other(twin: Twin, ada: User, root: User) -> None:
     """A driver that has no names for what it lacks is taken at its word for one type only."""
+    twin.store.commit([Create(root)])
     hand = twin.drivers.hand
     hand.says = [NoCapacity("none left")]
     first, same, other = submit(twin, ada), submit(twin, ada), submit(twin, root, target="lab")

@@ -106,7 +106,7 @@ def test_a_resource_can_be_held_although_the_script_has_ended(twin: Twin, ada: U
     assert database.state is UnitState.READY
     found = commits(twin)
     assert hold(twin, database).hold
-    assert written(found[0]) == ["Replace unit"]
+    assert written(found[0]) == ["Replace unit", "Create audit"]
 
 
 def test_a_worker_that_is_held_can_be_held_for_longer_although_its_script_has_ended(twin: Twin, ada: User) -> None:
@@ -183,7 +183,7 @@ def test_the_slots_of_a_unit_that_is_held_already_are_not_taken_again(twin: Twin
     hold(twin, unit_of(twin, agent.worker))
     assert [slot.unit for slot in before] == [agent.worker]
     assert slots(twin, "target/linux", "held#") == before
-    assert written(found[0]) == ["Replace unit"]
+    assert written(found[0]) == ["Replace unit", "Create audit"]
 
 
 def test_who_is_to_go_on_after_a_release_is_told_by_its_own_queue(twin: Twin, ada: User) -> None:
@@ -305,7 +305,7 @@ def test_recycling_a_worker_that_has_reported_tells_its_flow_again_and_leaves_th
     before, found = job_of(twin, job), commits(twin)
     custody.recycle(twin.on, ROOT, WORKER, worker.id, "")
     assert job_of(twin, job) == before
-    assert [written(changes) for changes in found[:2]] == [["Replace unit"], ["Replace unit"]]
+    assert [written(changes) for changes in found[:2]] == [["Replace unit", "Create audit"], ["Replace unit"]]
     assert flows.succeeded == [token, token]
 
 

@@ -171,11 +171,12 @@ def test_what_is_recycled_is_destroyed_once_more(twin: Twin, ada: User) -> None:
 def test_what_an_operator_removed_by_hand_is_gone_with_their_word_as_the_proof(twin: Twin, ada: User) -> None:
     """UNIT-2: the slot is free only with the record: who, when, and what was checked."""
     job, worker = quarantined(twin, ada)
+    now = twin.world.now()
     gone = quarantining.removed(twin.on, ROOT, worker.is_a, worker.id, "pulled the plug; the disk is shredded")
     twin.run()
     assert (gone.state, gone.proof and gone.proof.by) == (UnitState.GONE, "the operator root")
     assert gone.proof
-    assert (gone.proof.checked, gone.proof.time) == ("pulled the plug; the disk is shredded", twin.world.now())
+    assert (gone.proof.checked, gone.proof.time) == ("pulled the plug; the disk is shredded", now)
     assert unit_of(twin, worker.id).state is UnitState.GONE
     assert slots_of(twin, worker) == []
     assert twin.store.get(pool_key("quota/vcpus"), Pool).used == 0  # type: ignore[union-attr]

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.errors import Misconfigured
+from penstock.domain.site import ResourceType, Site
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
-from penstock.usecases import sealing
+from penstock.ports import NotYet, Ready
+from penstock.usecases import assigning, sealing, sites
 from tests.twin.world import Twin
-from tests.usecases.test_one_job import submit
+from tests.usecases.test_one_job import job_of, submit
 
 KEY = "k" * 64
 
@@ -63,3 +65,34 @@ def test_the_secret_of_a_lease_is_the_same_for_each_call_and_another_for_each_le
     assert first == sealing.lease_secret(KEY, replace(unit, version=9, tries=3))
     others = [replace(unit, fence=unit.fence + 1), replace(unit, id="r-other")]
     assert len({first, sealing.lease_secret("l" * 64, unit), *(sealing.lease_secret(KEY, one) for one in others)}) == 4
+
+
+def test_what_is_public_is_what_the_driver_says_and_the_site(twin: Twin, ada: User) -> None:
+    unit = leased(twin, ada)
+    site = Site(resources={"bench": ResourceType("bench", "w", 1, public=("host", "absent"))})
+    done = Ready({"name": "b", "host": "h", "password": "p"}, public=["name"])
+    sealed = replace(unit, sealed=sealing.answer(twin.on, site, unit, done))
+    assert sealing.known(twin.on, sealed) == sealing.Known(dict(done.metadata), ["host", "name"])
+    unknown = replace(unit, sealed=sealing.answer(twin.on, Site(), unit, done))
+    assert sealing.known(twin.on, unknown).public == ["name"]
+
+
+def test_of_a_machine_and_of_what_is_not_there_nothing_is_kept(twin: Twin, ada: User) -> None:
+    unit, site = leased(twin, ada), Site()
+    assert sealing.answer(twin.on, site, replace(unit, is_a=UnitKind.WORKER), Ready({"folder": "/x"})) == ""
+    assert sealing.answer(twin.on, site, unit, NotYet()) == ""
+
+
+def test_of_what_was_sealed_without_a_word_of_what_is_public_nothing_is(twin: Twin, ada: User) -> None:
+    unit = leased(twin, ada)
+    context = {"unit": unit.id, "fence": str(unit.fence)}
+    old = replace(unit, sealed=twin.on.vault.seal(b'{"name":"bench-1"}', context))
+    assert sealing.known(twin.on, old) == sealing.Known({"name": "bench-1"}, ())
+
+
+def test_an_agent_is_told_what_is_public(twin: Twin, ada: User) -> None:
+    unit = leased(twin, ada)
+    job = job_of(twin, unit.job)
+    told = assigning.assignment(twin.on, job, sites.current(twin.on), "w", is_kept=False)["resources"]
+    assert told["bench"]["public"] == ["name", "type"]
+    assert told["bench"]["metadata"]["name"] == "bench-1"

@@ -67,10 +67,11 @@ def with_fault(outcome: Outcome, fault: str | None) -> Outcome:
 
 
 def report(job: Job, outcome: Outcome) -> None:
-    """Say how the job went. Raises ServiceError. [JOB-1]"""
-    log(f"job {job.order.job}: {outcome.result}: {outcome.reason or 'all tasks exited with code 0'}")
-    reason = outcome.reason and outcome.reason[:REASON_CHARS]
-    job.call("finish", asdict(replace(outcome, reason=reason)))
+    """Say how the job went, and no secret. Raises ServiceError. [JOB-1] [SEC-1]"""
+    reason = outcome.reason and job.mask.text(outcome.reason)[:REASON_CHARS]
+    broken = outcome.broken and job.mask.text(outcome.broken)[: health.BROKEN_CHARS]
+    log(f"job {job.order.job}: {outcome.result}: {reason or 'all tasks exited with code 0'}")
+    job.call("finish", asdict(replace(outcome, reason=reason, broken=broken)))
 
 
 def say_last(delivery: Delivery, sender: threading.Thread) -> None:

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
+from .control import Control
 from .facts import Facts
 from .job import Job
 from .places import Places
@@ -18,11 +19,11 @@ from .places import Places
 
 @contextlib.contextmanager
 def desk(job: Job) -> Iterator[None]:
-    """Give every connection the facts of the job.
+    """Give every connection the facts of the job, for as long as it is ours.
 
     Credentials of resources are given out here alone, to the job's own user. [SEC-1]
     """
-    answer = type("Answer", (Answer,), {"facts": Facts(job)})
+    answer = type("Answer", (Answer,), {"facts": Facts(job), "control": job.control})
     with tempfile.TemporaryDirectory(prefix="bmat-", dir=_short_folder(job.places)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
@@ -37,11 +38,13 @@ class Answer(socketserver.StreamRequestHandler):
     """One connection."""
 
     facts: Facts
+    control: Control
     timeout = 5.0
 
     def handle(self) -> None:
         self.rfile.readline()
-        self.wfile.write(self.facts.read())
+        if not self.control.abandoned:
+            self.wfile.write(self.facts.read())
 
 
 def _short_folder(places: Places) -> str:

@@ -87,7 +87,7 @@ class Check:
 
     def _watch(self, child: subprocess.Popen[bytes]) -> str | None:
         job, until = self._job, now() + self._seconds
-        pump = Pump(child, None, job.order.limits["line_bytes"], self._say)
+        pump = Pump(child, None, job.order.limits["line_bytes"], job.mask, self._say)
         reader = helpers.start(job.control, "pump of a health check", pump.run)
         while child.poll() is None and not self._is_over() and now() < until:
             orphans.bury(keep=child.pid)

@@ -8,6 +8,7 @@ from typing import Any
 from .config import Config
 from .control import Control, Stop
 from .family import Family
+from .mask import Mask
 from .order import Order
 from .outbox import Outbox
 from .outcome import Outcome
@@ -27,6 +28,7 @@ class Job:
     service: Service
     outbox: Outbox
     family: Family
+    mask: Mask
 
     def call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Call the service about this job. Raises ServiceError."""

@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from . import VERSION, orphans, signals
+from . import VERSION, disguises, orphans, signals
 from .attend import attend
 from .cleaning import clean
 from .clock import now
@@ -22,6 +22,7 @@ from .family import Family
 from .health import BROKEN_CHARS
 from .job import Job
 from .log import log
+from .mask import Mask
 from .order import Order
 from .outbox import Outbox
 from .papers import papers
@@ -54,7 +55,7 @@ def live(path: Path) -> int:
             try:
                 introduction["cleaned"] = clean(job)
             except OSError as why:
-                return _say_broken(config, introduction, str(why))
+                return _say_broken(config, introduction, job.mask.text(str(why)))
             config.new_token()
     except Refused as why:
         log(f"hello was refused: {why}")
@@ -70,8 +71,9 @@ def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
     signals.obey(control)
     service = Service(config.url, config.token(), control)
     order = _hello(config, service, control, introduction)
-    outbox = Outbox(control, order.limits)
-    return Job(config, order, Places(config.root), control, service, outbox, Family(config.worker))
+    mask = Mask([config.key, config.token(), *disguises.secrets(order.reply.get("resources") or {})])
+    outbox = Outbox(control, order.limits, mask)
+    return Job(config, order, Places(config.root), control, service, outbox, Family(config.worker), mask)
 
 
 def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:

@@ -9,17 +9,19 @@ from typing import Any
 
 from .clock import now, utc_now
 from .control import Control
+from .mask import Mask
 
 Event = dict[str, Any]
 FULL_BATCHES = 4
+SAID = ("stdout", "stderr")
 IDLE_SECONDS = 0.5  # how often who waits looks whether the work was abandoned
 
 
 class Outbox:
     """Events that are not delivered yet. Bounded: a slow service makes who puts wait, hence the job."""
 
-    def __init__(self, control: Control, limits: dict[str, int]) -> None:
-        self._control = control
+    def __init__(self, control: Control, limits: dict[str, int], mask: Mask) -> None:
+        self._control, self._mask = control, mask
         self._most_events, self._most_bytes = limits["batch_events"], limits["batch_bytes"]
         self._changed = threading.Condition()
         self._queue: deque[tuple[Event, int]] = deque()
@@ -28,7 +30,11 @@ class Outbox:
         self.first = 1  # the number of the oldest event in the queue
 
     def put(self, stream: str, task: int | None, payload: str) -> None:
-        """Queue one event, timed now; wait while the queue is full, and drop it when abandoned."""
+        """Queue one event, timed now; wait while the queue is full, and drop it when abandoned.
+
+        What a task says has no secrets in it any more; what is said about it may name one. [SEC-1]
+        """
+        payload = payload if stream in SAID else self._mask.text(payload)
         event = {"time": utc_now(), "stream": stream, "task": task, "payload": payload}
         size = len(json.dumps(event)) + 2
         with self._changed:

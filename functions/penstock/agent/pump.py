@@ -11,6 +11,8 @@ from functools import partial
 from typing import IO
 
 from .lines import Lines
+from .mask import Mask
+from .masked import Masked
 
 Put = Callable[[str, "int | None", str], None]
 """Takes a line: its stream, its task, and what it says."""
@@ -23,19 +25,20 @@ class Source:
     """One stream of a task."""
 
     pipe: IO[bytes]
-    lines: Lines
+    masked: Masked
 
 
 class Pump:
-    """Reads stdout and stderr line by line, as they come, until both are closed."""
+    """Reads stdout and stderr line by line, as they come, until both are closed. Secrets go no further. [SEC-1]"""
 
-    def __init__(self, child: subprocess.Popen[bytes], task: int | None, limit: int, put: Put) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], task: int | None, limit: int, mask: Mask, put: Put) -> None:
         self._selector = selectors.DefaultSelector()
         self._left: int | None = None  # bytes that are still read, once nobody should be writing
         self.cut_off = False  # whether a pipe was still open at the end
         for stream, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
             if pipe:
-                source = Source(pipe, Lines(limit, partial(put, stream, task)))
+                lines = Lines(limit, partial(put, stream, task))
+                source = Source(pipe, Masked(mask, lines.feed))
                 self._selector.register(pipe, selectors.EVENT_READ, source)
 
     def last_call(self) -> None:
@@ -51,6 +54,8 @@ class Pump:
                 break
             for key, _ in ready:
                 self._read(key.data)
+            for key in self._selector.get_map().values():
+                key.data.masked.look()
         for key in list(self._selector.get_map().values()):
             self._close(key.data)
         self._selector.close()
@@ -60,11 +65,11 @@ class Pump:
         if self._left is not None:
             self._left -= len(data)
         if data:
-            source.lines.feed(data)
+            source.masked.feed(data)
         else:
             self._close(source)
 
     def _close(self, source: Source) -> None:
         self._selector.unregister(source.pipe)
-        source.lines.feed(b"", final=True)
+        source.masked.feed(b"", final=True)
         source.pipe.close()

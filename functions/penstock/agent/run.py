@@ -48,7 +48,7 @@ class Run:
 
     def _watch(self, child: subprocess.Popen[bytes], started: float) -> Outcome:
         job = self._job
-        pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.outbox.put)
+        pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.mask, job.outbox.put)
         reader = helpers.start(job.control, f"pump of {self._task}", pump.run)
         while child.poll() is None and not job.control.stopping:
             orphans.bury(keep=child.pid)

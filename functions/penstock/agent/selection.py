@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from .faults import Faults
 from .files import Found
 from .job import Job
+from .mask import Mask
 from .places import Places
 from .rules import Rule, expand
 
@@ -29,12 +30,12 @@ def match(job: Job, faults: Faults) -> Matches:
     return {rule: files(paths) for rule, paths in found.items()}
 
 
-def select(matches: Matches, most: int, faults: Faults) -> list[Found]:
-    """Return each file once; too many, and names that can't be said in JSON, are faults."""
+def select(matches: Matches, most: int, mask: Mask, faults: Faults) -> list[Found]:
+    """Return each file once; too many, and names that can't be said in JSON, or to others, are faults."""
     files = list(dict.fromkeys(file for found in matches.values() for file in found))
     if len(files) > most:
         faults.fail(f"the output rules match {len(files)} files; a job may have {most} outputs")
-    return [file for file in files[:most] if _is_nameable(file, faults)]
+    return [file for file in files[:most] if _is_nameable(file, mask, faults)]
 
 
 def _regular(places: Places, rule: Rule, faults: Faults) -> Iterator[str]:
@@ -49,10 +50,13 @@ def _regular(places: Places, rule: Rule, faults: Faults) -> Iterator[str]:
                 faults.say(f"warning: {places.in_job(path)} is a link to outside of the job; not uploaded")
 
 
-def _is_nameable(file: Found, faults: Faults) -> bool:
+def _is_nameable(file: Found, mask: Mask, faults: Faults) -> bool:
     try:
         file.name.encode("utf-8")
     except UnicodeEncodeError:
         faults.fail(f"the name of output {os.fsencode(file.name)!r} is not UTF-8")
+        return False
+    if mask.text(file.name) != file.name:
+        faults.fail(f"the name of output {file.name} has a secret of the job's in it: it is not uploaded")
         return False
     return True

@@ -28,7 +28,7 @@ class Uploads:
     def run(self) -> str | None:
         """Upload. Return why the outputs are not what the rules ask for, or None. Raises ServiceError."""
         matches = match(self._job, self._faults)
-        files = select(matches, self._job.order.limits["outputs"], self._faults)
+        files = select(matches, self._job.order.limits["outputs"], self._job.mask, self._faults)
         for start in range(0, len(files), BATCH):
             self._upload(files[start : start + BATCH])
         for rule, found in matches.items():

@@ -29,6 +29,7 @@ ENTRIES = {
     "driver": Entry(f"{COMMANDS}.driver:group", "Drivers: which there are, and whether one keeps its promises."),
     "config": Entry(f"{COMMANDS}.site:config", "The site's configuration: check, apply, show."),
     "user": Entry(f"{COMMANDS}.user:group", "Users, their privileges and tokens."),
+    "audit": Entry(f"{COMMANDS}.audit:group", "What operators did."),
     "whoami": Entry(f"{COMMANDS}.user:whoami", "Show who you are to the service."),
     "agent": Entry(f"{COMMANDS}.agent:agent", "Serve as a machine that exists already, job after job."),
     "profile": Entry(f"{COMMANDS}.profile:group", "The services that this command knows."),

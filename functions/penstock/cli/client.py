@@ -37,9 +37,9 @@ class Api:
         sent = {} if body is None else body
         return self.transport.send("POST", at(*path), body=sent, headers=headers, repeatable=bool(headers))
 
-    def delete(self, *path: str) -> Any:
+    def delete(self, *path: str, **query: str) -> Any:
         """Remove something; removing it twice is fine."""
-        return self.transport.send("DELETE", at(*path))
+        return self.transport.send("DELETE", at(*path), params=list(query.items()))
 
     def items(self, *path: str, query: list[tuple[str, str]] | None = None, most: int | None = None) -> Pages:
         """The entries of a list, of as many pages as it takes for `most` of them (None: all)."""

@@ -25,11 +25,13 @@ what says so is the agent, of which a job that runs as root can make what it lik
 def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> Job:
     """What becomes of a job whose attempt is over: settled, or queued with its next attempt.
 
-    The agent's report comes first, then a cancellation, then the error that ended the flow: an agent that finished
-    in time has the last word over whoever gave up on it.
+    The agent's report comes first, then that it was refused, then a cancellation, then the error that ended the flow:
+    an agent that finished in time has the last word over whoever gave up on it.
     """
     if job.report:
         return _by_report(job, job.report, now)
+    if job.refused:
+        return jobs.settle(job, Outcome.FAILED, job.refused, now)
     if job.cancelled_by:
         return jobs.settle(job, Outcome.CANCELLED, f"cancelled by {job.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"

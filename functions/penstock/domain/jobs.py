@@ -123,6 +123,7 @@ class Job(Row):
     attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
     `idle_hold` is for how many seconds it may hold what it cannot use, 0 for as long as it takes; `given_back` is how
     often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
+    `refused` is why it was ended while it waited: its owner may not have any more what it waits for.
     """
 
     kind: ClassVar[str] = "job"
@@ -147,6 +148,7 @@ class Job(Row):
     keep: Keep | None = None
     canary: str = ""
     cancelled_by: str | None = None
+    refused: str | None = None
     run_token: str | None = None
     worker: str | None = None
     report: Report | None = None
@@ -249,6 +251,11 @@ def cancel(job: Job, by: str, now: datetime) -> Job:
     """A job that somebody wants ended. Its agent gets its grace; after that the sweep ends it."""
     limit = now + timedelta(seconds=job.grace + job.health) + SETTLE_WITHIN
     return replace(job, cancelled_by=job.cancelled_by or by, due=min(job.due or limit, limit))
+
+
+def refuse(job: Job, why: str, now: datetime) -> Job:
+    """A job whose owner may not have what it waits for: it is ended as if it were cancelled, and fails. [SEC-2]"""
+    return replace(cancel(job, "the service", now), refused=why)
 
 
 def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None) -> Job:

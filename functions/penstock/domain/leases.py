@@ -30,6 +30,8 @@ class Need:
 
     Needs of one type share a step: they are claimed together and granted together or not at all. One after the other,
     two jobs that want two each of three could each hold one and wait for ever. [SLOT-2] [QUEUE-3]
+
+    `privileges` are those that its owner must have whenever it is granted. [SEC-2]
     """
 
     order: int
@@ -40,6 +42,7 @@ class Need:
     maker: str
     options: Mapping[str, Any] = field(default_factory=dict)
     uses: Mapping[str, int] = field(default_factory=dict)
+    privileges: tuple[str, ...] = ()
 
     @property
     def takes(self) -> dict[str, int]:

@@ -19,8 +19,8 @@ from penstock.domain.leases import WORKER, Need, demand
 from penstock.domain.site import Site, Target
 from penstock.domain.users import User
 
-Objections = Callable[[str, Mapping[str, Any]], Sequence[str]]
-"""What the driver of a name has against the options of one resource."""
+Objections = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
+"""What the driver of a name has against the options of one resource, by its well's settings and its type's."""
 
 GRANTED_AT_ONCE = 84
 """How many rows one grant may move, of the hundred of a transaction: the rest is for those whom it overtakes."""
@@ -53,7 +53,7 @@ def could_this(site: Site, user: User, file: JobFile, needs: Sequence[Need], obj
         _privileged(site, user, file)
         or _enough(site, needs)
         or _grantable(site, needs)
-        or _options(site, needs, objections)
+        or _options(site, file, needs, objections)
     )
 
 
@@ -110,11 +110,18 @@ def _never(why: str) -> Refused:
     return Refused(422, "unsatisfiable", why)
 
 
-def _options(site: Site, needs: Sequence[Need], objections: Objections) -> Refused | None:
+def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
+    """Whether the wells take the options, each by its own settings; faults stand where the file has them."""
+    spots = {ask.name: ask.spot for ask in file.resources}
     for need in needs:
-        wrong = objections(site.wells[need.maker].driver, need.options) if need.order != WORKER else ()
+        if need.order == WORKER:
+            continue
+        well, kind = site.wells[need.maker], site.resources[need.type]
+        wrong = objections(well.driver, need.options, well.settings, kind.settings)
         if wrong:
-            faults = [Fault(text, where=f"resources.{need.name}.options") for text in wrong]
+            where, (line, column) = f"resources.{need.name}.options", spots[need.name] or (None, None)
+            path = file.path if line else None
+            faults = [Fault(text, where=where, file=path, line=line, column=column) for text in wrong]
             return Refused(422, "bad-options", f"well {need.maker} does not take these options of {need.name}", faults)
     return None
 

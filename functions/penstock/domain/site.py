@@ -83,7 +83,7 @@ class ResourceType:
     """A kind of managed resource: numbered by a limit, or with named slots.
 
     `leases` is how many may have one named resource at once; `uses` is what else each takes while it exists: an amount
-    of a quota, or slots of another type.
+    of a quota, or slots of another type. `public` are keys of its metadata that need not be hidden in a job's log.
     """
 
     name: str
@@ -96,6 +96,7 @@ class ResourceType:
     uses: Mapping[str, int] = field(default_factory=dict)
     warm: Warm | None = None
     canary: Watch | None = None
+    public: tuple[str, ...] = ()
 
     @property
     def pool(self) -> str:

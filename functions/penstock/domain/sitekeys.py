@@ -31,6 +31,9 @@ AMOUNT = 10**12
 ENTRIES = 500
 """The most entries one table may have."""
 
+PUBLIC = 100
+"""How many keys of its metadata a resource type may call public."""
+
 RATES = (0.01, 1000)
 """How many calls a second a site may bound a factory or well to."""
 
@@ -147,6 +150,7 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         uses=found.get("uses", {}),
         warm=found.get("warm"),
         canary=found.get("canary"),
+        public=found.get("public", ()),
     )
 
 
@@ -244,6 +248,7 @@ _resource_keys = record(
         "uses": _uses,
         "warm": _warm,
         "canary": sitecanary.of_resource,
+        "public": listed(text, PUBLIC, "keys"),
     },
     RESOURCE,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -13,18 +14,31 @@ from penstock.domain.rows import Key, Place, Row
 ADMIN = "admin"
 """The privilege of operators: everything."""
 
+REMEMBERED = 100
+"""How many revocations are remembered of one user."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _PRIVILEGE = re.compile(r"[a-z0-9][a-z0-9._/-]{0,127}")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
 
 
+@dataclass(frozen=True)
+class Revoked:
+    """That a privilege was taken away: by whom, and when."""
+
+    privilege: str
+    by: str
+    at: datetime
+
+
 @dataclass(frozen=True, kw_only=True)
 class User(Row):
-    """Somebody who submits jobs."""
+    """Somebody who submits jobs. `revoked` says of what they may not any more since when that is, and by whom."""
 
     kind: ClassVar[str] = "user"
     name: str
     privileges: tuple[str, ...] = ()
+    revoked: tuple[Revoked, ...] = ()
     created: datetime
 
     @property
@@ -43,6 +57,25 @@ class User(Row):
     def may(self, privilege: str | None) -> bool:
         """Whether the user has a privilege; nobody lacks the privilege that isn't asked for."""
         return privilege is None or self.is_admin or privilege in self.privileges
+
+
+def changed(user: User, privileges: Sequence[str], by: str, now: datetime) -> User:
+    """A user with other privileges. What was taken away is remembered until it is given again."""
+    taken = [Revoked(each, by, now) for each in user.privileges if each not in privileges]
+    before = [each for each in user.revoked if each.privilege not in privileges]
+    return replace(user, privileges=tuple(privileges), revoked=tuple([*before, *taken][-REMEMBERED:]))
+
+
+def why_not(user: User | None, name: str, privileges: Iterable[str]) -> str | None:
+    """Why somebody may not have what needs privileges, in a sentence; None when they may."""
+    lacking = next((each for each in sorted(privileges) if user is None or not user.may(each)), None)
+    if lacking is None:
+        return None
+    for each in reversed(user.revoked if user else ()):
+        if each.privilege in (lacking, ADMIN):
+            when = f"{each.at:%Y-%m-%d %H:%M:%SZ}"
+            return f"{name} may not have this any more: {each.by} revoked {each.privilege!r} at {when}"
+    return f"{name} may not have this: it needs the privilege {lacking!r}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,12 @@
 
 A driver is a class that takes its settings and surroundings, keeps ports.Driver, and has `complaints(settings)`; with
 `keeps = True` its units may be kept for the next lease, and with `quarantines = True` a broken one is quarantined, for
-it names things that exist already and cannot be made anew; with `hosts = True` they are machines that dial in. Ours are
-listed here; others are found through the entry points `penstock.factories` and `penstock.wells`. Its surroundings are
-the function's environment, and under MAKER the name that the site gave to the factory or well.
+it names things that exist already and cannot be made anew; with `hosts = True` they are machines that dial in. A well's
+has `objections(options, well, kind)` to what jobs pass, where `well` and `kind` are its settings and those of the
+resource type, or just `objections(options)`; with `options(well, kind)`, a list of ports.Option, people are shown what
+it takes, and what is of another kind or not allowed is refused before it is asked. Ours are listed here; others are
+found through the entry points `penstock.factories` and `penstock.wells`. Its surroundings are the function's
+environment, and under MAKER the name that the site gave to the factory or well.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from penstock.domain.errors import Misconfigured
-from penstock.ports import Driver
+from penstock.drivers import options as options_
+from penstock.ports import Driver, Option
 
 MAKER = "PENSTOCK_MAKER"
 GROUPS = {"factory": "penstock.factories", "well": "penstock.wells"}
 """Where other packages name their drivers."""
+NOTHING: Mapping[str, Any] = {}
 
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
@@ -72,13 +77,26 @@ class Registry:
         """Whether a factory's workers are machines that exist already."""
         return _says("factory", driver, "hosts")
 
-    def objections(self, driver: str, options: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with the options that a job passes to a well."""
+    def objections(
+        self,
+        driver: str,
+        options: Mapping[str, Any],
+        well: Mapping[str, Any] = NOTHING,
+        kind: Mapping[str, Any] = NOTHING,
+    ) -> Sequence[str]:
+        """What is wrong with the options that a job passes to a well, by its settings and the resource type's."""
         try:
-            found: Sequence[str] = _load("well", driver).objections(options)
+            loaded = _load("well", driver)
         except Misconfigured as error:
             return [str(error)]
-        return found
+        return options_.objections(loaded, options, well, kind)
+
+    def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
+        """The options that jobs may pass to a well of these settings; None when its driver does not say."""
+        try:
+            return options_.of(_load("well", driver), well, kind)
+        except Exception:  # it is shown to people: a stranger's driver that fails over it says nothing
+            return None
 
     def _made(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
         made: Driver = _load(kind, driver)(settings, {**self._surroundings, MAKER: name})

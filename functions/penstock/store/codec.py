@@ -11,6 +11,7 @@ from typing import Any
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 
+from penstock.domain.audit import Entry
 from penstock.domain.budgets import Budget
 from penstock.domain.canaries import Canary
 from penstock.domain.comparing import Comparison, LastSweep
@@ -31,7 +32,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
-        CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary,
+        CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
     )
 }  # fmt: skip
 

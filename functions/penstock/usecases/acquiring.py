@@ -16,7 +16,7 @@ from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
 from penstock.system import System
-from penstock.usecases import ahead, counting, logs, outlook, race, retiring, stocktaking
+from penstock.usecases import ahead, counting, logs, outlook, privileges, race, retiring, stocktaking
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -168,16 +168,23 @@ def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
 
 
 def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
-    """Grant a claim in all of its pools at once, or drop one that nobody waits with. False for a lost race. [SLOT-2]"""
+    """Grant a claim in all of its pools at once, or drop one that nobody waits with. False for a lost race. [SLOT-2]
+
+    What needs a privilege is granted only while its owner has it, and not to one who has lost it. [SEC-2]
+    """
     claim = next(iter(found.rows.values()))
     job = on.store.get(job_key(claim.job), Job)
     waiting = step_of(on, claim.job, claim.attempt, claim.step)
     dropped: list[Change] = [Delete(row) for row in found.rows.values()]
     if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
         return on.store.commit(dropped)
+    why, owner = privileges.may(on, job, claim.step)
+    if why:
+        privileges.refuse(on, job.id, why)
+        return on.store.commit(dropped)
     passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
     granted, given = _granted(on, job, claim, waiting, stocks)
-    if not given or not on.store.commit([*dropped, *passed, *granted]):
+    if not given or not on.store.commit([*dropped, *passed, *granted, *owner]):
         return False
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

@@ -60,7 +60,9 @@ def resources(on: System, job: Job) -> dict[str, Any]:
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
         if unit and unit.fence == lease.fence:
-            found[lease.name] = {"type": lease.type, "metadata": sealing.unseal(on, unit), **_fresh(on, unit)}
+            known = sealing.known(on, unit)
+            about = {"metadata": known.metadata, "public": list(known.public)}
+            found[lease.name] = {"type": lease.type, **about, **_fresh(on, unit)}
     return found
 
 

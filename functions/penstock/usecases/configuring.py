@@ -14,7 +14,7 @@ from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
 from penstock.domain.units import STEP_WITHIN
 from penstock.system import System
-from penstock.usecases import canaries, race, sites
+from penstock.usecases import auditing, canaries, race, sites
 
 LONGEST = 128
 """No pool's name has more characters."""
@@ -82,7 +82,8 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
         row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         if was and was.toml == toml:
             return [], told
-        return [Replace(was, row) if was else Create(row)], told
+        written = [Replace(was, row) if was else Create(row)]
+        return auditing.note(on, written, by, "apply config", path, "; ".join(told)), told
 
     told = race.run(on, decide)
     return told + _fit_pools(on, site) + canaries.fit(on, site)
@@ -116,7 +117,7 @@ def _words(shape: Shape) -> str:
     return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
 
 
-def set_pool(on: System, name: str, shape: Shape) -> None:
+def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
     """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is.
 
     What came to nothing before, may come to something now.
@@ -130,13 +131,14 @@ def set_pool(on: System, name: str, shape: Shape) -> None:
         if was is None:
             return [Create(Pool(name=name, **given))], None
         over = not shape.is_amount and (was.over or shape.limit < was.limit)
-        return [Replace(was, replace(was, over=over, **given))], None
+        changes = [Replace(was, replace(was, over=over, **given))]
+        return auditing.note(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
 
     race.run(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
 
 
-def resize(on: System, name: str, limit: int) -> Pool:
+def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
     """Set the limit of a numbered pool or an amount until the site is applied again. Raises Refused 404 or 409."""
     was = find(on, name)
     if was.names is not None:
@@ -144,17 +146,18 @@ def resize(on: System, name: str, limit: int) -> Pool:
     most = sitekeys.AMOUNT if was.is_amount else siteparse.SLOTS
     if not 0 <= limit <= most:
         raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
-    set_pool(on, name, replace(_shape(was), limit=limit))
+    set_pool(on, name, replace(_shape(was), limit=limit), by)
     return find(on, name)
 
 
-def pause(on: System, name: str, *, paused: bool) -> Pool:
+def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
     """Stop granting from a pool, or go on. Holders keep what they hold; for who waits nothing is kept elsewhere."""
 
     def decide() -> tuple[Sequence[Change], Pool]:
         was = find(on, name)
         now = replace(was, paused=paused)
-        return ([Replace(was, now)] if was.paused != paused else []), now
+        changes = [Replace(was, now)] if was.paused != paused else []
+        return auditing.note(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
 
     pool = race.run(on, decide)
     on.queues.schedule({"do": "resize" if paused else "serve", "pool": name})

@@ -18,7 +18,7 @@ from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.system import System
-from penstock.usecases import keeping, logs, losing, race, retiring, sites
+from penstock.usecases import auditing, keeping, logs, losing, race, retiring, sites
 
 LONGEST = 64
 """No unit's id has more characters."""
@@ -39,7 +39,8 @@ def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seco
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
         held = custody.hold(unit, user.name, reason, seconds, on.world.now())
-        return [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)], held
+        changes = [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)]
+        return auditing.note(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
 
     unit = race.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
@@ -74,7 +75,12 @@ def _take(on: System, unit: Unit) -> list[Change]:
 
 def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
     """Take a hold off, or let a unit out of quarantine. Raises Refused 404 or 409."""
-    unit = race.run(on, lambda: _released(on, find(on, is_a, unit_id), user.name))
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        changes, free = _released(on, find(on, is_a, unit_id), user.name)
+        return auditing.note(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
+
+    unit = race.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
     _go_on(on, unit)
     return unit
@@ -123,7 +129,8 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        return removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
+        changes, after = removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
+        return auditing.note(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
 
     return _told(on, race.run(on, decide))
 
@@ -134,7 +141,8 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        return removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
+        changes, after = removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
+        return auditing.note(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
 
     unit = race.run(on, decide)
     end_attempt(on, unit)

@@ -14,7 +14,7 @@ from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.why import Stopped, Why
 from penstock.system import System
-from penstock.usecases import cooling, logs, outlook, race
+from penstock.usecases import auditing, cooling, logs, outlook, race
 
 SCANNED = 1000
 """How many jobs one page of a filtered list looks at."""
@@ -74,7 +74,9 @@ def cancel(on: System, user: User, job_id: str) -> Job:
         if job.is_settled:
             raise Refused(409, "job-settled", f"job {job_id} is settled already: {job.outcome}")
         now = jobs.cancel(job, user.name, on.world.now())
-        return ([Replace(job, now)] if not job.cancelled_by else []), (now, not job.cancelled_by)
+        changes = [Replace(job, now)] if not job.cancelled_by else []
+        by = user.name if user.name != job.owner else ""  # what people do with their own is in the job's log
+        return auditing.note(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
 
     job, news = race.run(on, decide)
     if news:

@@ -12,7 +12,7 @@ from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.system import System
-from penstock.usecases import breaking, cooling, freeing, logs, race, retiring, sites, turns
+from penstock.usecases import auditing, breaking, cooling, freeing, logs, race, retiring, sites, turns
 from penstock.usecases.custody import find
 
 PAGE = 500
@@ -75,7 +75,8 @@ def removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
         gone = quarantine.removed(unit, user.name, checked, on.world.now())
-        return freeing.free(on, unit, gone)[0], gone
+        changes = freeing.free(on, unit, gone)[0]
+        return auditing.note(on, changes, user.name, "remove", f"{is_a} {unit_id}", checked), gone
 
     unit = race.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")

@@ -13,7 +13,7 @@ from penstock.domain.rows import Replace
 from penstock.domain.units import Unit
 from penstock.ports import NotYet, Order
 from penstock.system import System
-from penstock.usecases import cooling, counting, keeping, retrying, sealing, sites
+from penstock.usecases import cooling, counting, hiding, keeping, retrying, sealing, sites
 
 
 def renew(on: System, unit: Unit, order: Order) -> None:
@@ -34,8 +34,9 @@ def _renew(on: System, unit: Unit, order: Order) -> None:
         return
     try:
         asked = replace(order, avoid=leave.avoid)
-        done = counting.called_for(on, unit, metrics.CREATE, lambda: sites.driver_of(on, site, unit).create(asked))
-        sealed = sealing.answer(on, unit, done)
+        driver = sites.driver_of(on, site, unit)
+        done = counting.called_for(on, unit, metrics.CREATE, lambda: hiding.create(driver, asked))
+        sealed = sealing.answer(on, site, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
         retrying.again(on, unit, reason, after)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.domain.errors import Misconfigured
+from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind
 from penstock.ports import NotYet, Ready
 from penstock.system import System
@@ -17,14 +19,26 @@ MOST = 16 * 1024
 """Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all of a job's."""
 
 
-def answer(on: System, unit: Unit, done: Ready | NotYet) -> str:
-    """What the row keeps of a driver's answer: nothing of a machine's, for that is no job's to know."""
+@dataclass(frozen=True)
+class Known:
+    """What a job may know of a resource, and the keys of it that need not be hidden in its log."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    public: Sequence[str] = ()
+
+
+def answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str:
+    """What the row keeps of a driver's answer: nothing of a machine's, for that is no job's to know.
+
+    What is public is what the driver says is, and the site.
+    """
     if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
         return ""
-    return seal(on, unit, done.metadata)
+    kind = site.resources.get(unit.type)
+    return seal(on, unit, done.metadata, {*done.public, *(kind.public if kind else ())})
 
 
-def seal(on: System, unit: Unit, metadata: Mapping[str, Any]) -> str:
+def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection[str] = ()) -> str:
     """What the row of a resource keeps of its metadata. Raises Misconfigured for what is too big, or is no JSON."""
     try:
         text = json.dumps(dict(metadata), separators=(",", ":")).encode()
@@ -32,13 +46,21 @@ def seal(on: System, unit: Unit, metadata: Mapping[str, Any]) -> str:
         raise Misconfigured(f"the metadata of {unit.type} is not JSON: {error}") from error
     if len(text) > MOST:
         raise Misconfigured(f"the metadata of {unit.type} has {len(text)} bytes; {MOST} at most")
-    return on.vault.seal(text, _of(unit))
+    keys = json.dumps(sorted(set(metadata).intersection(public)), separators=(",", ":")).encode()
+    return on.vault.seal(b"[%s,%s]" % (text, keys), _of(unit))
+
+
+def known(on: System, unit: Unit) -> Known:
+    """What the job may know of a resource, for the lease that it was made for."""
+    if not unit.sealed:
+        return Known()
+    found = json.loads(on.vault.open(unit.sealed, _of(unit)))
+    return Known(*found) if isinstance(found, list) else Known(found)  # sealed before wells said what is public
 
 
 def unseal(on: System, unit: Unit) -> dict[str, Any]:
     """The metadata of a resource, for the lease that it was made for."""
-    found: dict[str, Any] = json.loads(on.vault.open(unit.sealed, _of(unit))) if unit.sealed else {}
-    return found
+    return dict(known(on, unit).metadata)
 
 
 def _of(unit: Unit) -> dict[str, str]:

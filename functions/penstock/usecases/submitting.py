@@ -55,7 +55,7 @@ def make(on: System, user: User, ask: SubmitJob) -> Made:
     target = looks.could_any(site, file)
     if isinstance(target, Refused):
         raise target
-    needs = (*_resources(site, file), _worker(site, target))
+    needs = (*_resources(site, file), _worker(site, file, target))
     refused = looks.could_this(site, user, file, needs, on.drivers.objections)
     if refused:
         raise refused
@@ -162,12 +162,20 @@ def _resources(site: Site, file: JobFile) -> Iterator[Need]:
     for order, ask in enumerate(asked, 1):
         kind = site.resources[ask.type]
         uses = site.takes(kind.uses)
-        yield Need(order, steps[ask.type], ask.name, ask.type, kind.pool, kind.well, dict(ask.options), uses)
+        yield Need(
+            order, steps[ask.type], ask.name, ask.type, kind.pool, kind.well, dict(ask.options), uses,
+            (kind.privilege,) if kind.privilege else (),
+        )  # fmt: skip
 
 
-def _worker(site: Site, target: Target) -> Need:
+def _worker(site: Site, file: JobFile, target: Target) -> Need:
+    """The worker, which an alias may ask a privilege of its own for."""
     uses = site.takes(target.uses)
-    return Need(WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", uses=uses)
+    asked = {site.targets[file.target].privilege, target.privilege} - {None}
+    return Need(
+        WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", uses=uses,
+        privileges=tuple(sorted(filter(None, asked))),
+    )  # fmt: skip
 
 
 def _rows(

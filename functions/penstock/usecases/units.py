@@ -27,6 +27,7 @@ from penstock.usecases import (
     counting,
     custody,
     evidence,
+    hiding,
     keeping,
     losing,
     quarantining,
@@ -126,8 +127,8 @@ def _make(on: System, unit: Unit) -> None:
         if asked is None:
             return
         unit = asked
-        done = counting.called_for(on, unit, metrics.CREATE, lambda: driver.create(order))
-        sealed = sealing.answer(on, unit, done)
+        done = counting.called_for(on, unit, metrics.CREATE, lambda: hiding.create(driver, order))
+        sealed = sealing.answer(on, site, unit, done)
     except DriverError as error:
         reason, after = cooling.refused(on, unit, leave, error)
         if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:

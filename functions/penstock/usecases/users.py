@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain import users
@@ -11,7 +10,7 @@ from penstock.domain.errors import Refused, not_found
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.users import ADMIN, Token, User, digest, token_key, user_key
 from penstock.system import System
-from penstock.usecases import race
+from penstock.usecases import auditing, race
 
 PRIVILEGES = 500
 """How many privileges one user may have."""
@@ -42,12 +41,13 @@ def require_admin(user: User) -> None:
         raise Refused(403, "privilege-missing", f"this needs the privilege {ADMIN!r}")
 
 
-def create(on: System, name: str, privileges: Sequence[str]) -> User:
+def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> User:
     """A new user. Raises Refused 409 for a name that is taken."""
     if not users.is_name(name):
         raise Refused(400, "bad-request", "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit")
     user = User(name=name, privileges=_checked(privileges), created=on.world.now())
-    if not on.store.commit([Create(user)]):
+    told = ", ".join(user.privileges)
+    if not on.store.commit(auditing.note(on, [Create(user)], by, "create user", f"user {name}", told)):
         raise Refused(409, "user-exists", f"there is a user {name!r} already")
     return user
 
@@ -60,20 +60,22 @@ def find(on: System, name: str) -> User:
     return user
 
 
-def change(on: System, name: str, privilege: str, *, grant: bool) -> User:
+def change(on: System, name: str, privilege: str, *, grant: bool, by: str = "") -> User:
     """Grant or revoke a privilege; doing it twice is fine."""
     _checked([privilege])
 
     def decide() -> tuple[Sequence[Change], User]:
         was = find(on, name)
         kept = set(was.privileges) - {privilege}
-        now = replace(was, privileges=_checked([*kept, privilege] if grant else list(kept)))
-        return ([Replace(was, now)] if now != was else []), now
+        wanted = _checked([*kept, privilege] if grant else list(kept))
+        now = users.changed(was, wanted, by, on.world.now())
+        changes = [Replace(was, now)] if now != was else []
+        return auditing.note(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
     return race.run(on, decide)
 
 
-def issue(on: System, name: str, expires_in: int | None) -> tuple[str, Token]:
+def issue(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:
     """A new token of a user: the secret, shown once, and what is kept of it."""
     if expires_in is not None and not 1 <= expires_in <= 10 * 366 * 24 * 3600:
         raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years")
@@ -82,7 +84,8 @@ def issue(on: System, name: str, expires_in: int | None) -> tuple[str, Token]:
     secret = PREFIX + on.world.secret()
     expires = now + timedelta(seconds=expires_in) if expires_in else None
     token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
-    on.store.commit([Create(token)])
+    told = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
+    on.store.commit(auditing.note(on, [Create(token)], by, "make token", f"user {name}", told))
     return secret, token
 
 

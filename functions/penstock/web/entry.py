@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -215,6 +216,18 @@ def whole_number(app: BaseRouter, name: str, default: int, least: int, most: int
     if not text.isascii() or not text.isdigit() or len(text) > 12 or not least <= int(text) <= most:
         raise Refused(400, "bad-request", f"{name} must be a whole number from {least} to {most}")
     return int(text)
+
+
+def moment(app: BaseRouter, name: str) -> datetime | None:
+    """A query parameter that is a time; without a zone it is UTC. Raises Refused 400."""
+    text = app.current_event.get_query_string_value(name, "") or ""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text[:40].replace(" ", "+"))
+    except ValueError:
+        raise Refused(400, "bad-request", f"{name} must be a time as in RFC 3339, like 2026-01-31T10:00:00Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def is_on(app: BaseRouter, name: str) -> bool:

@@ -50,6 +50,9 @@ def _custody(kind: str, view: type) -> tuple[Operation, ...]:
 SORTS = ("targets", "resource-types", "factories", "wells")
 """What a site is made of."""
 
+SHOWN = {"factories": wire.MakerView, "wells": wire.MakerView, "resource-types": wire.ResourceTypeView}
+"""How one of them is shown, if not as all are listed."""
+
 OPERATIONS = (
     Operation(
         "submit_job",
@@ -133,7 +136,7 @@ OPERATIONS = (
             "GET",
             f"/v1/{sort}/{{name}}",
             "Show one of them",
-            wire.MakerView if sort in ("factories", "wells") else wire.Entry,
+            SHOWN.get(sort, wire.Entry),
         )
         for sort in SORTS
     ),
@@ -157,7 +160,22 @@ OPERATIONS = (
     Operation("list_users", "GET", "/v1/users", "List the users", wire.UserPage, query=("page",)),
     Operation("create_user", "POST", "/v1/users", "Create a user", wire.UserView, wire.NewUser, 201),
     Operation("grant", "PUT", "/v1/users/{name}/privileges/{privilege}", "Grant a privilege", wire.UserView),
-    Operation("revoke", "DELETE", "/v1/users/{name}/privileges/{privilege}", "Revoke a privilege", wire.UserView),
+    Operation(
+        "revoke",
+        "DELETE",
+        "/v1/users/{name}/privileges/{privilege}",
+        "Revoke a privilege; with now=true also from the jobs that hold something under it",
+        wire.RevokedView,
+        query=("now",),
+    ),
+    Operation(
+        "list_audit",
+        "GET",
+        "/v1/audit",
+        "List what operators did, newest first",
+        wire.AuditPage,
+        query=("since", "who", "limit", "page"),
+    ),
     Operation(
         "create_token",
         "POST",

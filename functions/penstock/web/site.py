@@ -8,13 +8,14 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
+from penstock.domain import limits
 from penstock.domain.errors import not_found
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.users import User
-from penstock.usecases import configuring, graph, outlook, presence, sites, users
+from penstock.usecases import auditing, configuring, graph, outlook, presence, privileges, sites, users
 from penstock.web import makers, views
-from penstock.web.entry import body, is_on, page_after, reply
+from penstock.web.entry import body, is_on, moment, page_after, reply, whole_number
 from penstock.web.operations import SORTS
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -57,21 +58,24 @@ def get_pool(sort: str, name: str) -> Response[Any]:
 
 @router.put("/v1/pools/<sort>/<name>/limit")
 def resize_pool(sort: str, name: str) -> Response[Any]:
-    operator()
+    user = operator()
     limit = int(body(router, wire.PoolLimit).limit)
-    return reply(_pool(configuring.resize(bootstrap.aws(), f"{sort}/{name}", limit), whole=True))
+    return reply(_pool(configuring.resize(bootstrap.aws(), f"{sort}/{name}", limit, user.name), whole=True))
 
 
 @router.post("/v1/pools/<sort>/<name>/pause")
 def pause_pool(sort: str, name: str) -> Response[Any]:
-    operator()
-    return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=True), whole=True))
+    return _pause(sort, name, paused=True)
 
 
 @router.post("/v1/pools/<sort>/<name>/resume")
 def resume_pool(sort: str, name: str) -> Response[Any]:
-    operator()
-    return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=False), whole=True))
+    return _pause(sort, name, paused=False)
+
+
+def _pause(sort: str, name: str, *, paused: bool) -> Response[Any]:
+    user = operator()
+    return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=paused, by=user.name), whole=True))
 
 
 @router.get("/v1/graph")
@@ -98,19 +102,29 @@ def apply_site() -> Response[Any]:
 
 
 def _list_entries(sort: str) -> Response[Any]:
-    caller()
-    return reply(wire.EntryPage(views.entries(sites.current(bootstrap.aws()), sort), None))
+    user = caller()
+    return reply(wire.EntryPage(views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin), None))
 
 
 def _get_entry(sort: str, name: str) -> Response[Any]:
     user = caller()
     if sort in makers.MAKERS:
-        return makers.show(sort, lambda: _entry(sort, name), user)
-    return reply(_entry(sort, name))
+        return makers.show(sort, lambda: _entry(sort, name, user), user)
+    found = _entry(sort, name, user)
+    return reply(_resource_type(found) if sort == "resource-types" else found)
 
 
-def _entry(sort: str, name: str) -> wire.Entry:
-    for entry in views.entries(sites.current(bootstrap.aws()), sort):
+def _resource_type(entry: wire.Entry) -> wire.ResourceTypeView:
+    """A resource type with what jobs may choose, by the settings that its well has here."""
+    site = sites.current(bootstrap.aws())
+    kind = site.resources[entry.name]
+    well = site.wells[kind.well]
+    known = bootstrap.aws().drivers.options(well.driver, well.settings, kind.settings)
+    return wire.ResourceTypeView(entry.name, entry.settings, None if known is None else [*map(views.option, known)])
+
+
+def _entry(sort: str, name: str, user: User) -> wire.Entry:
+    for entry in views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin):
         if entry.name == name:
             return entry
     raise not_found(sort.removesuffix("s").replace("-", " ").replace("factorie", "factory"), name[:64])
@@ -139,21 +153,34 @@ def list_users() -> Response[Any]:
 
 @router.post("/v1/users")
 def create_user() -> Response[Any]:
-    operator()
+    by = operator()
     ask = body(router, wire.NewUser)
-    return reply(views.user(users.create(bootstrap.aws(), ask.name, ask.privileges)), 201)
+    return reply(views.user(users.create(bootstrap.aws(), ask.name, ask.privileges, by.name)), 201)
 
 
 @router.put("/v1/users/<name>/privileges/<privilege>")
 def grant(name: str, privilege: str) -> Response[Any]:
-    operator()
-    return reply(views.user(users.change(bootstrap.aws(), name, privilege, grant=True)))
+    by = operator()
+    return reply(views.user(users.change(bootstrap.aws(), name, privilege, grant=True, by=by.name)))
 
 
 @router.delete("/v1/users/<name>/privileges/<privilege>")
 def revoke(name: str, privilege: str) -> Response[Any]:
+    by = operator()
+    user, found = privileges.revoke(bootstrap.aws(), by, name, privilege, at_once=is_on(router, "now"))
+    shown = views.user(user)
+    return reply(
+        wire.RevokedView(shown.name, shown.privileges, shown.created, list(found.stopped), list(found.holding))
+    )
+
+
+@router.get("/v1/audit")
+def list_audit() -> Response[Any]:
     operator()
-    return reply(views.user(users.change(bootstrap.aws(), name, privilege, grant=False)))
+    who = router.current_event.get_query_string_value("who", "") or ""
+    limit = whole_number(router, "limit", 100, 1, limits.PAGE)
+    found, page = auditing.listed(bootstrap.aws(), who, moment(router, "since"), limit, page_after(router))
+    return reply(wire.AuditPage([views.audited(entry) for entry in found], page))
 
 
 @router.post("/v1/users/<name>/tokens")
@@ -162,5 +189,5 @@ def create_token(name: str) -> Response[Any]:
     if user.name != name:
         users.require_admin(user)
     ask = body(router, wire.NewToken) if router.current_event.body else wire.NewToken()
-    secret, token = users.issue(bootstrap.aws(), name, ask.expires_in)
+    secret, token = users.issue(bootstrap.aws(), name, ask.expires_in, user.name)
     return reply(wire.TokenView(secret, views.stamp(token.expires)), 201)

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock import wire
 from penstock.domain import holding, prospects, units
+from penstock.domain.audit import Entry
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Keep, Times
@@ -22,6 +23,7 @@ from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.domain.why import Why
+from penstock.ports import Option
 from penstock.usecases.logs import Event
 
 
@@ -268,10 +270,24 @@ def user(row: User) -> wire.UserView:
     return wire.UserView(row.name, list(row.privileges), _stamp(row.created))
 
 
-def entries(site: Site, sort: str) -> list[wire.Entry]:
-    """The targets, resource types, factories or wells of a site."""
+def audited(entry: Entry) -> wire.AuditView:
+    """What was done."""
+    return wire.AuditView(entry.id, _stamp(entry.at), entry.by, entry.did, entry.what, entry.detail)
+
+
+def option(known: Option) -> wire.OptionView:
+    """What a job may choose of a resource."""
+    return wire.OptionView(known.name, known.kind, known.meaning, known.default, list(known.allowed))
+
+
+def entries(site: Site, sort: str, *, whole: bool) -> list[wire.Entry]:
+    """The targets, resource types, factories or wells of a site.
+
+    Only `whole`, for operators, with what drivers are told: of a resource that is what its job alone may know. [SEC-1]
+    """
     table: Mapping[str, Any] = getattr(site, "resources" if sort == "resource-types" else sort)
+    left_out = {"name"} if whole else {"name", "settings"}
     return [
-        wire.Entry(name, {key: value for key, value in asdict(entry).items() if key != "name"})
+        wire.Entry(name, {key: value for key, value in asdict(entry).items() if key not in left_out})
         for name, entry in sorted(table.items())
     ]

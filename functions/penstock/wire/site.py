@@ -41,6 +41,26 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class OptionView:
+    """One option that a job may pass to a well; any of its kind when nothing is listed as allowed."""
+
+    name: str
+    kind: str
+    meaning: str
+    default: Any
+    allowed: list[Any]
+
+
+@dataclass(frozen=True)
+class ResourceTypeView:
+    """A resource type, and the options that jobs may pass; null when its well's driver does not say."""
+
+    name: str
+    settings: dict[str, Any]
+    options: list[OptionView] | None
+
+
+@dataclass(frozen=True)
 class EntryPage:
     """All of one sort."""
 
@@ -63,6 +83,37 @@ class UserView:
     name: str
     privileges: list[str]
     created: str
+
+
+@dataclass(frozen=True)
+class RevokedView:
+    """A user from whom a privilege was taken; the jobs that waited under it and were ended, and those that hold on."""
+
+    name: str
+    privileges: list[str]
+    created: str
+    stopped: list[str]
+    holding: list[str]
+
+
+@dataclass(frozen=True)
+class AuditView:
+    """One thing that was done: when, by whom, what, to what, and how."""
+
+    id: str
+    time: str
+    by: str
+    did: str
+    what: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """What was done, newest first."""
+
+    items: list[AuditView]
+    next: str | None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ def bmat(arguments: list[str]) -> int:
     """Print what was asked for. Return the exit code: 1, it is not there; 2, wrong usage or not available yet."""
     args = parser().parse_args(arguments)
     try:
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")  # type: ignore[union-attr]
         for line in args.action(args):
             print(line)
     except Absent as why:

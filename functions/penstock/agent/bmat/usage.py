@@ -26,7 +26,7 @@ def _resource(command: argparse.ArgumentParser) -> None:
     _add_list(actions, resources.show_all, "names and types of the job's resources")
     get = _add(actions, "get", resources.show, "print a resource's metadata as JSON, or one value of it")
     get.add_argument("name", metavar="NAME", help="the resource's name in the job file")
-    get.add_argument("key", metavar="KEY", nargs="?", help="print only this value")
+    get.add_argument("key", metavar="KEY", nargs="?", help="print only this value; a.b is b in a")
     text = "aws: for credential_process; aws-config: an AWS config file that has it"
     get.add_argument("--format", choices=["json", "aws", "aws-config"], default="json", help=text)
     env = _add(actions, "env", resources.export, 'print export lines: eval "$(bmat resource env NAME)"')

@@ -47,6 +47,7 @@ def _group(noun: str, plural: str, columns: tuple[Column, ...], help: str) -> Gr
         else:
             session.out.details([("name", found["name"]), *found["settings"].items()])
             _health(session, found)
+            _options(session, found)
 
     return group
 
@@ -64,6 +65,25 @@ def _health(session: Session, found: Mapping[str, Any]) -> None:
             session.out.rows(found[key], columns, indent=2)
 
 
+def _options(session: Session, found: Mapping[str, Any]) -> None:
+    """What a job may choose of a resource."""
+    if "options" not in found:
+        return
+    session.out.line()
+    if found["options"]:
+        session.out.line("options of a job:")
+        session.out.rows(found["options"], OPTIONS, indent=2)
+    else:
+        session.out.line("options of a job: " + ("none" if found["options"] is not None else "its well does not say"))
+
+
+OPTIONS = (
+    Column("NAME", "name"),
+    Column("KIND", "kind"),
+    Column("ALLOWED", "allowed"),
+    Column("DEFAULT", "default"),
+    Column("MEANING", "meaning"),
+)
 COOLING = (
     Column("SCOPE", "scope"),
     Column("CAUSE", "cause"),

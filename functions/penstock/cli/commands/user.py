@@ -45,11 +45,29 @@ def grant(session: Session, name: str, privilege: str) -> None:
 
 @group.command(cls=Command)
 @arguments("NAME", "PRIVILEGE")
+@click.option("--now", is_flag=True, help="Also cancel the jobs that hold something under it.")
 @pass_session
-def revoke(session: Session, name: str, privilege: str) -> None:
-    """Take a privilege from a user."""
-    answer = session.api.delete("users", name, "privileges", privilege)
+def revoke(session: Session, name: str, privilege: str, now: bool) -> None:
+    """Take a privilege from a user. Jobs that wait under it fail; those that hold something keep it until they end."""
+    answer = session.api.delete("users", name, "privileges", privilege, **({"now": "true"} if now else {}))
     session.out.done(f"{name} no longer has {privilege}", answer)
+    if not session.json:
+        _tell(session, answer.get("stopped") or [], answer.get("holding") or [], now)
+
+
+def _tell(session: Session, stopped: list[str], holding: list[str], now: bool) -> None:
+    """What a revocation did to jobs."""
+    if stopped:
+        session.out.note(f"{_jobs(stopped)} waited under it and will fail: {', '.join(stopped)}")
+    if holding and now:
+        session.out.note(f"{_jobs(holding)} held something under it and are being cancelled: {', '.join(holding)}")
+    elif holding:
+        told = f"{_jobs(holding)} hold something under it, and keep it until they end: {', '.join(holding)}"
+        session.out.note(f"{told}; --now cancels them")
+
+
+def _jobs(found: list[str]) -> str:
+    return f"{len(found)} job{'s' * (len(found) != 1)}"
 
 
 @group.command(cls=Command)

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.domain.jobfile.header import Header, read_header
@@ -102,9 +102,17 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
     if faults or header.late:
         return [_problem(fault, spots, header, path) for fault in faults]
     del values["variety"]
+    if "resources" in values:
+        values["resources"] = tuple(_placed(ask, spots, header) for ask in values["resources"])
     retry_failed = values.pop("on_failure", False)
     not_yet = tuple(_not_yet(values, spots, header, path))
     return {**values, "retry_failed": retry_failed, "not_yet": not_yet}
+
+
+def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> ResourceAsk:
+    """A resource with where its options stand, if it has some."""
+    spot = spots.get(("resources", ask.name, "options"))
+    return replace(ask, spot=header.spot(spot.key)) if spot else ask
 
 
 def _toml_problem(error: ValueError, header: Header, path: str) -> Problem:

@@ -20,11 +20,15 @@ EXAMPLE = '[resources.db] with type = "database"'
 
 @dataclass(frozen=True)
 class ResourceAsk:
-    """One resource that the job asks for; `bmat` knows it by `name`; the well of `type` checks `options`."""
+    """One resource that the job asks for; `bmat` knows it by `name`; the well of `type` checks `options`.
+
+    `spot` is the line and column of its options in the job file, if they stand in one.
+    """
 
     name: str
     type: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    spot: tuple[int, int] | None = field(default=None, compare=False)
 
 
 _type = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource type", "letters, digits and . _ - only")

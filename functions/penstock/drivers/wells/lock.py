@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.domain.units import CleanProof
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Option, Order, Ready
 
 
 class LockWell:
@@ -25,6 +25,12 @@ class LockWell:
         return [f"the lock driver has no setting {key!r}; it takes none" for key in settings]
 
     @staticmethod
+    def options(well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option]:
+        """There is nothing to choose."""
+        del well, kind
+        return ()
+
+    @staticmethod
     def objections(options: Mapping[str, Any]) -> Sequence[str]:
         """Nor does it take options from a job."""
         return [f"a lock takes no option {key!r}; it takes none" for key in options]
@@ -32,7 +38,7 @@ class LockWell:
     def create(self, order: Order) -> Ready | NotYet:
         """The slot's name, and the settings of its type as metadata."""
         name, _, _ = order.slot.partition("/")  # of one resource that is leased more than once, each lease has a slot
-        return Ready({"name": name, "type": order.type, **order.settings})
+        return Ready({"name": name, "type": order.type, **order.settings}, public=("name", "type"))
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Nothing was made, so nothing is left."""

@@ -1,0 +1,32 @@
+"""What a driver says when it fails is told to people: without the secret that it was given. [SEC-1]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.domain.errors import Short
+from penstock.ports import Driver, NotYet, Order, Ready
+
+KEY = "(its key)"
+
+
+def create(driver: Driver, order: Order) -> Ready | NotYet:
+    """Have a unit made. What is raised or said of it stands in rows, logs and answers, so the key is taken out."""
+    try:
+        done = driver.create(order)
+    except Exception as error:
+        _clean(error, order.key)
+        raise
+    if isinstance(done, NotYet) and done.reason:
+        return replace(done, reason=_without(done.reason, order.key))
+    return done
+
+
+def _clean(error: Exception, key: str) -> None:
+    error.args = tuple(_without(part, key) if isinstance(part, str) else part for part in error.args)
+    if isinstance(error, Short):
+        error.shortages = tuple(replace(each, why=_without(each.why, key)) for each in error.shortages)
+
+
+def _without(text: str, key: str) -> str:
+    return text.replace(key, KEY) if key else text

@@ -1,0 +1,100 @@
+"""What becomes of a user's jobs when a privilege is taken from them. [SEC-2]
+
+No slot is granted to whose owner may not have it: that is part of the grant itself. What is done here besides is that
+those who wait under it are told at once, instead of when their turn comes. Who holds something keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from penstock.domain import jobs as rules
+from penstock.domain import users
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.leases import LeaseState
+from penstock.domain.pools import Claim, Slot, collection
+from penstock.domain.rows import Change, Check, Replace
+from penstock.domain.users import User, user_key
+from penstock.system import System
+from penstock.usecases import jobs, logs, race, sites
+from penstock.usecases import users as granting
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """The jobs that a revocation concerns: those that it ended, for they waited, and those that hold something."""
+
+    stopped: Sequence[str]
+    holding: Sequence[str]
+
+
+def may(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
+    """Why a job's owner may not have what a step acquires; or the owner's row, as it must be when that is granted."""
+    wanted = {privilege for need in job.needs if need.step == step for privilege in need.privileges}
+    if not wanted:
+        return None, []
+    owner = on.store.get(user_key(job.owner), User)
+    return users.why_not(owner, job.owner, wanted), [Check(owner)] if owner else []
+
+
+def refuse(on: System, job_id: str, why: str) -> bool:
+    """End a job that waits for what its owner may not have. False for one that waits for nothing any more."""
+
+    def decide() -> tuple[Sequence[Change], Job | None]:
+        job = on.store.get(job_key(job_id), Job)
+        if job is None or job.is_settled or job.cancelled_by or job.state is State.RUNNING:
+            return [], None
+        now = rules.refuse(job, why, on.world.now())
+        return [Replace(job, now)], now
+
+    job = race.run(on, decide)
+    if job is None:
+        return False
+    logs.say(on, job.id, job.attempt, why)
+    jobs.stop_waiting(on, job, "Unsatisfiable", why)
+    return True
+
+
+def revoked(on: System, user: User) -> Concerned:
+    """End what waits for what a user may not have any more, and say which of their jobs hold such things."""
+    stopped: list[str] = []
+    holding: list[str] = []
+    for job in _jobs(on, user.name):
+        wanted = {need.order: users.why_not(user, user.name, need.privileges) for need in job.needs}
+        held = jobs.leases_of(on, job)
+        lacking = [lease for lease in held if wanted.get(lease.order)]
+        waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)
+        if waiting and refuse(on, job.id, str(wanted[waiting.order])):
+            stopped.append(job.id)
+        elif any(lease.state in (LeaseState.GRANTED, LeaseState.READY) for lease in lacking):
+            holding.append(job.id)
+    return Concerned(stopped, holding)
+
+
+def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) -> tuple[User, Concerned]:
+    """Take a privilege from a user; `at_once` from what their jobs hold as well. Doing it twice is fine."""
+    user = granting.change(on, name, privilege, grant=False, by=by.name)
+    found = revoked(on, user)
+    for job_id in found.holding if at_once else ():
+        with suppress(Refused):  # it has just settled
+            jobs.cancel(on, by, job_id)
+    return user, found
+
+
+def _jobs(on: System, owner: str) -> Iterator[Job]:
+    """A user's jobs that wait for, or hold, something that needs a privilege, each once."""
+    site = sites.current(on)
+    aliased = [site.resolve(target.name) for target in site.targets.values() if target.privilege]
+    pools = {target.pool for target in aliased if target}
+    pools |= {kind.pool for kind in site.resources.values() if kind.privilege}
+    known: dict[str, None] = {}
+    for pool in sorted(pools):
+        known |= {claim.job: None for claim in on.store.find(collection(pool), "wait#", Claim)}
+        known |= {slot.job: None for slot in on.store.find(collection(pool), "held#", Slot) if slot.job}
+    for job_id in known:
+        job = on.store.get(job_key(job_id), Job)
+        if job and job.owner == owner and not job.is_settled:
+            yield job

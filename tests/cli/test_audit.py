@@ -1,0 +1,38 @@
+"""penstock audit, and what `user revoke` says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.service import AUDIT, STARTED, Service
+
+
+def test_what_was_done_is_listed(penstock: Run, service: Service) -> None:
+    head, row, _ = penstock("audit", "list").stdout.splitlines()
+    assert head.split() == ["TIME", "WHO", "DID", "WHAT", "DETAIL"]
+    assert row.split() == [STARTED, "root", "hold", "worker", "w1", "for", "60", "s:", "a", "look"]
+    assert json.loads(penstock("audit", "list", "--json").stdout) == AUDIT
+    assert "there are more" in penstock("audit", "list", "--limit", "1").stderr
+    penstock("audit", "list", "--who", "ann", "--since", "2h")
+    asked = service.paths("GET")[-1]
+    assert asked.startswith("/v1/audit?who=ann&since=20")
+    assert asked.endswith("Z&limit=50")
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ([], "2 jobs hold something under it, and keep it until they end: j8, j9; --now cancels them"),
+        (["--now"], "2 jobs held something under it and are being cancelled: j8, j9"),
+    ],
+)
+def test_a_revocation_says_what_it_does_to_jobs(penstock: Run, service: Service, option: list[str], said: str) -> None:
+    done = penstock("user", "revoke", "eve", "resource.bench", *option)
+    assert done.stdout == "eve no longer has resource.bench\n"
+    assert "1 job waited under it and will fail: j7" in done.stderr
+    assert said in done.stderr
+    assert service.paths("DELETE")[-1].endswith("?now=true") is bool(option)
+    assert json.loads(penstock("user", "revoke", "eve", "x", "--json", *option).stdout)["holding"] == ["j8", "j9"]

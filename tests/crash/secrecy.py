@@ -1,0 +1,169 @@
+"""Secrets are looked for in all that a run leaves or says: rows, messages, flows, objects, logs, answers. [SEC-1]
+
+All that a handler tells AWS, and is told, goes over one wire: it is kept here, but for what the key service is given to
+seal and gives back, and so is what the functions are woken with, answer and log.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from penstock.agent.disguises import secrets
+from penstock.agent.mask import Mask
+from penstock.ports import Order, Ready
+from penstock.usecases import users
+from penstock.web.operations import OPERATIONS
+from tests.crash import emulator, life
+from tests.crash.runtime import Runtime
+from tests.crash.site import Hand
+from tests.crash.sweep import Sweep
+
+PASSWORD = "Tr0ub4dorAnd3Horses"
+
+
+def metadata(order: Order) -> dict[str, Any]:
+    """What the well says of a resource: also the secret that it was given to make passwords of."""
+    return {"name": order.slot, "password": f"{PASSWORD}-{order.id[-4:]}", "deep": {"key": order.key}}
+
+
+class Kept:
+    """All that was said, by where."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+        self.told: list[Mapping[str, Any]] = []
+        self.keys: set[str] = set()
+
+    def create(self, hand: Hand, order: Order) -> Any:
+        done = CREATE(hand, order)
+        if isinstance(done, Ready) and not order.is_worker:
+            self.keys |= {order.key, f"{PASSWORD}-{order.id[-4:]}"}
+            return Ready(metadata(order), public=["name"])
+        self.keys.add(order.key)
+        return done
+
+    def answer(self, wire: emulator.Wire, request: Any) -> Any:
+        found = ANSWER(wire, request)
+        target = str(request.headers.get("X-Amz-Target") or request.url)
+        if "TrentService" not in target:
+            body = request.body.read() if hasattr(request.body, "read") else request.body or b""
+            sent = body if isinstance(body, str) else bytes(body).decode("utf-8", "replace")
+            self.said += [(f"to {target}", sent), (f"from {target}", found.content.decode("utf-8", "replace"))]
+        return found
+
+    def call(self, runtime: Runtime, name: str, event: dict[str, Any], who: object) -> Any:
+        found = CALL(runtime, name, event, who)
+        is_hello = event.get("rawPath") == "/v1/agent/hello"
+        if is_hello:
+            body = json.loads(found["body"])
+            self.told += [entry for entry in body.get("resources", {}).values()]
+            self.keys |= {json.loads(event["body"])["token"]} - {""}
+        else:
+            self.said.append((f"answer of {name}", json.dumps(found)))
+        headers = event.get("headers") or {}
+        shown = {**event, "headers": {key: headers[key] for key in headers if key != "authorization"}}
+        self.said.append((f"event of {name}", "" if is_hello else json.dumps(shown, default=str)))
+        return found
+
+
+CREATE, ANSWER, CALL = Hand.create, emulator.Wire.answer, Runtime.call
+
+
+class Log(logging.Handler):
+    """Keeps what is logged, whatever the level."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__(logging.DEBUG)
+        self._kept = kept
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._kept.said.append(("log", f"{record.getMessage()} {record.__dict__}"))
+
+
+def listen(patch: pytest.MonkeyPatch) -> Kept:
+    """Keep all that is said from here on. Agents say their job's secret, hidden as a real one hides it."""
+    found = Kept()
+    patch.setattr(Hand, "create", lambda hand, order: found.create(hand, order))
+    patch.setattr(emulator.Wire, "answer", lambda wire, request: found.answer(wire, request))
+    patch.setattr(Runtime, "call", lambda runtime, *told: found.call(runtime, *told))
+    mask = Mask(secrets({"x": {"metadata": {"password": PASSWORD}}}))
+    lines = (f"the password is {PASSWORD}", base64.b64encode(PASSWORD.encode()).decode(), json.dumps([PASSWORD]))
+    patch.setattr(life, "LINES", tuple(map(mask.text, lines)))
+    return found
+
+
+@contextmanager
+def logged(kept: Kept) -> Iterator[None]:
+    """All that is logged. Not before the functions are there: theirs must be the first handler."""
+    handler, logger = Log(kept), logging.getLogger("penstock")
+    level, disabled = logger.level, logging.root.manager.disable
+    logger.setLevel(logging.DEBUG)
+    logging.disable(logging.NOTSET)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logging.disable(disabled)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run said where, how many secrets agents were told, and where one was found."""
+
+    places: set[str]
+    told: int
+    leaks: list[str]
+
+
+def run(scenario: str) -> Report:
+    """One run of a scenario, in an emulated account that is this process's only one."""
+    with pytest.MonkeyPatch.context() as patch:
+        kept = listen(patch)
+        with closing(Sweep(patch)) as sweep, logged(kept):
+            look_around(sweep, sweep.run(scenario))
+    assert all(entry["public"] == ["name"] for entry in kept.told)
+    wanted = [form for secret in {PASSWORD, *kept.keys} for form in forms(secret)]
+    leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
+    told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
+    return Report({where for where, _ in kept.said}, told, leaks)
+
+
+def forms(secret: str) -> list[str]:
+    """How a secret may stand somewhere, if nobody sealed it."""
+    return [secret, secret.encode().hex(), base64.b64encode(secret.encode()).decode().rstrip("=")[:-1]]
+
+
+def look_around(sweep: Sweep, past: life.Life) -> None:
+    """Read all that there is, as an operator and as somebody else, and what flows and queues keep."""
+    site, runtime = sweep.site, past.runtime
+    site.rows()
+    users.create(site.on, "eve", [])
+    other, _ = users.issue(site.on, "eve", None)
+    values = {
+        "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
+        "name": "bench", "output": "x",
+    }  # fmt: skip
+    for operation in OPERATIONS:
+        if operation.method == "GET":
+            for token in (sweep.token, other):
+                runtime.ask("reader", "GET", operation.path.format(**values), token)
+    flows = site.clients["stepfunctions"]
+    for flow in flows.list_executions(stateMachineArn=site.machine)["executions"]:
+        flows.describe_execution(executionArn=flow["executionArn"])
+        flows.get_execution_history(executionArn=flow["executionArn"])
+    for each in site.clients["s3"].list_objects_v2(Bucket="outputs").get("Contents", ()):
+        site.clients["s3"].get_object(Bucket="outputs", Key=each["Key"])
+
+
+def units(past: life.Life, kind: str) -> str:
+    return next((unit.id for unit in past.units() if unit.id.startswith(kind)), "none")

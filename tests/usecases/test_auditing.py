@@ -1,0 +1,190 @@
+"""Everything that operators do is noted: who, when, what; in the commit that does it, and without secrets. [SEC-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.audit import KEPT, Entry
+from penstock.domain.errors import Refused, Unsatisfiable
+from penstock.domain.jobs import Outcome
+from penstock.domain.rows import Change, Create
+from penstock.domain.units import UnitKind, UnitState
+from penstock.domain.users import Token, User
+from penstock.usecases import auditing, configuring, custody, jobs, privileges, quarantining, users
+from tests.twin.world import START, Twin
+from tests.usecases.conftest import SITE
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import finish, hello, job_of, submit, worker_of
+
+
+def entries(twin: Twin) -> list[tuple[str, str, str, str]]:
+    """What was done since the site was applied, in no order: what is done in one millisecond has none."""
+    found = [row for row in twin.store.rows.values() if isinstance(row, Entry)]
+    return sorted((each.by, each.did, each.what, each.detail) for each in found if each.by != "admin")
+
+
+def test_what_is_done_with_users(twin: Twin, root: User) -> None:
+    users.create(twin.on, "eve", ["b", "a"], "root")
+    users.change(twin.on, "eve", "c", grant=True, by="root")
+    privileges.revoke(twin.on, root, "eve", "a", at_once=False)
+    secret, _ = users.issue(twin.on, "eve", 60, "eve")
+    users.issue(twin.on, "eve", None, "root")
+    assert entries(twin) == sorted(
+        [
+            ("root", "create user", "user eve", "a, b"),
+            ("root", "grant", "user eve", "c"),
+            ("root", "revoke", "user eve", "a"),
+            ("eve", "make token", "user eve", "until 2026-01-01 00:01:00Z"),
+            ("root", "make token", "user eve", "for ever"),
+        ]
+    )
+    rows = [row for row in twin.store.rows.values() if isinstance(row, Entry)]
+    digests = [row.digest for row in twin.store.rows.values() if isinstance(row, Token)]
+    assert not [text for text in (secret, *digests) if text in str(rows)]
+
+
+def test_what_is_done_with_the_site_and_its_pools(twin: Twin) -> None:
+    configuring.apply(
+        twin.on, "root", SITE.replace("limit = 2\n[targets.default]", "limit = 3\n[targets.default]"), "s"
+    )
+    configuring.resize(twin.on, "target/linux", 5, "root")
+    configuring.pause(twin.on, "target/linux", paused=True, by="root")
+    configuring.pause(twin.on, "target/linux", paused=False, by="root")
+    assert entries(twin) == sorted(
+        [
+            ("root", "apply config", "s", "targets.linux changed"),
+            ("root", "resize", "pool target/linux", "3 -> 5"),
+            ("root", "pause", "pool target/linux", ""),
+            ("root", "resume", "pool target/linux", ""),
+        ]
+    )
+
+
+def test_what_is_done_with_units(twin: Twin, ada: User, root: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    unit = worker_of(twin, job).id
+    custody.hold(twin.on, root, UnitKind.WORKER, unit, "a look", 60)
+    custody.release(twin.on, root, UnitKind.WORKER, unit)
+    custody.drain(twin.on, root, UnitKind.WORKER, unit, "old")
+    custody.recycle(twin.on, root, UnitKind.WORKER, unit, "broken")
+    assert entries(twin) == sorted(
+        [
+            ("root", "hold", f"worker {unit}", "for 60 s: a look"),
+            ("root", "release", f"worker {unit}", ""),
+            ("root", "drain", f"worker {unit}", "old"),
+            ("root", "recycle", f"worker {unit}", "broken"),
+        ]
+    )
+
+
+def test_what_is_removed_by_hand(twin: Twin, ada: User, root: User) -> None:
+    twin.drivers.hand.stuck = Unsatisfiable("it does not go")
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    for _ in range(9):
+        sweep(twin, 900)
+    unit = worker_of(twin, job)
+    assert unit.state is UnitState.QUARANTINED
+    quarantining.removed(twin.on, root, UnitKind.WORKER, unit.id, "sold")
+    assert entries(twin) == [("root", "remove", f"worker {unit.id}", "sold")]
+
+
+def test_cancelling_anothers_job_is_noted_and_ones_own_is_not(twin: Twin, ada: User, root: User) -> None:
+    mine, hers = submit(twin, ada), submit(twin, ada)
+    jobs.cancel(twin.on, ada, mine)
+    jobs.cancel(twin.on, root, hers)
+    jobs.cancel(twin.on, root, hers)
+    twin.run()
+    assert job_of(twin, hers).outcome is Outcome.CANCELLED
+    assert entries(twin) == [("root", "cancel", f"job {hers}", "of ada")]
+
+
+def test_what_changes_nothing_is_not_noted(twin: Twin) -> None:
+    users.create(twin.on, "eve", [], "root")
+    before = entries(twin)
+    with pytest.raises(Refused):
+        users.create(twin.on, "eve", [], "root")
+    users.change(twin.on, "eve", "a", grant=False, by="root")
+    configuring.apply(twin.on, "root", SITE, "site.toml")
+    configuring.pause(twin.on, "target/linux", paused=False, by="root")
+    assert entries(twin) == before
+
+
+DEEDS: dict[str, Callable[[Twin], object]] = {
+    "create user": lambda twin: users.create(twin.on, "ben", [], "root"),
+    "grant": lambda twin: users.change(twin.on, "eve", "c", grant=True, by="root"),
+    "revoke": lambda twin: users.change(twin.on, "eve", "a", grant=False, by="root"),
+    "make token": lambda twin: users.issue(twin.on, "eve", None, "root"),
+    "apply config": lambda twin: configuring.apply(twin.on, "root", SITE + "\n", "s"),
+    "resize": lambda twin: configuring.resize(twin.on, "target/linux", 5, "root"),
+    "pause": lambda twin: configuring.pause(twin.on, "target/linux", paused=True, by="root"),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_what_is_done_and_that_it_was_are_one_commit(twin: Twin, monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
+    users.create(twin.on, "eve", ["a"])
+    seen: list[list[Change]] = []
+    commit = twin.store.commit
+
+    def watched(changes: list[Change]) -> bool:
+        seen.append(list(changes))
+        return commit(changes)
+
+    monkeypatch.setattr(twin.store, "commit", watched)
+    DEEDS[deed](twin)
+    noted = [
+        (len(changes), change.row.did)
+        for changes in seen
+        for change in changes
+        if isinstance(change, Create) and isinstance(change.row, Entry)
+    ]
+    assert noted == [(2, deed)]
+
+
+def test_entries_are_listed_by_page_by_whom_and_since_when(twin: Twin) -> None:
+    for at in range(5):
+        users.create(twin.on, f"u{at}", [], "root" if at % 2 else "ann")
+        twin.world.time += timedelta(hours=1)
+    first, page = auditing.listed(twin.on, "", None, 2, "")
+    assert [each.what for each in first] == ["user u4", "user u3"]
+    second, _ = auditing.listed(twin.on, "", None, 2, page or "")
+    assert [each.what for each in second] == ["user u2", "user u1"]
+    by_ann, page = auditing.listed(twin.on, "ann", None, 100, "")
+    assert ([each.what for each in by_ann], page) == (["user u4", "user u2", "user u0"], None)
+    late, page = auditing.listed(twin.on, "", first[1].at, 100, "")
+    assert ([each.what for each in late], page) == (["user u4", "user u3"], None)
+    assert auditing.listed(twin.on, "nobody", None, 100, "") == ([], None)
+
+
+def test_a_filtered_page_looks_at_so_many_and_goes_on_from_there(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditing, "SCANNED", 2)
+    monkeypatch.setattr(auditing, "READ", 2)
+    for at in range(5):
+        twin.world.time += timedelta(seconds=1)
+        users.create(twin.on, f"u{at}", [], "root" if at else "ann")
+    found, page = auditing.listed(twin.on, "ann", None, 100, "")
+    assert found == []
+    pages = 1
+    while page:
+        more, page = auditing.listed(twin.on, "ann", None, 100, page)
+        found, pages = [*found, *more], pages + 1
+    assert ([each.what for each in found], pages) == (["user u0"], 4)
+
+
+def test_a_long_detail_is_clipped_and_an_entry_expires() -> None:
+    twin = Twin()
+    (change,) = auditing.note(twin.on, [Create(User(name="x", created=START))], "root", "did", "what", "y" * 5000)[1:]
+    assert isinstance(change, Create)
+    entry = change.row
+    assert isinstance(entry, Entry)
+    assert entry.detail == "y" * 997 + "..."
+    assert entry.expiry == entry.at + KEPT
+    assert auditing.note(twin.on, [], "root", "did", "what") == []

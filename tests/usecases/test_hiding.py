@@ -1,0 +1,70 @@
+"""What a driver says when it fails does not tell the secret that it was given. [SEC-1]"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, Shortage, Unknown, Unsatisfiable
+from penstock.domain.units import CleanProof
+from penstock.domain.users import User
+from penstock.ports import NotYet, Order, Ready
+from penstock.usecases import hiding, logs
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import job_of, submit
+
+KEY = "k" * 40
+
+
+class Telltale:
+    """A driver that says its key in all that it says."""
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+
+    def create(self, order: Order) -> Ready | NotYet:
+        said = self.what(f"bad login: {order.key}")
+        if isinstance(said, Exception):
+            raise said
+        assert isinstance(said, Ready | NotYet)
+        return said
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        return CleanProof(by="telltale", time=now, checked=unit)
+
+    def list(self) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("kind", [DriverError, Misconfigured, Unknown, Unsatisfiable, ValueError])
+def test_an_error_has_no_key(kind: Any) -> None:
+    with pytest.raises(kind) as told:
+        hiding.create(Telltale(kind), Order("u", "t", "s", key=KEY))
+    assert str(told.value) == "bad login: (its key)"
+
+
+def test_a_shortage_has_no_key() -> None:
+    with pytest.raises(NoCapacity) as told:
+        hiding.create(Telltale(lambda text: NoCapacity("none", [Shortage("all", text)])), Order("u", "t", "s", key=KEY))
+    assert told.value.shortages == (Shortage("all", "bad login: (its key)"),)
+
+
+def test_a_reason_has_no_key_and_metadata_is_left_as_it_is() -> None:
+    order = Order("u", "t", "s", key=KEY)
+    assert hiding.create(Telltale(lambda text: NotYet(3, text)), order) == NotYet(3, "bad login: (its key)")
+    assert hiding.create(Telltale(lambda text: NotYet(3)), order) == NotYet(3)
+    assert hiding.create(Telltale(lambda text: Ready({"a": text})), order) == Ready({"a": f"bad login: {KEY}"})
+
+
+def test_without_a_key_nothing_is_taken_out() -> None:
+    assert hiding.create(Telltale(lambda text: NotYet(3, "ab")), Order("u", "t", "s")) == NotYet(3, "ab")
+
+
+def test_why_a_job_cannot_be_has_no_key(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(twin.drivers, "well", lambda *told: Telltale(Unsatisfiable))
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    assert "bad login: (its key)" in str(job_of(twin, job).reason)
+    assert not [event for event in logs.read(twin.on, job, 0, 1000) if KEY in event.line.payload]

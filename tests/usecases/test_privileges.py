@@ -1,0 +1,194 @@
+"""What becomes of jobs when a privilege is taken from their owner. [SEC-2]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Outcome, State
+from penstock.domain.pools import Claim, SlotState
+from penstock.domain.users import ADMIN, User, user_key
+from penstock.usecases import acquiring, configuring, jobs, privileges, users
+from tests.twin.world import Twin
+from tests.usecases.conftest import SITE
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
+
+LOCKED = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"') + (
+    '[targets.alias]\nredirect = "linux"\nprivilege = "target.alias"\n'
+)
+
+
+@pytest.fixture
+def eve(twin: Twin, root: User) -> User:
+    """A user with privileges, at a site that wants them."""
+    configuring.apply(twin.on, "root", LOCKED, "site.toml")
+    twin.run()
+    return users.create(twin.on, "eve", ["resource.bench", "target.alias", "target.lab"], "root")
+
+
+def revoke(twin: Twin, root: User, privilege: str = "resource.bench", *, at_once: bool = False) -> privileges.Concerned:
+    found = privileges.revoke(twin.on, root, "eve", privilege, at_once=at_once)[1]
+    twin.run()
+    return found
+
+
+def waiting(twin: Twin) -> list[Claim]:
+    return [row for row in twin.store.rows.values() if isinstance(row, Claim)]
+
+
+def test_who_waits_fails_at_once_and_who_holds_keeps_it(twin: Twin, eve: User, root: User) -> None:
+    holds, waits, other = (submit(twin, eve, resources=[kind]) for kind in ("bench", "bench", "licence"))
+    twin.run()
+    found = revoke(twin, root)
+    assert (found.stopped, found.holding) == ([waits], [holds])
+    refused = job_of(twin, waits)
+    assert (refused.state, refused.outcome) == (State.SETTLED, Outcome.FAILED)
+    said = f"eve may not have this any more: root revoked 'resource.bench' at {refused.times.settled:%Y-%m-%d %H:%M}"
+    assert str(refused.reason).startswith(said)
+    assert any(line.startswith(said) for line in told(twin, waits))
+    assert not [claim for claim in waiting(twin) if claim.job == waits]
+    for job in (holds, other):
+        hello(twin, job)
+        finish(twin, job)
+        assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
+
+
+def test_who_holds_is_cancelled_with_now(twin: Twin, eve: User, root: User) -> None:
+    holds = submit(twin, eve, resources=["bench"])
+    twin.run()
+    hello(twin, holds)
+    assert revoke(twin, root, at_once=True).holding == [holds]
+    assert job_of(twin, holds).cancelled_by == "root"
+
+
+def test_revoking_twice_says_the_same_and_ends_nothing_twice(twin: Twin, eve: User, root: User) -> None:
+    holds, waits = (submit(twin, eve, resources=["bench"]) for _ in range(2))
+    twin.run()
+    revoke(twin, root)
+    before = job_of(twin, waits)
+    again = revoke(twin, root)
+    assert (again.stopped, again.holding) == ([], [holds])
+    assert job_of(twin, waits) == before
+    user = users.find(twin.on, "eve")
+    assert [one.privilege for one in user.revoked] == ["resource.bench"]
+
+
+def test_jobs_of_others_and_under_other_privileges_go_on(twin: Twin, eve: User, root: User) -> None:
+    ben = users.create(twin.on, "ben", ["resource.bench"])
+    mine = [submit(twin, ben, resources=["bench"]), submit(twin, ben, resources=["bench"])]
+    lab = [submit(twin, eve, target="lab") for _ in range(2)]
+    twin.run()
+    assert revoke(twin, root) == privileges.Concerned([], [])
+    assert all(not job_of(twin, job).cancelled_by for job in [*mine, *lab])
+
+
+@pytest.mark.parametrize(("target", "privilege"), [("lab", "target.lab"), ("alias", "target.alias")])
+def test_a_target_is_under_its_own_and_its_aliass_privilege(
+    twin: Twin, eve: User, root: User, target: str, privilege: str
+) -> None:
+    configuring.pause(twin.on, "target/lab", paused=True)
+    configuring.pause(twin.on, "target/linux", paused=True)
+    job = submit(twin, eve, target=target)
+    plain = submit(twin, eve, target="linux")
+    twin.run()
+    assert revoke(twin, root, privilege).stopped == [job]
+    assert not job_of(twin, plain).cancelled_by
+
+
+def test_an_operator_who_is_none_any_more_keeps_what_they_were_granted_besides(
+    twin: Twin, eve: User, root: User
+) -> None:
+    users.change(twin.on, "eve", ADMIN, grant=True)
+    users.change(twin.on, "eve", "target.lab", grant=False)
+    configuring.pause(twin.on, "target/lab", paused=True)
+    holds, waits = (submit(twin, eve, resources=["bench"]) for _ in range(2))
+    lab = submit(twin, users.find(twin.on, "eve"), target="lab")
+    twin.run()
+    assert revoke(twin, root, ADMIN) == privileges.Concerned([lab], [])
+    assert "root revoked 'admin'" in str(job_of(twin, lab).reason)
+    assert not job_of(twin, holds).cancelled_by
+    assert not job_of(twin, waits).cancelled_by
+
+
+def test_nothing_is_granted_to_who_may_not_have_it_whatever_happened_to_the_one_who_revoked_it(
+    twin: Twin, eve: User, root: User
+) -> None:
+    """The privilege went, and nobody was told: the grant itself asks."""
+    first, then, last = (submit(twin, eve, resources=["bench"]) for _ in range(3))
+    twin.run()
+    hello(twin, first)
+    users.change(twin.on, "eve", "resource.bench", grant=False, by="root")
+    finish(twin, first)
+    sweep(twin)
+    for job in (then, last):
+        assert job_of(twin, job).outcome is Outcome.FAILED
+        assert "root revoked 'resource.bench'" in str(job_of(twin, job).reason)
+    assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
+    assert not waiting(twin)
+
+
+def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User, root: User) -> None:
+    """The owner's row is part of the grant: who read it before it changed is not granted by it."""
+    configuring.pause(twin.on, "resource/bench", paused=True)
+    job = submit(twin, eve, resources=["bench"])
+    twin.run()
+    configuring.pause(twin.on, "resource/bench", paused=False)
+    commit, done = twin.store.commit, []
+
+    def late(changes: object) -> bool:
+        if not done:
+            done.append(1)
+            users.change(twin.on, "eve", "resource.bench", grant=False, by="root")
+        return commit(changes)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.store, "commit", late)
+        acquiring.serve(twin.on, "resource/bench")
+    twin.run()
+    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
+
+
+def test_the_next_attempt_is_not_granted_what_the_first_had(twin: Twin, eve: User, root: User) -> None:
+    job = submit(twin, eve, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    assert revoke(twin, root).holding == [job]
+    sweep(twin, 121)
+    sweep(twin, 31)
+    assert job_of(twin, job).attempt == 2
+    assert job_of(twin, job).outcome is Outcome.FAILED
+
+
+def test_a_privilege_that_is_given_again_is_as_if_it_had_not_been_taken(twin: Twin, eve: User, root: User) -> None:
+    revoke(twin, root)
+    with pytest.raises(Refused):
+        submit(twin, users.find(twin.on, "eve"), resources=["bench"])
+    users.change(twin.on, "eve", "resource.bench", grant=True, by="root")
+    assert users.find(twin.on, "eve").revoked == ()
+    job = submit(twin, users.find(twin.on, "eve"), resources=["bench"])
+    twin.run()
+    assert {lease.name: lease.state for lease in jobs.leases_of(twin.on, job_of(twin, job))}["bench"] == "ready"
+
+
+def test_a_user_who_is_no_more_may_have_nothing(twin: Twin, eve: User, root: User) -> None:
+    job = submit(twin, eve, resources=["bench"])
+    user = twin.store.get(user_key("eve"), User)
+    assert user
+    del twin.store.rows[user.key]
+    twin.run()
+    assert "needs the privilege 'resource.bench'" in str(job_of(twin, job).reason)
+
+
+@pytest.mark.parametrize("change", [{"state": State.RUNNING}, {"state": State.SETTLED}, {"cancelled_by": "x"}])
+def test_only_what_waits_is_refused(twin: Twin, eve: User, change: dict[str, object]) -> None:
+    job = submit(twin, eve, resources=["licence"])
+    twin.run()
+    row = job_of(twin, job)
+    twin.store.rows[row.key] = replace(row, **change)  # type: ignore[arg-type]
+    assert privileges.refuse(twin.on, job, "no") is False
+    assert privileges.refuse(twin.on, "0" * 26, "no") is False

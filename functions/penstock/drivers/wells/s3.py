@@ -13,6 +13,7 @@ from penstock.drivers.wells.aws.calls import Absent, Connect, calling, connect
 from penstock.drivers.wells.aws.lent import Lent
 from penstock.drivers.wells.aws.policies import VERSION
 from penstock.drivers.wells.aws.prefixes import Prefix, Removed, below
+from penstock.drivers.wells.aws.sessions import PUBLIC
 from penstock.ports import NotYet, Order, Ready
 
 LEASES = ".leases/"
@@ -59,7 +60,7 @@ class S3Well:
         session = self._lent.session(order, json.dumps(self._policy(order.id), separators=(",", ":")))
         bucket, prefix = self._space.bucket, self._prefix(order.id)
         where = {"bucket": bucket, "prefix": prefix, "url": f"s3://{bucket}/{prefix}"}
-        return Ready({**order.settings, **where, **session.metadata}, expires=session.expires)
+        return Ready({**order.settings, **where, **session.metadata}, expires=session.expires, public=[*where, *PUBLIC])
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """End the sessions first, and empty the prefix when nobody can write there any more. [SEC-1] [UNIT-1]"""

@@ -10,6 +10,7 @@ from penstock.domain.units import CleanProof
 from penstock.drivers.wells.aws import keys
 from penstock.drivers.wells.aws.calls import Connect, connect
 from penstock.drivers.wells.aws.lent import Lent
+from penstock.drivers.wells.aws.sessions import PUBLIC
 from penstock.ports import NotYet, Order, Ready
 
 
@@ -39,7 +40,7 @@ class StsWell:
     def create(self, order: Order) -> Ready | NotYet:
         """A session for the lease. Asked again, another one, with the same name and so with the same end."""
         session = self._lent.session(order)
-        return Ready({**order.settings, **session.metadata}, expires=session.expires)
+        return Ready({**order.settings, **session.metadata}, expires=session.expires, public=PUBLIC)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Deny everything to all sessions of the unit, and look whether IAM has it so. [SEC-1]"""

@@ -65,7 +65,7 @@ class AccountsWell:
             raise Misconfigured(f"{order.type} has `leases`: what is cleaned after one would be in use by another")
         metadata = {"name": order.slot, "type": order.type, **order.settings}
         if not self._settings.check:
-            return Ready(metadata)
+            return Ready(metadata, public=("name", "type"))
         fence = self._standing.fence if self._standing else 0
         try:
             look = self._look(order.id, order.slot, f"{order.id}/{fence}/before")
@@ -76,7 +76,7 @@ class AccountsWell:
         drift = self._drift(order.slot, None, look)
         if drift:
             raise Unknown(f"{order.slot} is not as its baseline says, and is lent to nobody: {drift}", "drift")
-        return Ready(metadata, notes={"before": look.noted()})
+        return Ready(metadata, notes={"before": look.noted()}, public=("name", "type"))
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Take the next step of cleaning; what goes wrong makes it begin anew. [UNIT-2]"""

@@ -18,6 +18,9 @@ from penstock.ports import Order
 SITE, WELL, JOB = "penstock:site", "penstock:well", "penstock:job"
 """The session's tags, for conditions in the role's own policies."""
 
+PUBLIC = ("expiration", "region", "role")
+"""What of a session may stand in a log. [SEC-1]"""
+
 
 @dataclass(frozen=True)
 class Session:

@@ -15,6 +15,7 @@ from penstock.domain.sitevalues import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.wells.postgres.credentials import REFERENCE
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, VERIFIED, Options, Settings
+from penstock.ports import Option
 
 MISSING = "the postgres driver needs pg8000, which is not installed here: `pip install penstock[postgres]`"
 MOST_EXTENSIONS = 30
@@ -66,6 +67,16 @@ def objections(given: Mapping[str, Any], well: Mapping[str, Any] | None = None) 
     if top.faults or well is None:
         return sentences(top)
     return list(denied(read(well), Options(**values)))
+
+
+def offered(settings: Settings) -> Sequence[Option]:
+    """What jobs may ask for here."""
+    most = f"how many connections at once, {settings.connections} at the most"
+    return [
+        Option("connections", "whole number", most, settings.connections),
+        Option("extensions", "list", f"of {', '.join(settings.extensions) or 'none here'}"),
+        Option("version", "whole number", "the major version that the server must have"),
+    ]
 
 
 def denied(settings: Settings, asked: Options) -> Iterator[str]:

@@ -19,10 +19,13 @@ from penstock.drivers.wells.postgres.making import Plan, make
 from penstock.drivers.wells.postgres.names import Names
 from penstock.drivers.wells.postgres.session import Connect, Connection, Server
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Option, Order, Ready
 
 SITE = "PENSTOCK_SITE"
 """The function's environment names the deployment: infra/stack.py."""
+
+SECRET = {"password", "PGPASSWORD", "url"}
+"""What of the metadata may not stand in a log. [SEC-1]"""
 
 
 class PostgresWell:
@@ -58,12 +61,21 @@ class PostgresWell:
         del kind
         return keys.objections(options, well)
 
+    @staticmethod
+    def options(well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option]:
+        """What a job may ask of its database, as far as the well's settings allow it."""
+        del kind
+        return keys.offered(keys.read(well))
+
     def create(self, order: Order) -> Ready | NotYet:
         """Make the database and the role, unless there are; the same answer for every call of one lease."""
         options = keys.options(order.options, self._settings)
         plan = Plan(self._names.of(order.id), self._names.tag(order.id), order.key, self._settings, options)
         done = make(self._server(), plan)
-        return done if isinstance(done, NotYet) else Ready({**order.settings, **_metadata(plan, done)})
+        if isinstance(done, NotYet):
+            return done
+        metadata = _metadata(plan, done)
+        return Ready({**order.settings, **metadata}, public=metadata.keys() - SECRET)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """End its connections and transactions, drop database and role, and say so when nothing is left of them."""

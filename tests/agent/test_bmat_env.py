@@ -12,7 +12,7 @@ def test_keys_in_capitals_are_variables_by_themselves(monkeypatch):
     monkeypatch.setattr(resources, "facts", lambda: {"resources": {"my-db": {"metadata": METADATA}}})
     lines = list(resources.export(argparse.Namespace(name="my-db")))
     assert [line.removeprefix("export ").partition("=")[0] for line in lines] == [
-        "MY_DB_9LIVES", "MY_DB_PGHOST", "PGHOST", "MY_DB_PGPASSWORD", "PGPASSWORD", "MY_DB_PATH", "MY_DB_HOST"
+        "MY_DB_9LIVES", "MY_DB_HOST", "MY_DB_PATH", "MY_DB_PGHOST", "MY_DB_PGPASSWORD", "PGHOST", "PGPASSWORD",
     ]  # fmt: skip
     script = "\n".join([*lines, 'printf "%s|%s|%s|%s" "$PGHOST" "$PGPASSWORD" "$MY_DB_PGPASSWORD" "$MY_DB_HOST"'])
     said = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True).stdout

@@ -24,7 +24,7 @@ def told(key: str, expiration: str = FAR, **more: Any) -> dict[str, Any]:
         "expiration": expiration,
         "region": "eu-west-1",
     }
-    return {"type": "aws", "metadata": metadata, **more}
+    return {"type": "aws", "metadata": metadata, "public": ["expiration", "region"], **more}
 
 
 @pytest.fixture

@@ -184,11 +184,17 @@ def test_an_option_that_there_is_not_is_refused_at_submit(story: Story) -> None:
     ("options", "why"),
     [
         ({"connections": 6}, "5 at the most"),
-        ({"version": 1}, "and no 1"),
         ({"extensions": ["hstore"]}, "there is: citext"),
     ],
 )
-def test_an_option_that_the_site_does_not_have_fails_the_job_at_once(story: Story, options: Any, why: str) -> None:
+def test_an_option_that_the_site_does_not_have_is_refused_at_submit(story: Story, options: Any, why: str) -> None:
+    with pytest.raises(Refused) as caught:
+        submitting.submit(story.twin.on, ADA, with_options(**options), None)
+    assert any(why in fault.message for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize(("options", "why"), [({"version": 1}, "and no 1")])
+def test_what_only_the_server_knows_fails_the_job_at_once(story: Story, options: Any, why: str) -> None:
     job = submitting.submit(story.twin.on, ADA, with_options(**options), None)
     story.settle()
     found = story.twin.store.get(job_key(job), Job)

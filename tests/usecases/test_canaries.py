@@ -13,7 +13,8 @@ from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.rows import Change, key_of
 from penstock.domain.units import UnitState
-from penstock.usecases import agents, canaries, configuring, cooling
+from penstock.usecases import agents, canaries, configuring, cooling, submitting, users
+from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, worker_of
@@ -188,11 +189,7 @@ def test_resources_that_are_made_are_made_no_more_after_three() -> None:
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.SUCCEEDED])
 def test_a_job_of_anybody_else_breaks_nothing(twin: Twin, result: Result) -> None:
-    from penstock.domain.users import User
-    from penstock.usecases import submitting
-    from penstock.wire import SubmitJob
-
-    user = User(name="ada", privileges=("target.lab",), created=twin.world.now())
+    user = users.create(twin.on, "ada", ["target.lab"])
     job = submitting.submit(twin.on, user, SubmitJob("#!/bin/sh", target="linux"), None)
     twin.run()
     hello(twin, job)
@@ -230,3 +227,9 @@ def test_an_operator_sends_one_now_unless_it_is_out(twin: Twin) -> None:
     assert (refused.value.status, refused.value.code) == (409, "canary-is-out")
     assert [row.pool for row in canaries.listed(twin.on)] == [DB, LINUX]
     assert canaries.send(twin.on, LINUX) if not of(twin).is_out else True
+
+
+def test_nobody_can_be_created_whose_jobs_they_would_be(twin: Twin) -> None:
+    with pytest.raises(Refused) as refused:
+        users.create(twin.on, "canary", [])
+    assert (refused.value.status, refused.value.code) == (409, "user-exists")

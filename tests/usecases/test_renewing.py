@@ -129,7 +129,7 @@ def test_the_answer_to_hello_is_the_freshest(twin: Twin, spring: Spring, ada: Us
 
 def test_what_never_ends_is_asked_for_once(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    assert set(asked(twin, job)) == {"type", "metadata"}
+    assert set(asked(twin, job)) == {"type", "metadata", "public"}
     assert key_of(twin, job).due is None
 
 

@@ -107,7 +107,7 @@ def test_the_registry_knows_it() -> None:
 
 def test_a_job_has_the_name_and_what_the_site_says() -> None:
     done = well(Site()).create(Order("r-1", "sandbox", "red", {"region": "eu-west-1"}))
-    assert done == Ready({"name": "red", "type": "sandbox", "region": "eu-west-1"})
+    assert done == Ready({"name": "red", "type": "sandbox", "region": "eu-west-1"}, public=("name", "type"))
 
 
 def test_one_sandbox_is_of_one_job() -> None:

@@ -32,9 +32,12 @@ class Concerned:
 
 
 def may(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
-    """Why a job's owner may not have what a step acquires; or the owner's row, as it must be when that is granted."""
+    """Why a job's owner may not have what a step acquires; or the owner's row, as it must be when that is granted.
+
+    A canary is the site's own, and may have what it was sent to look at.
+    """
     wanted = {privilege for need in job.needs if need.step == step for privilege in need.privileges}
-    if not wanted:
+    if not wanted or job.canary:
         return None, []
     owner = on.store.get(user_key(job.owner), User)
     return users.why_not(owner, job.owner, wanted), [Check(owner)] if owner else []

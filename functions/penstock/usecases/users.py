@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock.domain import users
+from penstock.domain import canaries, users
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.users import ADMIN, Token, User, digest, token_key, user_key
@@ -45,6 +45,8 @@ def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> Us
     """A new user. Raises Refused 409 for a name that is taken."""
     if not users.is_name(name):
         raise Refused(400, "bad-request", "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit")
+    if name == canaries.USER:
+        raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
     user = User(name=name, privileges=_checked(privileges), created=on.world.now())
     told = ", ".join(user.privileges)
     if not on.store.commit(auditing.note(on, [Create(user)], by, "create user", f"user {name}", told)):

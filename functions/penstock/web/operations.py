@@ -194,6 +194,7 @@ AGENT_OPERATIONS = (
         "agent_hello", "POST", "/v1/agent/hello", "Say hello and get the job", body=wire_agent.AgentHello, open=True
     ),
     Operation("agent_events", "POST", "/v1/agent/jobs/{job}/events", "Send lines", body=wire_agent.AgentEvents),
+    Operation("agent_resources", "POST", "/v1/agent/jobs/{job}/resources", "Ask anew what is known of the resources"),
     Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
     Operation(
         "agent_outputs", "POST", "/v1/agent/jobs/{job}/outputs", "Ask leave to send files", body=wire_agent.AgentOutputs

@@ -64,17 +64,18 @@ def objections(given: Mapping[str, Any], well: Mapping[str, Any] | None = None) 
     """What is wrong with a job's options, a sentence each; with a well's settings, also what these do not allow."""
     top = Place(("options",))
     values = _options(given, top)
-    if top.faults or well is None:
+    if top.faults or not well:
         return sentences(top)
     return list(denied(read(well), Options(**values)))
 
 
-def offered(settings: Settings) -> Sequence[Option]:
-    """What jobs may ask for here."""
+def offered(well: Mapping[str, Any]) -> Sequence[Option]:
+    """What jobs may ask for, as far as a well's settings, if they are told, allow it."""
+    settings = read(well) if well else Settings("", "", "")
     most = f"how many connections at once, {settings.connections} at the most"
     return [
         Option("connections", "whole number", most, settings.connections),
-        Option("extensions", "list", f"of {', '.join(settings.extensions) or 'none here'}"),
+        Option("extensions", "list", f"of {', '.join(settings.extensions) or 'those that the well names'}"),
         Option("version", "whole number", "the major version that the server must have"),
     ]
 

@@ -65,7 +65,7 @@ class PostgresWell:
     def options(well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option]:
         """What a job may ask of its database, as far as the well's settings allow it."""
         del kind
-        return keys.offered(keys.read(well))
+        return keys.offered(well)
 
     def create(self, order: Order) -> Ready | NotYet:
         """Make the database and the role, unless there are; the same answer for every call of one lease."""

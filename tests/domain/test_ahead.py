@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from penstock.domain.site import Site
 from penstock.domain.siteparse import parse
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.warmth import Setback, Warm
+from tests.domain import helpers
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -245,3 +247,16 @@ def test_a_site_says_how_many_are_made_ahead(warm: str, expected: Warm | None) -
 def test_each_lease_of_a_named_resource_is_a_slot_for_one() -> None:
     text = "[wells.a]\ndriver = 'x'\n[resources.t]\nwell = 'a'\nnames = ['b']\nleases = 2\nwarm = { min = 2 }"
     assert isinstance(parse(text, "s.toml"), Site)
+
+
+@pytest.mark.parametrize(
+    ("changes", "never"),
+    [
+        ({}, True),
+        ({"is_a": UnitKind.RESOURCE}, False),
+        ({"leases": 1}, False),
+        ({"until": NOW}, False),
+    ],
+)
+def test_a_worker_that_nobody_had_and_that_did_not_say_hello_never_came(changes: dict[str, Any], never: bool) -> None:
+    assert ahead.never_came(helpers.unit(state=UnitState.IDLE, **{"leases": 0, **changes})) == never

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from penstock.domain.canaries import Canary, canary_key
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
-from penstock.domain.rows import Change, key_of
-from penstock.domain.units import UnitState
-from penstock.usecases import agents, canaries, configuring, cooling, submitting, users
+from penstock.domain.pools import Pool, pool_key
+from penstock.domain.rows import Change, Delete, Replace, key_of
+from penstock.domain.units import Unit, UnitState
+from penstock.usecases import agents, breaking, canaries, configuring, cooling, submitting, users
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, worker_of
 from tests.usecases.test_warm import unit_of
@@ -233,3 +237,68 @@ def test_nobody_can_be_created_whose_jobs_they_would_be(twin: Twin) -> None:
     with pytest.raises(Refused) as refused:
         users.create(twin.on, "canary", [])
     assert (refused.value.status, refused.value.code) == (409, "user-exists")
+
+
+def counted_twice() -> tuple[Twin, Unit]:
+    """Two canaries have failed, and the third is on its worker."""
+    twin = site_of(ONLY_LINUX)
+    round_trip(twin, LINUX, Result.FAILED)
+    round_trip(twin, LINUX, Result.FAILED)
+    twin.world.time = max(twin.world.time, of(twin).due or twin.world.now())
+    worker = hello(twin, out(twin)).unit
+    assert in_a_row(twin) == 2
+    return twin, unit_of(twin, worker.id)
+
+
+def in_a_row(twin: Twin) -> int:
+    pool = twin.store.get(pool_key(LINUX), Pool)
+    assert pool is not None
+    return pool.broken
+
+
+def test_who_works_ends_the_row() -> None:
+    twin, worker = counted_twice()
+    breaking.proved(twin.on, worker)
+    assert in_a_row(twin) == 0
+    commits = twin.store.commits
+    breaking.proved(twin.on, worker)
+    assert twin.store.commits == commits
+
+
+@pytest.mark.parametrize("changes", [{"state": UnitState.DIRTY}, {"fence": 99}, None])
+@pytest.mark.parametrize("at", ["before it is read", "before it is written"])
+def test_whose_lease_has_ended_meanwhile_says_nothing_of_its_target(changes: dict[str, Any] | None, at: str) -> None:
+    """SLOT-3: a write with an old fence changes nothing."""
+    twin, worker = counted_twice()
+
+    def ends() -> None:
+        row = unit_of(twin, worker.id)
+        assert twin.store.commit([Replace(row, replace(row, **changes)) if changes else Delete(row)])
+
+    if at == "before it is read":
+        ends()
+    else:
+        before_the_next_commit(twin, ends)
+    breaking.proved(twin.on, worker)
+    assert in_a_row(twin) == 2
+
+
+def test_a_pool_that_is_gone_counts_nothing() -> None:
+    twin, worker = counted_twice()
+    pool = twin.store.get(pool_key(LINUX), Pool)
+    assert pool is not None
+    assert twin.store.commit([Delete(pool)])
+    breaking.proved(twin.on, worker)
+
+
+def test_who_was_counted_meanwhile_stays_counted() -> None:
+    twin, worker = counted_twice()
+
+    def counted() -> None:
+        pool = twin.store.get(pool_key(LINUX), Pool)
+        assert pool is not None
+        assert twin.store.commit([Replace(pool, replace(pool, broken=3))])
+
+    before_the_next_commit(twin, counted)
+    breaking.proved(twin.on, worker)
+    assert in_a_row(twin) == 3

@@ -12,7 +12,7 @@ from dataclasses import replace
 from penstock.domain import breakage, cooling, units
 from penstock.domain.cooling import Cause, Met, cool_down_key, maker_of, of_broken
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Replace
+from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import cooling as remembering
@@ -34,11 +34,17 @@ def works(on: System, unit: Unit) -> None:
 
 
 def proved(on: System, unit: Unit) -> None:
-    """A unit works: others of its type are made as well, and none in a row was broken."""
+    """A unit works: others of its type are made as well, and none in a row was broken.
+
+    It is not said any more of one whose lease has ended meanwhile. [SLOT-3]
+    """
+    leased = on.store.get(unit.key, Unit)
+    if leased is None or (leased.state, leased.fence) != (UnitState.READY, unit.fence):
+        return
     remembering.take_off(on, cool_down_key(maker_of(unit.is_a, unit.maker), of_broken(unit.type)), unit)
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool and pool.broken:
-        on.store.commit([Replace(pool, replace(pool, broken=0))])
+        on.store.commit([Check(leased), Replace(pool, replace(pool, broken=0))])
 
 
 def cannot_be_cleaned(on: System, worker: str, shown: str, why: str) -> None:

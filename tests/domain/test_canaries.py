@@ -10,6 +10,7 @@ import pytest
 from penstock.domain import canaries
 from penstock.domain.canaries import LOOK, Canary
 from penstock.domain.jobs import Job, Outcome, Report, Result, State
+from penstock.domain.rows import Place
 from penstock.domain.siteparse import parse
 from tests.domain.helpers import MINUTE, NOW, job, unit
 
@@ -23,7 +24,7 @@ def settled(outcome: Outcome) -> Job:
 
 def test_one_is_known_by_its_pool_and_due_when_there_is_something_to_do() -> None:
     assert (CANARY.key.pk, CANARY.deadline) == ("canary#target/ubuntu", NOW)
-    assert (CANARY.place.list_key if hasattr(CANARY.place, "list_key") else CANARY.place.name) == "canaries"
+    assert CANARY.place == Place("canaries", "target/ubuntu")
 
 
 def test_one_that_is_out_is_looked_after() -> None:

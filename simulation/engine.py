@@ -54,7 +54,7 @@ class Engine(Handlers):
     def _rage(self) -> None:
         self.weather, self._is_open = self.storm, True
         for _ in range(STEPS_PER_JOB * len(self.plan.jobs)):
-            if not self.people.left and not self.tasks and all(job.is_settled for job in self.jobs()):
+            if not self.people.left and not self.tasks and self._is_settled():
                 return
             self._trouble()
             self._step(self.world.now() + timedelta(days=1))
@@ -141,6 +141,10 @@ class Engine(Handlers):
             if not self._step(until):
                 return
         raise Broken("JOB-1", "the messages never end")
+
+    def _is_settled(self) -> bool:
+        """Whether every job is; asked at every step, so it ends with the first that is not."""
+        return not any(isinstance(row, Job) and not row.is_settled for row in self.store.rows.values())
 
     def jobs(self) -> list[Job]:
         """All jobs."""

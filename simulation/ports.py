@@ -6,7 +6,6 @@ import json
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -17,7 +16,7 @@ from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from simulation.baton import Task
 from simulation.weather import Weather
-from tests.twin.store import LAST, MemoryStore
+from tests.twin.store import LAST, MemoryStore, with_version
 from tests.twin.world import MemoryFlows, MemoryQueues, TestWorld
 
 R = TypeVar("R", bound=Row)
@@ -133,7 +132,7 @@ class SimulatedStore(MemoryStore):
             del self.rows[key], self._by_pk[key.pk][key.sk]
             self._late.append((key, None))
             return
-        stored = replace(change.row, version=(change.row if isinstance(change, Create) else change.was).version + 1)
+        stored = with_version(change.row, (change.row if isinstance(change, Create) else change.was).version + 1)
         self.rows[key] = self._by_pk[key.pk][key.sk] = stored
         self._late.append((key, stored))
 

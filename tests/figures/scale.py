@@ -28,7 +28,7 @@ from penstock.store import codec
 from penstock.usecases import agents, configuring, submitting
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
-from tests.twin.store import MemoryStore
+from tests.twin.store import MemoryStore, with_version
 from tests.twin.world import START, Twin
 
 SITE = """
@@ -68,7 +68,7 @@ class PlainStore(MemoryStore):
             del self.rows[change.was.key]
         elif not isinstance(change, Check):
             was = change.row if isinstance(change, Create) else change.was
-            self.rows[change.row.key] = replace(change.row, version=was.version + 1)
+            self.rows[change.row.key] = with_version(change.row, was.version + 1)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     how = How(given.jobs, is_hard, tuple(given.without), tuple(given.blind))
     if given.seed is not None:
         return _tell(runs.once(given.seed, how, whole=given.story))
+    tried = []
     for ran in runs.each(range(*given.seeds), how, given.processes):
         if _tell(ran):
             return 1
-    return 0
+        tried.append(ran)
+    never = runs.never(tried)
+    if never:
+        print(f"In none of these runs, though it is meant to happen: {', '.join(never)}")
+    return 1 if never else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -42,11 +42,8 @@ def once(seed: int, how: How, *, whole: bool = False) -> Ran:
     run = Chaos(seed, how)
     broken = run.simulate()
     label, says = (broken.label, str(broken)) if broken else (None, "")
-    missing = run.missing()
-    if not broken and missing and how.jobs >= MEANT[how.is_hard] and not how.without:
-        label, says = "FIGURES", f"[FIGURES] this never happened: {', '.join(missing)}"
     lines = run.story.lines if whole else run.story.told(LAST_LINES) if label else []
-    return Ran(seed, how, run.story.digest(), label, says, lines, figures.of(run), missing)
+    return Ran(seed, how, run.story.digest(), label, says, lines, figures.of(run), run.missing())
 
 
 def each(seeds: Sequence[int], how: How, processes: int) -> Iterator[Ran]:
@@ -60,6 +57,13 @@ def each(seeds: Sequence[int], how: How, processes: int) -> Iterator[Ran]:
 
 def _once(given: tuple[int, How]) -> Ran:
     return once(*given)
+
+
+def never(ran: Sequence[Ran]) -> list[str]:
+    """What should have happened in one of these runs, and did in none. Nothing is meant of runs that are small, or
+    that leave troubles out."""
+    meant = [run.missing for run in ran if run.how.jobs >= MEANT[run.how.is_hard] and not run.how.without]
+    return [what for what in meant[0] if all(what in missing for missing in meant)] if meant else []
 
 
 def find(seeds: Sequence[int], how: How) -> Ran | None:

@@ -106,12 +106,25 @@ def test_a_failing_seed_tells_its_story_and_how_to_see_it_again(
     assert "python -m simulation.chaos --jobs 20 --figures harder --seed 0 --without storm,lose --story" in told
 
 
-def test_what_should_have_happened_and_did_not_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_happened_in_none_of_the_runs_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Or a fault that is never drawn would go unnoticed."""
     monkeypatch.setattr(runs, "MEANT", (10, 10))
-    ran = runs.once(0, How(10))
-    assert ran.label == "FIGURES"
-    assert "this never happened" in ran.says
+    assert main(["--jobs", "10", "--seeds", "0:2"]) == 1
+    told = capsys.readouterr().out
+    assert "every promise kept" in told
+    assert "In none of these runs, though it is meant to happen: " in told
+
+
+def test_what_one_small_run_misses_another_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MEANT", (10, 10))
+    small = runs.once(0, How(10))
+    one, other = (replace(small, missing=missing) for missing in (["a", "b"], ["b", "c"]))
+    assert runs.never([one, other]) == ["b"]
+    assert runs.never([one, replace(other, missing=[])]) == []
+    assert runs.never([replace(one, how=How(9))]) == []
+    assert runs.never([replace(one, how=How(10, without=("storm",)))]) == []
 
 
 def test_kinds_of_trouble_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:

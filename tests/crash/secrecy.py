@@ -25,6 +25,7 @@ from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
 from tests.crash.site import Hand
 from tests.crash.sweep import Sweep
+from tests.leaks import forms
 
 PASSWORD = "Tr0ub4dorAnd3Horses"
 
@@ -136,11 +137,6 @@ def run(scenario: str) -> Report:
     leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
     told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
     return Report({where for where, _ in kept.said}, told, leaks)
-
-
-def forms(secret: str) -> list[str]:
-    """How a secret may stand somewhere, if nobody sealed it."""
-    return [secret, secret.encode().hex(), base64.b64encode(secret.encode()).decode().rstrip("=")[:-1]]
 
 
 def look_around(sweep: Sweep, past: life.Life) -> None:

@@ -97,7 +97,7 @@ def test_a_site_says_what_is_run_and_how_often() -> None:
     )
     site = parse(text, "site.toml")
     assert not isinstance(site, tuple)
-    (target, of_target), (kind, of_kind) = site.watched().values()
+    (target, of_target), (kind, of_kind) = site.canaries().values()
     assert (target.pool, of_target.every, of_target.script) == ("target/t", 3600, "#!/bin/bash\ndf -h")
     assert (of_target.timeout, of_target.target) == (300, None)
     assert (kind.pool, of_kind.every, of_kind.script) == ("resource/r", 90, "#!/bin/sh\ntrue")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain import why
 from penstock.domain.estimates import Forecast, Unblock, Way
 from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, Outcome, PastAttempt, State, Times
@@ -34,6 +35,15 @@ def holders(count: int) -> tuple[Holder, ...]:
 def test_who_has_no_claim_is_not_blocked() -> None:
     assert block(pool(), HELD, [claim("J2")], "J1") is None
     assert block(pool(), HELD, [], "J1") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "is_granted"),
+    [({}, 1, True), ({}, 0, False), ({"job": "J2"}, 1, False), ({"attempt": 2}, 1, False), ({"order": 0}, 1, False)],
+)
+def test_a_step_is_granted_that_has_a_slot_of_its_attempt(changes: Any, step: int, is_granted: bool) -> None:
+    mine = slot("7", SlotState.HELD, **{"job": "J1", "attempt": 1, "order": 1, **changes})
+    assert why.is_granted([*HELD, mine, slot("8")], job(), step) is is_granted
 
 
 def test_a_block_counts_slots_and_names_those_ahead_and_those_that_hold() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
 import httpx
 import pytest
 
@@ -31,6 +32,7 @@ class Local:
     running: Running
     folder: Path
     key: str
+    place: Place
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `penstock` to its end."""
@@ -53,6 +55,22 @@ class Local:
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": cloud.REGION,
         }
+
+    def aws(self, service: str) -> Any:
+        """A client of one service, as whoever deployed the stack."""
+        session = boto3.Session(self.key, "test", region_name=cloud.REGION)
+        client: Any = session.client  # the stubs know services by literal names only
+        return client(service, endpoint_url=self.running.url)
+
+    def output(self, name: str) -> str:
+        """One of the stack's outputs."""
+        (stack,) = self.aws("cloudformation").describe_stacks(StackName="Penstock")["Stacks"]
+        return next(str(each["OutputValue"]) for each in stack["Outputs"] if each["OutputKey"] == name)
+
+    def apply(self, site: Path) -> None:
+        """Have another site from here on."""
+        done = self.cli("config", "apply", str(site))
+        assert done.returncode == 0, done.stderr + done.stdout
 
     def environment(self) -> dict[str, str]:
         """Nothing of this machine's own configuration."""
@@ -96,6 +114,13 @@ class Local:
         """Wait until a job is settled."""
         return dict(cloud_wait(lambda: (found := self.job(job))["state"] == "settled" and found))
 
+    def given_back(self, *pools: str) -> None:
+        """Wait until all of some pools is free, whatever goes on in others."""
+        for name in pools:
+            cloud_wait(
+                lambda path=f"/v1/pools/{name}": (found := self.call("GET", path).json())["free"] == found["limit"]
+            )
+
     def put_back(self) -> None:
         """Wait until everything is free and nothing is left."""
         cloud_wait(lambda: not self.call("GET", "/v1/workers").json()["items"])
@@ -131,6 +156,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     place = Place(folder / "state")
     running = cloud.up(report=print, config=SITE, tied=True, place=place)
     try:
-        yield Local(running, folder, place.key())
+        yield Local(running, folder, place.key(), place)
     finally:
         cloud.down(print, place)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
-from penstock import processes
 from tests.e2e.conftest import SITE, Local
 
 pytestmark = pytest.mark.xdist_group("e2e")
@@ -25,30 +22,6 @@ def test_hello_runs_and_its_output_comes_home(local: Local, tmp_path: Path) -> N
     copied = local.cli("job", "copy", job["id"], output["path"], str(tmp_path / "copy"))
     assert copied.returncode == 0, copied.stderr
     assert (tmp_path / "copy").stat().st_size == output["size"]
-    local.put_back()
-
-
-def test_resources_are_acquired_in_order_and_given_back(local: Local) -> None:
-    job = local.submit("bmat resource get bench name\nbmat resource list\n", "-r", "licence", "-r", "bench")
-    assert local.settled(job)["outcome"] == "succeeded"
-    said = [line["payload"] for line in local.log(job) if line["stream"] == "stdout"]
-    assert said[0] == "bench-1"
-    granted = [line["payload"].partition(":")[0] for line in local.log(job) if "got slot" in line["payload"]]
-    assert granted == ["resource/bench", "resource/licence", "target/ubuntu-24.04"]
-    local.put_back()
-
-
-def test_two_jobs_on_one_bench_run_one_after_the_other(local: Local) -> None:
-    first = local.submit("sleep 8\n", "-r", "bench")
-    local.until(lambda: local.job(first)["state"] == "running")
-    second = local.submit("echo mine\n", "-r", "bench")
-    local.until(lambda: local.call("GET", f"/v1/jobs/{second}/why").json()["blocked_on"])
-    why = local.json("job", "why", second)
-    assert why["blocked_on"]["position"] == 1
-    assert why["blocked_on"]["held_by"][0]["job"] == first
-    assert first in local.cli("job", "why", second).stdout
-    assert local.settled(first)["outcome"] == local.settled(second)["outcome"] == "succeeded"
-    assert local.job(second)["times"]["acquired"] > local.job(first)["times"]["settled"]
     local.put_back()
 
 
@@ -106,21 +79,6 @@ def test_a_job_that_runs_too_long_is_stopped(local: Local) -> None:
     assert settled["outcome"] == "failed"
     assert "timeout" in settled["reason"]
     local.put_back()
-
-
-def test_a_killed_agent_is_noticed_and_the_next_attempt_runs(local: Local) -> None:
-    script = 'echo "attempt $PENSTOCK_ATTEMPT"\n[ "$PENSTOCK_ATTEMPT" = 2 ] || sleep 600\n'
-    job = local.submit(script, "-r", "bench")
-    local.until(lambda: any(line["payload"] == "attempt 1" for line in local.log(job)))
-    worker = local.job(job)["worker"]
-    for pid in processes.recorded(Path(local.running.home) / "workers" / worker / "pid"):
-        os.kill(pid, signal.SIGKILL)
-    settled = local.settled(job)
-    assert (settled["outcome"], settled["attempt"]) == ("succeeded", 2)
-    assert "nothing was heard from its agent" in settled["attempts"][0]["reason"]
-    assert any("attempt 2 follows" in line["payload"] for line in local.log(job))
-    local.put_back()
-    assert not local.agents()
 
 
 def test_many_jobs_at_once_all_settle(local: Local) -> None:

@@ -14,8 +14,9 @@ from penstock.domain.users import User
 from penstock.usecases import configuring, graph, jobs, planning
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_look
 from tests.usecases.steps import run_to_end
-from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit
+from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 
 
 def plan(twin: Twin, user: User, **ask: object) -> planning.Plan:
@@ -132,3 +133,27 @@ def test_a_circle_that_was_only_read_is_looked_at_twice(twin: Twin, ada: User, m
     reads = [graph.Graph((), (), ("a", "b")), graph.Graph((), ())]
     monkeypatch.setattr(graph, "_read", lambda on: reads.pop(0))
     assert graph.whole(twin.on).cycle == ()
+
+
+@pytest.mark.parametrize("prefix", ["free#", "held#"])
+def test_nobody_is_told_to_wait_for_what_is_theirs_by_now(twin: Twin, ada: User, prefix: str) -> None:
+    """The slot is handed over after it was read that the job waits, and before it is read who has the slot."""
+    first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
+    twin.run()
+    hello(twin, first)
+    waiting = job_of(twin, second)
+    before_the_next_look(twin, prefix, lambda: finish(twin, first))
+    found = jobs.explain(twin.on, waiting)
+    assert (found.blocked_on, found.summary) == (None, "the job waits for bench to be made ready")
+    assert jobs.explain(twin.on, job_of(twin, second)).waiting_for == "linux"
+
+
+def test_a_log_does_not_tell_that_a_job_waits_for_itself(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, first)
+    second = submit(twin, ada, resources=["bench"])
+    before_the_next_look(twin, "held#", lambda: finish(twin, first))
+    twin.run()
+    assert any("resource/bench: got slot bench-1" in line for line in told(twin, second))
+    assert not [line for line in told(twin, second) if "waits for bench" in line]

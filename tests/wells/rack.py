@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from threading import Event, Thread
 from typing import Any
 
+from penstock.drivers.wells.http import signing
+from penstock.drivers.wells.http.serving import Door, Handler, Reply, Seen, server
 from tests.wells.service import EXAMPLE, SECRET
 
 Fault = Callable[["Asked"], bool]
@@ -23,25 +25,25 @@ class Asked:
 
     def act(self) -> None:
         """Do what is asked, and tell nobody."""
-        said, self.handler.say = self.handler.say, lambda *told: None
-        self.rack.example.Handler.handle_request(self.handler)
-        self.handler.say = said
+        self.overheard()
+
+    def overheard(self) -> bytes:
+        """Do what is asked; the answer, to the byte, which nobody was told."""
+        wire, self.handler.wfile = self.handler.wfile, BytesIO()
+        Handler.handle_request(self.handler)
+        heard, self.handler.wfile = self.handler.wfile.getvalue(), wire
+        return bytes(heard)
 
     def say(self, status: int, said: object, **headers: str) -> bool:
         """Answer as the service does, signed."""
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        request = self.handler.headers["Penstock-Request"]
-        digest = self.rack.example.hashlib.sha256(body).hexdigest()
-        signature = self.rack.example.signature("answer", str(status), request, digest)
+        signature = signing.of_answer(SECRET, status, self.handler.headers["Penstock-Request"], body)
         return self.raw(status, body, **{"Penstock-Signature": signature, **headers})
 
     def raw(self, status: int, body: bytes = b"", **headers: str) -> bool:
         """Answer as somebody else would."""
-        self.handler.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.handler.send_header(name.replace("_", "-"), value)
-        self.handler.end_headers()
-        self.handler.wfile.write(body)
+        given = {"Content-Length": str(len(body)), **headers}
+        self.handler.say(Reply(status, {name.replace("_", "-"): value for name, value in given.items()}, body))
         return True
 
     def write(self, data: bytes) -> bool:
@@ -57,23 +59,25 @@ class Rack:
         found = importlib.util.spec_from_file_location("http_well", EXAMPLE)
         assert found
         assert found.loader
-        self.example = importlib.util.module_from_spec(found)
-        found.loader.exec_module(self.example)
-        self.example.os = type("Os", (), {"environ": {"WELL_SECRET": SECRET}})
-        self.units: dict[str, dict[str, Any]] = self.example.units
+        example = importlib.util.module_from_spec(found)
+        found.loader.exec_module(example)
+        self.service: Any = example.Rack()
+        self.units: dict[str, dict[str, Any]] = self.service.units
+        self.seen = Seen()
         self.faults: list[Fault] = []
         self.asked: list[tuple[str, str]] = []
         self.let_go = Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = server(Door(self.service, SECRET, is_new=lambda *told: self.seen.is_new(*told)), 0)
+        self._server.RequestHandlerClass = self._handler(self._server.RequestHandlerClass)
         self._server.daemon_threads = True
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.port = self._server.server_port
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self, own: Any) -> Any:
         rack = self
 
-        class Handler(self.example.Handler):  # type: ignore[name-defined, misc]
+        class Faulty(own):  # type: ignore[misc]
             def log_message(self, *told: object) -> None:
                 pass
 
@@ -85,7 +89,7 @@ class Rack:
 
             do_GET = do_PUT = do_POST = do_DELETE = handle_request
 
-        return Handler
+        return Faulty
 
     def on(self, method: str, fault: Fault, times: int = 1000) -> None:
         """Do something else for some requests of a method. A path that ends with `list` is the list's."""

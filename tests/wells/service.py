@@ -11,6 +11,7 @@ from penstock.drivers import MAKER
 from penstock.drivers.wells.http.well import HOME, SITE, HttpWell
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "http_well.py"
+FUNCTIONS = str(EXAMPLE.parents[1] / "functions")
 SECRET = "a secret of at least thirty-two characters"
 SURROUNDINGS = {"RACK": SECRET, SITE: "Penstock.eu-west-1", HOME: "/nowhere"}
 
@@ -19,10 +20,14 @@ class Service:
     """It listens on a port that the system chose, until `end`."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, str(EXAMPLE), "0"]
+        command = [sys.executable, "-S", str(EXAMPLE), "0"]  # without anybody's packages: it needs none
         self._log = (folder / "service.log").open("w")
         self._process = subprocess.Popen(
-            command, env={"WELL_SECRET": SECRET}, stdout=subprocess.PIPE, stderr=self._log, text=True
+            command,
+            env={"WELL_SECRET": SECRET, "PYTHONPATH": FUNCTIONS},
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
         )
         assert self._process.stdout
         self.url = self._process.stdout.readline().strip()

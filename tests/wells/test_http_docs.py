@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -69,8 +68,6 @@ def test_the_pages_sites_are_good() -> None:
             assert Registry({}).complaints("well", maker.driver, maker.settings) == []
 
 
-def test_the_example_is_short_and_of_pythons_own() -> None:
-    text = EXAMPLE.read_text()
-    assert len(text.splitlines()) < 120
-    imported = set(re.findall(r"^(?:import|from) (\w+)", text, re.M))
-    assert imported <= set(sys.stdlib_module_names)
+def test_the_example_is_short() -> None:
+    """What it imports is seen where it runs as a process of its own, without anybody's packages."""
+    assert len(EXAMPLE.read_text().splitlines()) <= 65

@@ -190,5 +190,5 @@ def test_what_a_service_lies_about_is_leased_to_nobody(rack: Rack) -> None:
 
 def _clean(rack: Rack, unit: str) -> dict[str, object]:
     """What it says of one that it did nothing to."""
-    said = rack.example.shown(rack.units[unit])
+    said = rack.service.status(unit)
     return {**said, "state": "clean", "proof": {"checked": "all of it", "digest": "abc"}}

@@ -42,7 +42,7 @@ class Health:
 
 
 @dataclass(frozen=True)
-class Watch:
+class CanaryScript:
     """The canary of a target or a resource type: a script that is run each so many seconds, to see whether it works.
 
     A resource type's runs on a target; `timeout` is in seconds.
@@ -70,7 +70,7 @@ class Target:
     warm: Warm | None = None
     health: Health | None = None
     names: tuple[str, ...] | None = None
-    canary: Watch | None = None
+    canary: CanaryScript | None = None
 
     @property
     def pool(self) -> str:
@@ -95,7 +95,7 @@ class ResourceType:
     leases: int = 1
     uses: Mapping[str, int] = field(default_factory=dict)
     warm: Warm | None = None
-    canary: Watch | None = None
+    canary: CanaryScript | None = None
     public: tuple[str, ...] = ()
 
     @property
@@ -186,7 +186,7 @@ class Site:
         known: Mapping[str, Quota | ResourceType] = {**self.resources, **self.quotas}
         return {known[name].pool: count for name, count in sorted(uses.items())}
 
-    def watched(self) -> dict[str, tuple[Target | ResourceType, Watch]]:
+    def canaries(self) -> dict[str, tuple[Target | ResourceType, CanaryScript]]:
         """The targets and resource types that have a canary, by pool."""
         both: list[Target | ResourceType] = [*self.targets.values(), *self.resources.values()]
         return {each.pool: (each, each.canary) for each in both if each.canary}

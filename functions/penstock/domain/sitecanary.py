@@ -7,7 +7,7 @@ from typing import Any
 from penstock.domain.jobfile import Problems, parse
 from penstock.domain.jobfile.checks import record, text
 from penstock.domain.jobfile.place import Place
-from penstock.domain.site import Watch
+from penstock.domain.site import CanaryScript
 from penstock.domain.sitehealth import check_script
 from penstock.domain.sitevalues import duration
 
@@ -18,20 +18,20 @@ LEAST = 60
 CANARY = 'every = "1h", script = "df -h /work"'
 
 
-def of_target(value: object, place: Place) -> Watch:
+def of_target(value: object, place: Place) -> CanaryScript:
     """The canary of a target."""
-    return _watch(_of_target(value, place), place)
+    return _checked(_of_target(value, place), place)
 
 
-def of_resource(value: object, place: Place) -> Watch:
+def of_resource(value: object, place: Place) -> CanaryScript:
     """The canary of a resource type, which needs a target to run on."""
-    return _watch(_of_resource(value, place), place)
+    return _checked(_of_resource(value, place), place)
 
 
-def _watch(found: dict[str, Any], place: Place) -> Watch:
+def _checked(found: dict[str, Any], place: Place) -> CanaryScript:
     if found.get("every", LEAST) < LEAST:
         (place / "every").fault(f"{place.label}.every must be at least {LEAST} seconds", "the sweep looks each minute")
-    return Watch(**{"every": LEAST, "script": "", **found})
+    return CanaryScript(**{"every": LEAST, "script": "", **found})
 
 
 def _script(value: object, place: Place) -> str:

@@ -130,6 +130,12 @@ def block(
     )
 
 
+def is_granted(slots: Sequence[Slot], job: Job, step: int) -> bool:
+    """Whether a step has its slot by now, granted while its queue was read: nobody waits for what is theirs."""
+    mine = {need.order for need in job.needs if need.step == step}
+    return any((slot.job, slot.attempt) == (job.id, job.attempt) and slot.order in mine for slot in slots)
+
+
 def explain(
     job: Job,
     leases: Sequence[Lease],

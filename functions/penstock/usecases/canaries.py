@@ -13,7 +13,7 @@ from penstock.domain.canaries import TAG, USER, Canary, canary_key
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.rows import Change, Create, Key, Replace
-from penstock.domain.site import ResourceType, Site, Target, Watch
+from penstock.domain.site import CanaryScript, ResourceType, Site, Target
 from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import breaking, race, sites, submitting
@@ -29,7 +29,7 @@ log = Logger(child=True)
 def fit(on: System, site: Site) -> list[str]:
     """Have every canary of a site sent; one that it has no longer rests when it is due next."""
     now, told = on.world.now(), []
-    for pool in site.watched():
+    for pool in site.canaries():
         was = on.store.get(canary_key(pool), Canary)
         if was and was.due:
             continue
@@ -44,31 +44,31 @@ def nudge(on: System, key: Key) -> None:
     if canary is None or canary.due is None or canary.due > now:
         return
     site = sites.current(on)
-    watched = site.watched().get(canary.pool)
-    after = _next(on, site, canary, *watched) if watched else replace(canary, due=None, is_out=False)
+    found = site.canaries().get(canary.pool)
+    after = _next(on, site, canary, *found) if found else replace(canary, due=None, is_out=False)
     if on.store.commit([Replace(canary, after)]) and canary.is_out and not after.is_out:
         log.info("a canary is back", extra={"pool": canary.pool, "job": after.job, "outcome": after.outcome})
 
 
-def _next(on: System, site: Site, canary: Canary, kind: Target | ResourceType, watch: Watch) -> Canary:
-    now, every = on.world.now(), timedelta(seconds=watch.every)
+def _next(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> Canary:
+    now, every = on.world.now(), timedelta(seconds=how.every)
     job = on.store.get(job_key(canary.job), Job) if canary.is_out and canary.job else None
     if job is None:
         try:
-            return canaries.sent(canary, _submit(on, site, canary, kind, watch), now)
+            return canaries.sent(canary, _submit(on, site, canary, kind, how), now)
         except Refused as refused:
             return canaries.refused(canary, str(refused), every, now)
     return canaries.back(canary, job, every, now) if job.is_settled else canaries.look_again(canary, now)
 
 
-def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType, watch: Watch) -> str:
+def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> str:
     """Submit the job of a canary. The key is that of this try: done twice, it is one job."""
     is_target = isinstance(kind, Target)
     ask = SubmitJob(
-        script=watch.script, path="canary.sh", name=f"canary of {canary.pool}"[: limits.NAME_CHARS],
-        target=kind.name if is_target else watch.target,
+        script=how.script, path="canary.sh", name=f"canary of {canary.pool}"[: limits.NAME_CHARS],
+        target=kind.name if is_target else how.target,
         resources=None if is_target else {"canary": {"type": kind.name}},
-        tags={TAG: canary.pool}, timeout=watch.timeout, retries=0,
+        tags={TAG: canary.pool}, timeout=how.timeout, retries=0,
     )  # fmt: skip
     return submitting.submit(on, _user(on, site), ask, f"{canary.pool}/{canary.version}", canary=canary.pool)
 
@@ -97,8 +97,8 @@ def worked(on: System, job: Job) -> None:
 
 def listed(on: System) -> Sequence[Canary]:
     """All canaries of the site, by pool."""
-    watched = sites.current(on).watched()
-    return [row for row in on.store.listed("canaries", Canary, limit=MOST) if row.pool in watched]
+    pools = sites.current(on).canaries()
+    return [row for row in on.store.listed("canaries", Canary, limit=MOST) if row.pool in pools]
 
 
 def send(on: System, pool: str) -> Canary:
@@ -106,7 +106,7 @@ def send(on: System, pool: str) -> Canary:
 
     def decide() -> tuple[Sequence[Change], Canary]:
         canary = on.store.get(canary_key(pool), Canary) if len(pool) <= limits.NAME_CHARS else None
-        if canary is None or pool not in sites.current(on).watched():
+        if canary is None or pool not in sites.current(on).canaries():
             raise not_found("canary", pool[: limits.NAME_CHARS])
         if canary.is_out:
             raise Refused(409, "canary-is-out", f"the canary of {pool} is out: job {canary.job}")

@@ -38,7 +38,7 @@ def block_of(on: System, job: Job, step: int) -> Block | None:
     """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
     claims = granting.claims(job, step, on.world.now())
     queues = {claim.pool: _joined(queue, claim) for claim in claims if (queue := read(on, claim.pool))}
-    return _block(on, queues, estimates.blocking(queues, claims[0]), job) if len(queues) == len(claims) else None
+    return _block(on, queues, estimates.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
 
 
 def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
@@ -54,11 +54,13 @@ def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | 
     for claim in claims:
         queues[claim.pool] = _joined(queues[claim.pool], claim)
     found = estimates.forecast(queues, claims[0], now)
-    return found, _block(on, queues, found.pool, job)
+    return found, _block(on, queues, found.pool, job, step)
 
 
-def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job) -> Block | None:
+def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: int) -> Block | None:
     queue = queues[pool]
+    if why.is_granted(queue.slots, job, step):
+        return None
     quarantined = [quarantine.say(unit) for unit in quarantined_of(on, queue.slots, why.TOLD)]
     away = presence.away(on, queue.pool)
     return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)

@@ -8,5 +8,6 @@ transport   one request over one connection that ends, whatever the other side d
 client      a signed request, and the signed answer to it
 codes       what answers mean that are not what was hoped for
 well        the driver
+serving     the other side of it, for those who write such a service in Python; never in a function
 openapi     the document for those who write such a service; made by developers, never in a function
 """

@@ -40,8 +40,7 @@ def test_only_the_last_are_remembered() -> None:
         (user("a"), [], None),
         (user("a", "b"), ["a", "b"], None),
         (user(ADMIN), ["a"], None),
-        (None, [], None),
-        (None, ["a"], "eve may not have this: it needs the privilege 'a'"),
+        (user(), ["a"], "eve may not have this: it needs the privilege 'a'"),
         (user("a"), ["c", "b", "a"], "eve may not have this: it needs the privilege 'b'"),
         (user(revoked=(Revoked("b", "root", NOW),)), ["a"], "eve may not have this: it needs the privilege 'a'"),
         (
@@ -54,8 +53,8 @@ def test_only_the_last_are_remembered() -> None:
         ),
     ],
 )  # fmt: skip
-def test_why_somebody_may_not(who: User | None, wanted: list[str], told: str | None) -> None:
-    assert why_not(who, "eve", wanted) == told
+def test_why_somebody_may_not(who: User, wanted: list[str], told: str | None) -> None:
+    assert why_not(who, wanted) == told
 
 
 def test_a_job_that_is_refused_fails_whatever_ended_its_flow() -> None:

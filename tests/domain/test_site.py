@@ -48,6 +48,16 @@ def test_a_site_has_a_pool_for_everything_but_redirects() -> None:
     }
 
 
+def test_what_needs_a_privilege_is_known_by_its_pool_also_where_only_another_name_of_it_does() -> None:
+    """SEC-2: these are the queues in which somebody may wait for what they may not have any more."""
+    lab, shop = Target("lab", factory="here", privilege="lab"), Target("shop", factory="here")
+    aliases = Target("gate", redirect="shop", privilege="gate"), Target("door", redirect="gone", privilege="door")
+    targets = site(UBUNTU, lab, shop, *aliases).targets
+    free, locked = ResourceType("licence", "benches", 3), ResourceType("bench", "benches", 2, privilege="bench")
+    found = Site(targets=targets, resources={"licence": free, "bench": locked}).guarded()
+    assert found == {"target/lab", "target/shop", "resource/bench"}
+
+
 def test_a_resource_that_is_leased_more_than_once_has_a_slot_for_each_lease() -> None:
     shared = ResourceType("bench", "benches", 2, ("a", "b"), leases=2)
     assert shared.slots == ("a/1", "a/2", "b/1", "b/2")

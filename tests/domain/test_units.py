@@ -77,6 +77,7 @@ def test_only_a_leased_resource_is_renewed_and_only_when_it_is_due() -> None:
     assert not units.is_to_renew(replace(due, due=NOW + units.EARLY + SECOND), NOW), "its next try is later"
     assert not units.is_to_renew(replace(due, renews=NOW + SECOND), NOW)
     assert not units.is_to_renew(replace(due, renews=None), NOW)
+    assert not units.is_to_renew(replace(due, renews=None, due=None), NOW)
     assert not units.is_to_renew(replace(due, is_a=UnitKind.WORKER), NOW)
     assert not units.is_to_renew(replace(due, state=UnitState.DIRTY), NOW)
 

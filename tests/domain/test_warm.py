@@ -131,6 +131,14 @@ def test_a_warm_unit_that_the_claim_itself_gets_makes_no_room_for_it() -> None:
     assert granting.evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
 
 
+def test_nobody_makes_room_for_who_stands_too_far_back_in_another_queue() -> None:
+    """It could not be granted even then: whoever is before it there comes first."""
+    given = stocks(claims("Z"), cold=1, idle=(idle_slot(),))
+    others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(granting.WINDOW)]
+    given[QUOTA] = replace(given[QUOTA], claims=others)
+    assert granting.evict(TARGET, given) == []
+
+
 def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
     wanted = claims("B")
     given = stocks(wanted, cold=1, idle=(idle_slot(),))

@@ -14,9 +14,11 @@ from penstock.domain.users import User
 from penstock.usecases import agents, configuring, custody, jobs, keeps, submitting
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import drop
 from tests.usecases.steps import sweep
 from tests.usecases.test_holds import HOUR, ROOT, release, running, wait
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
 from tests.usecases.test_warm import SITE, databases, slots, unit_of
 
 BEN = User(name="ben", created=START)
@@ -94,6 +96,14 @@ def test_it_may_be_asked_for_while_the_script_runs_and_whatever_it_comes_to(twin
     assert any("are to be held when its script has ended, by ada: what does it" in line for line in told(twin, job))
 
 
+def test_the_log_says_when_it_is_held_only_if_it_fails(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    keeps.ask(twin.on, ada, job, "to see why", 600, whatever=False)
+    assert any("are to be held if its script fails, by ada: to see why" in line for line in told(twin, job))
+    finish(twin, job)
+    assert states(twin, worker.id) == [UnitState.GONE]
+
+
 def test_what_is_held_is_told_with_its_cost(twin: Twin, ada: User) -> None:
     job, worker, database = failing(twin, ada)
     wait(twin, 300)
@@ -112,6 +122,64 @@ def test_its_owner_gives_it_back_before_its_time(twin: Twin, ada: User) -> None:
     assert states(twin, worker, database) == [UnitState.GONE, UnitState.IDLE]
     assert keeps.held(twin.on, job_of(twin, job)) is None
     keeps.release(twin.on, ada, job)  # a second time changes nothing
+
+
+def test_who_lets_the_first_job_go_lets_nothing_go_that_the_next_one_has(twin: Twin, ada: User) -> None:
+    """The same database is held for both, one after the other, by the same user and with the same reason."""
+    first, _, database = failing(twin, ada)
+    keeps.release(twin.on, ada, first)
+    twin.run()
+    second, worker, again = failing(twin, ada)
+    assert again == database
+    assert keeps.held(twin.on, job_of(twin, first)) is None
+    keeps.release(twin.on, ada, first)
+    found = keeps.held(twin.on, job_of(twin, second))
+    assert found is not None
+    assert {unit.id for unit in found.units} == {worker, database}
+
+
+def test_a_job_that_has_nothing_yet_or_whose_units_are_forgotten_holds_nothing(twin: Twin, ada: User) -> None:
+    job, worker, database = failing(twin, ada)
+    waits = submit(twin, ada, target="other", resources={"a": {"type": "db"}, "b": {"type": "db"}}, hold_on_failure=60)
+    twin.run()
+    assert keeps.held(twin.on, job_of(twin, waits)) is None
+    keeps.release(twin.on, ada, waits)
+    for unit in (worker, database):
+        drop(twin, unit_of(twin, unit))
+    assert keeps.held(twin.on, job_of(twin, job)) is None
+    keeps.release(twin.on, ada, job)
+
+
+def test_what_an_operator_holds_is_not_held_for_a_job_that_did_not_ask(twin: Twin, ada: User) -> None:
+    job, worker = running(twin, ada)
+    custody.hold(twin.on, ROOT, worker.is_a, worker.id, "mine", HOUR)
+    assert keeps.held(twin.on, job_of(twin, job)) is None
+
+
+def test_an_operators_hold_that_comes_with_the_report_stands(twin: Twin, ada: User) -> None:
+    """UNIT-3: of the two one is first, and the other sees it."""
+    job, worker = running(twin, ada, hold_on_failure=600)
+    before_the_next_commit(twin, lambda: custody.hold(twin.on, ROOT, worker.is_a, worker.id, "mine", HOUR))
+    finish(twin, job, Result.FAILED)
+    kept = unit_of(twin, worker.id)
+    assert kept.hold is not None
+    assert (kept.hold.by, kept.hold.reason) == ("root", "mine")
+
+
+def test_a_script_that_ends_while_it_is_asked_for_or_taken_back_has_ended(twin: Twin, ada: User) -> None:
+    """JOB-1: what was decided on a job that still ran is decided anew, and settles nothing a second time."""
+    job, worker = running(twin, ada)
+    before_the_next_commit(twin, lambda: finish(twin, job, Result.FAILED))
+    with pytest.raises(Refused) as refused:
+        keeps.ask(twin.on, ada, job, "late", 60, whatever=False)
+    assert refused.value.code == "too-late-to-hold"
+    assert (job_of(twin, job).state, job_of(twin, job).keep) == (State.SETTLED, None)
+    job, worker = running(twin, ada, hold_on_failure=600)
+    before_the_next_commit(twin, lambda: finish(twin, job, Result.FAILED))
+    keeps.release(twin.on, ada, job)
+    twin.run()
+    assert job_of(twin, job).state is State.SETTLED
+    assert states(twin, worker.id) == [UnitState.GONE], "it was held by then, and is let go"
 
 
 def test_a_wish_is_taken_back_before_the_script_ends(twin: Twin, ada: User) -> None:
@@ -165,6 +233,9 @@ def test_the_second_report_holds_nothing_anew(twin: Twin, ada: User) -> None:
     until = unit_of(twin, caller.unit.id).hold
     agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1)
     assert unit_of(twin, caller.unit.id).hold == until
+    custody.release(twin.on, ROOT, caller.unit.is_a, caller.unit.id)
+    assert agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1) == {}, "also when it was let go meanwhile"
+    assert unit_of(twin, caller.unit.id).hold is None
 
 
 def test_users_hold_no_longer_than_the_site_says_and_operators_as_long_as_any_hold(twin: Twin, ada: User) -> None:
@@ -198,6 +269,13 @@ def test_what_comes_too_late_or_from_somebody_else_is_refused(twin: Twin, ada: U
     with pytest.raises(Refused) as refused:
         keeps.ask(twin.on, ada, job, "late", 60, whatever=True)
     assert (refused.value.status, refused.value.code) == (409, "too-late-to-hold")
+    waiting, (reported, _) = submit(twin, ada, target="other"), running(twin, ada)
+    jobs.cancel(twin.on, ada, waiting)
+    twin.run()
+    agents.finish(twin.on, agents.authenticate(twin.on, reported, TOKEN), Result.FAILED, "exit 1", 1)
+    for ended in (waiting, reported):  # settled without a report, and reported but not settled yet
+        with pytest.raises(Refused, match="has ended, and what it had is being put back"):
+            keeps.ask(twin.on, ada, ended, "late", 60, whatever=True)
     with pytest.raises(Refused, match="reason must say why"):
         keeps.ask(twin.on, ada, job, " ", 60, whatever=True)
     assert jobs.find(twin.on, ada, job).keep is None

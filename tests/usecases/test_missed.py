@@ -129,6 +129,16 @@ def test_of_what_is_long_the_beginning_and_the_end_are_kept() -> None:
     assert evidence.short("x" * LONGEST) == "x" * LONGEST
 
 
+def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:
+    """The message that asks for its next step comes again while it boots."""
+    unit = only(twin)
+    twin.pass_time(590)
+    twin.take("factory", {"unit": unit.id})
+    assert only(twin) == unit
+    assert Agent(twin, unit.id).hello()["idle"]
+    assert outcomes(twin.metrics) == {"success": 1}
+
+
 def test_one_that_comes_at_the_last_moment_has_missed_nothing(twin: Twin) -> None:
     """It says hello while its driver is asked what became of it."""
     worker = only(twin).id

@@ -9,15 +9,21 @@ import pytest
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, SlotState
+from penstock.domain.rows import Create
+from penstock.domain.units import UnitKind
 from penstock.domain.users import ADMIN, User, user_key
-from penstock.usecases import acquiring, configuring, jobs, privileges, users
+from penstock.usecases import acquiring, configuring, custody, jobs, privileges, users
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
+from tests.usecases.exact import all_units, commits, unit_of
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
 
 LOCKED = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"') + (
     '[targets.alias]\nredirect = "linux"\nprivilege = "target.alias"\n'
+    '[wells.spring]\ndriver = "hand"\n'
+    '[resources.db]\nwell = "spring"\nlimit = 1\nprivilege = "resource.db"\nwarm = { max = 1 }\n'
 )
 
 
@@ -63,6 +69,45 @@ def test_who_holds_is_cancelled_with_now(twin: Twin, eve: User, root: User) -> N
     hello(twin, holds)
     assert revoke(twin, root, at_once=True).holding == [holds]
     assert job_of(twin, holds).cancelled_by == "root"
+
+
+def test_who_holds_what_is_taken_still_gets_what_it_may_have(twin: Twin, eve: User, root: User) -> None:
+    """It has its bench, and waits for a worker, which anybody may have."""
+    configuring.pause(twin.on, "target/linux", paused=True)
+    job = submit(twin, eve, resources=["bench"])
+    twin.run()
+    assert revoke(twin, root).holding == [job]
+    configuring.pause(twin.on, "target/linux", paused=False)
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+
+
+def test_who_has_settled_or_is_cancelled_already_holds_nothing(twin: Twin, eve: User, root: User) -> None:
+    """An operator still looks at the bench of the first; the second waits for it, and is about to hear of its end."""
+    settled, waits = (submit(twin, eve, resources=["bench"]) for _ in range(2))
+    twin.run()
+    hello(twin, settled)
+    bench = unit_of(twin, settled, 1)
+    custody.hold(twin.on, root, bench.is_a, bench.id, "looking", 3600)
+    finish(twin, settled)
+    jobs.cancel(twin.on, eve, waits)
+    assert (job_of(twin, settled).state, job_of(twin, waits).state) == (State.SETTLED, State.ACQUIRING)
+    assert revoke(twin, root) == privileges.Concerned([], [])
+
+
+def test_what_an_operator_holds_idle_is_of_no_job(twin: Twin, eve: User, root: User) -> None:
+    eve = users.change(twin.on, "eve", "resource.db", grant=True)
+    job = submit(twin, eve, resources=["db"])
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    (idle,) = (unit for unit in all_units(twin) if unit.type == "db")
+    custody.hold(twin.on, root, UnitKind.RESOURCE, idle.id, "looking", 3600)
+    waits = submit(twin, eve, resources=["db"])
+    twin.run()
+    assert revoke(twin, root, "resource.db") == privileges.Concerned([waits], [])
 
 
 def test_revoking_twice_says_the_same_and_ends_nothing_twice(twin: Twin, eve: User, root: User) -> None:
@@ -153,6 +198,19 @@ def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User,
     assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
 
 
+def test_a_grant_of_what_anybody_may_have_does_not_hang_on_its_owner(twin: Twin, eve: User) -> None:
+    """Or whoever has many jobs would have each grant in the way of the others."""
+    configuring.pause(twin.on, "resource/licence", paused=True)
+    submit(twin, eve, resources=["licence"])
+    twin.run()
+    configuring.pause(twin.on, "resource/licence", paused=False)
+    tried = commits(twin)
+    before_the_next_commit(twin, lambda: users.change(twin.on, "eve", "resource.bench", grant=False, by="root"))
+    acquiring.serve(twin.on, "resource/licence")
+    makes = [changes for changes in tried if any(isinstance(one, Create) and one.row.kind == "unit" for one in changes)]
+    assert len(makes) == 1
+
+
 def test_the_next_attempt_is_not_granted_what_the_first_had(twin: Twin, eve: User, root: User) -> None:
     job = submit(twin, eve, resources=["bench"])
     twin.run()
@@ -182,6 +240,15 @@ def test_a_user_who_is_no_more_may_have_nothing(twin: Twin, eve: User, root: Use
     del twin.store.rows[user.key]
     twin.run()
     assert "needs the privilege 'resource.bench'" in str(job_of(twin, job).reason)
+
+
+def test_who_begins_to_run_meanwhile_is_not_refused(twin: Twin, eve: User) -> None:
+    """JOB-1: its script runs by then, and whose it is may be asked at its next attempt."""
+    job = submit(twin, eve)
+    twin.run()
+    before_the_next_commit(twin, lambda: hello(twin, job))
+    assert privileges.refuse(twin.on, job, "no") is False
+    assert (job_of(twin, job).state, job_of(twin, job).cancelled_by) == (State.RUNNING, None)
 
 
 @pytest.mark.parametrize("change", [{"state": State.RUNNING}, {"state": State.SETTLED}, {"cancelled_by": "x"}])

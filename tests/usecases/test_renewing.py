@@ -130,7 +130,10 @@ def test_the_answer_to_hello_is_the_freshest(twin: Twin, spring: Spring, ada: Us
 def test_what_never_ends_is_asked_for_once(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     assert set(asked(twin, job)) == {"type", "metadata", "public"}
-    assert key_of(twin, job).due is None
+    before = key_of(twin, job)
+    assert before.due is None
+    twin.take("well", {"unit": before.id})
+    assert key_of(twin, job) == before, "also when its message comes again"
 
 
 def test_the_well_is_told_whose_lease_it_is_and_how_long_it_may_last(twin: Twin, spring: Spring, ada: User) -> None:

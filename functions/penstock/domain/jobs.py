@@ -236,10 +236,9 @@ def start(job: Job, worker: str, now: datetime, health: int = 0) -> Job:
 def latest_end(job: Job, now: datetime) -> datetime:
     """When what a job holds is put back at the latest, if nobody holds it: its script starts by its queue deadline and
     ends within its timeout."""
-    if job.state is State.RUNNING and job.due:
-        return job.due
+    ends = job.due if job.state is State.RUNNING else None
     until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
-    return until + timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
+    return ends or until + timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
 
 
 def report(job: Job, news: Report) -> Job:

@@ -29,7 +29,7 @@ class Held:
 
 def wanted(job: Job, now: datetime) -> Keep | None:
     """What a job wants that has just been reported; nothing, when it goes on with another attempt."""
-    if job.keep is None or job.report is None:
+    if job.keep is None:
         return None
     after = endings.conclude(job, None, None, now)
     ended = (Outcome.FAILED, Outcome.SUCCEEDED) if job.keep.whatever else (Outcome.FAILED,)
@@ -48,13 +48,15 @@ def hold(keep: Keep, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, U
 
 def held(keep: Keep, units: Sequence[Unit], now: datetime) -> Held | None:
     """What of a job is held now for its sake."""
-    holds = {unit.id: unit.hold for unit in units if is_held(unit, now) and is_of(keep, unit.hold)}
-    since = [each.since for each in holds.values() if each]
-    if not since:
+    found = [(unit, hold) for unit in units if (hold := _held_for(keep, unit, now))]
+    if not found:
         return None
-    seconds = sum((now - each).total_seconds() for each in since)
-    mine = [unit for unit in units if unit.id in holds]
-    return Held(mine, max(each.until for each in holds.values() if each), seconds)
+    seconds = sum((now - hold.since).total_seconds() for _, hold in found)
+    return Held([unit for unit, _ in found], max(hold.until for _, hold in found), seconds)
+
+
+def _held_for(keep: Keep, unit: Unit, now: datetime) -> Hold | None:
+    return unit.hold if is_held(unit, now) and is_of(keep, unit.hold) else None
 
 
 def is_of(keep: Keep, hold: Hold | None) -> bool:

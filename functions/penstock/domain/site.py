@@ -191,6 +191,12 @@ class Site:
         both: list[Target | ResourceType] = [*self.targets.values(), *self.resources.values()]
         return {each.pool: (each, each.canary) for each in both if each.canary}
 
+    def guarded(self) -> set[str]:
+        """The pools of what needs a privilege, by itself or by a name that leads to it. [SEC-2]"""
+        named = [self.resolve(target.name) for target in self.targets.values() if target.privilege]
+        kinds = [kind for kind in self.resources.values() if kind.privilege]
+        return {target.pool for target in named if target} | {kind.pool for kind in kinds}
+
     def pools(self) -> dict[str, Shape]:
         """What each pool of the site is to be."""
         real = [target for target in self.targets.values() if target.redirect is None]

@@ -184,6 +184,11 @@ def is_held(unit: Unit, now: datetime) -> bool:
     return unit.hold is not None and now < unit.hold.until
 
 
+def is_due(unit: Unit, now: datetime) -> bool:
+    """Whether a unit's time is over. A leased resource whose well never has to be asked again is due at no time."""
+    return unit.due is not None and unit.due <= now
+
+
 def is_coming(unit: Unit) -> bool:
     """Whether a unit is made ahead of need, and not there yet: nobody waits for it to have been idle for long."""
     return unit.state is UnitState.IDLE and unit.until is None
@@ -218,7 +223,7 @@ def rest_of_lease(unit: Unit) -> datetime | None:
 def is_to_renew(unit: Unit, now: datetime) -> bool:
     """Whether it is time to ask a well anew what the job of a leased resource may know of it."""
     is_leased = unit.is_a is UnitKind.RESOURCE and unit.state is UnitState.READY
-    return is_leased and unit.renews is not None and unit.renews <= now and (unit.due or now) <= now + EARLY
+    return is_leased and is_due(unit, now + EARLY) and unit.renews is not None and unit.renews <= now
 
 
 def renewed(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:

@@ -66,16 +66,16 @@ def changed(user: User, privileges: Sequence[str], by: str, now: datetime) -> Us
     return replace(user, privileges=tuple(privileges), revoked=tuple([*before, *taken][-REMEMBERED:]))
 
 
-def why_not(user: User | None, name: str, privileges: Iterable[str]) -> str | None:
+def why_not(user: User, privileges: Iterable[str]) -> str | None:
     """Why somebody may not have what needs privileges, in a sentence; None when they may."""
-    lacking = next((each for each in sorted(privileges) if user is None or not user.may(each)), None)
+    lacking = next((each for each in sorted(privileges) if not user.may(each)), None)
     if lacking is None:
         return None
-    for each in reversed(user.revoked if user else ()):
+    for each in reversed(user.revoked):
         if each.privilege in (lacking, ADMIN):
             when = f"{each.at:%Y-%m-%d %H:%M:%SZ}"
-            return f"{name} may not have this any more: {each.by} revoked {each.privilege!r} at {when}"
-    return f"{name} may not have this: it needs the privilege {lacking!r}"
+            return f"{user.name} may not have this any more: {each.by} revoked {each.privilege!r} at {when}"
+    return f"{user.name} may not have this: it needs the privilege {lacking!r}"
 
 
 @dataclass(frozen=True, kw_only=True)

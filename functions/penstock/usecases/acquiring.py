@@ -221,7 +221,7 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
         return None
     others = retiring.slots_of(on, unit)[1:]
     now = on.world.now()
-    is_late = unit.made and unit.due and unit.due <= now
+    is_late = unit.made and units.is_due(unit, now)
     if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
         retiring.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
         return None

@@ -24,7 +24,7 @@ def clean(on: System, unit: Unit) -> None:
     """Take the next step of a unit that is being cleaned: a well's call, or giving up an agent that does not speak."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
-        if unit.due and unit.due <= now:
+        if units.is_due(unit, now):
             give_up(on, unit, "its agent did not say in time that it is clean")
     elif unit.next_look and now + EARLY < unit.next_look:
         return  # a message is on its way for then

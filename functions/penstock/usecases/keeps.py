@@ -59,9 +59,9 @@ def reported(on: System, job: Job) -> list[Change]:
 
 
 def units_of(on: System, job: Job) -> list[Unit]:
-    """The units that a job's present attempt has."""
-    names = [lease.unit for lease in jobs.leases_of(on, job) if lease.unit]
-    found = (on.store.get(unit_key(name), Unit) for name in dict.fromkeys(names))
+    """The units that a job's present attempt has. None is of a lease that waits, or so old that its row has expired."""
+    names = dict.fromkeys(str(lease.unit) for lease in jobs.leases_of(on, job))
+    found = (on.store.get(unit_key(name), Unit) for name in names)
     return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
 
 

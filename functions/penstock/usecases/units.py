@@ -80,26 +80,23 @@ def _wait(on: System, unit: Unit) -> None:
     """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
     if units.is_coming(unit) and not unit.made:
         _begin(on, unit)
-    elif _is_overdue(on, unit) and units.is_coming(unit):
+    elif units.is_due(unit, on.world.now()) and units.is_coming(unit):
         ahead.missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
-    elif _is_overdue(on, unit):
+    elif units.is_due(unit, on.world.now()):
         ahead.end(on, unit)
 
 
 def _lease(on: System, unit: Unit) -> None:
     """The step of a unit that an attempt leases: it is made, there, or lost."""
-    if unit.is_a is UnitKind.WORKER and unit.made and _is_overdue(on, unit):
+    now = on.world.now()
+    if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
         _lose(on, unit)
-    elif units.is_to_renew(unit, on.world.now()):
+    elif units.is_to_renew(unit, now):
         renewing.renew(on, unit, _order(on, unit))
     elif unit.state is UnitState.READY:
         _answer(on, unit)
     elif not unit.made:
         _begin(on, unit)
-
-
-def _is_overdue(on: System, unit: Unit) -> bool:
-    return unit.due is not None and unit.due <= on.world.now()
 
 
 def _begin(on: System, unit: Unit) -> None:
@@ -239,7 +236,7 @@ def _lose(on: System, unit: Unit) -> None:
         return
 
     def is_silent(fresh: Unit) -> bool:
-        return fresh.state is UnitState.READY and fresh.due is not None and fresh.due <= now
+        return fresh.state is UnitState.READY and units.is_due(fresh, now)
 
     cause = f"worker {unit.id} was lost: nothing was heard from its agent in time"
     losing.lose(on, unit, cause, is_silent, SILENT)

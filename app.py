@@ -1,5 +1,7 @@
 """The stacks there are. `cdk synth`, `cdk deploy` and the local cloud all start here."""
 
+from collections.abc import Mapping
+
 from infra import node
 
 node.use_bundled()
@@ -10,11 +12,14 @@ from infra.settings import Settings  # noqa: E402
 from infra.stack import Penstock  # noqa: E402
 
 
-def build() -> cdk.App:
-    """The app, with the one stack and the security rules that check it."""
+def build(out: str | None = None, context: Mapping[str, str] | None = None) -> cdk.App:
+    """The app, with the one stack and the security rules that check it.
+
+    Where it is written and its settings are in the environment, unless they are given.
+    """
     from cdk_nag import AwsSolutionsChecks
 
-    app = cdk.App()
+    app = cdk.App(outdir=out, context=context)
     settings = Settings.of(app.node.get_all_context())
     Penstock(app, settings.name, settings=settings)
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))

@@ -18,14 +18,20 @@ class Template:
     content: dict[str, Any]
 
     @staticmethod
+    def read(path: Path) -> Template:
+        return Template(json.loads(path.read_text()))
+
+    @staticmethod
+    def of_assembly(folder: Path) -> Template:
+        """The template of the only stack of a cloud assembly."""
+        (path,) = folder.glob("*.template.json")
+        return Template.read(path)
+
+    @staticmethod
     def synthesised(folder: Path, **context: str) -> Template:
         """The template of a stack with some settings, made by a process of its own, as `cdk` does."""
         synth.synthesise(folder, **context)
-        return Template.read(folder / f"{context.get('name', 'Penstock')}.template.json")
-
-    @staticmethod
-    def read(path: Path) -> Template:
-        return Template(json.loads(path.read_text()))
+        return Template.of_assembly(folder)
 
     def of(self, kind: str) -> dict[str, dict[str, Any]]:
         """Resources of a type, as in "SQS::Queue", by logical id."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +11,9 @@ import pytest
 from infra.grants import EC2_GRANTS, SITE
 from infra.settings import Settings
 from penstock.drivers.factories.ec2 import events, factory, machines, tags
-from penstock.local.synth import SOURCES
+from tests.infra.stacks import ROLE
 from tests.infra.template import Template, listed, text
 
-ROLE = "arn:aws:iam::123456789012:role/workers"
 HERE = "Penstock.<AWS::Region>"
 OURS = ("ec2:", "ssm:", "iam:")
 
@@ -33,18 +29,9 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """The stack of `cdk deploy -c ec2=true -c ec2_role=…`. The security rules check it, or it would not come out."""
-    out = tmp_path_factory.mktemp("ec2")
-    context = json.dumps({"ec2": "true", "ec2_role": ROLE})
-    subprocess.run(
-        [sys.executable, "app.py"],
-        cwd=SOURCES,
-        env={**os.environ, "CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": context},
-        capture_output=True,
-        check=True,
-    )
-    return Template.read(out / "Penstock.template.json")
+def made(made_stacks: Mapping[str, Path]) -> Template:
+    """The stack of `cdk deploy -c ec2=true -c ec2_role=…`."""
+    return Template.of_assembly(made_stacks["ec2"])
 
 
 def leave(stack: Template, name: str) -> list[dict[str, Any]]:

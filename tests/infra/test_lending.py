@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.settings import Settings
+from tests.infra.stacks import BOUNDARY, JOBS, SCRATCH
 from tests.infra.template import Template, listed, text
 
-ROLE, OTHER = (f"arn:aws:iam::000000000000:role/{name}" for name in ("jobs", "scratch"))
-BOUNDARY = "arn:aws:iam::000000000000:policy/jobs-at-most"
 HERE = "Penstock.<AWS::Region>"
 BUCKET = "arn:<AWS::Partition>:s3:::lent"
 OBJECTS = f"{BUCKET}/jobs/{HERE}/*"
@@ -20,11 +21,9 @@ LENDS = ("sts:AssumeRole", "sts:SetSourceIdentity", "sts:TagSession")
 
 
 @pytest.fixture(scope="module")
-def lending(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """The stack of `cdk deploy -c sts_roles=…`. The security rules check it, or it would not come out."""
-    roles = f"{ROLE}, {OTHER}"
-    folder = tmp_path_factory.mktemp("wells")
-    return Template.synthesised(folder, sts_roles=roles, sts_boundary=BOUNDARY, s3_well="lent/jobs")
+def lending(made_stacks: Mapping[str, Path]) -> Template:
+    """The stack of `cdk deploy -c sts_roles=…`."""
+    return Template.of_assembly(made_stacks["lending"])
 
 
 def leave(stack: Template, name: str) -> dict[str, tuple[set[str], dict[str, Any]]]:
@@ -54,7 +53,7 @@ def test_only_wells_lend_and_only_they_and_the_sweep_end_it(lending: Template) -
 def test_roles_that_are_named_are_touched_and_no_others(lending: Template, name: str) -> None:
     for action, (where, on) in leave(lending, name).items():
         if not action.startswith("s3:"):
-            assert where == {ROLE, OTHER}, action
+            assert where == {JOBS, SCRATCH}, action
             assert on == ({"StringEquals": {"iam:PermissionsBoundary": BOUNDARY}} if action in DENIES else {}), action
 
 
@@ -75,7 +74,7 @@ def test_of_the_bucket_only_what_is_below_the_deployments_own_prefix(lending: Te
 
 def test_a_role_is_lent_only_within_a_boundary_and_a_bucket_only_with_a_role() -> None:
     with pytest.raises(ValueError, match="sts_boundary"):
-        Settings.of({"sts_roles": ROLE})
+        Settings.of({"sts_roles": JOBS})
     with pytest.raises(ValueError, match="sts_roles"):
         Settings.of({"s3_well": "lent"})
-    assert Settings.of({"sts_roles": f"{ROLE},{OTHER},", "sts_boundary": BOUNDARY}).sts_roles == (ROLE, OTHER)
+    assert Settings.of({"sts_roles": f"{JOBS},{SCRATCH},", "sts_boundary": BOUNDARY}).sts_roles == (JOBS, SCRATCH)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,15 @@ from ministack import app
 from penstock.ports import NotYet
 from tests.aws.account import Account, said
 from tests.aws.helpers import NOW, OTHER, POLICY, UNIT, clean, lent, s3_well, sts_well
+from tests.infra.stacks import BOUNDARY
 from tests.infra.template import Template, listed, text
 
 PLACES = {"<AWS::Partition>": "aws", "<AWS::Region>": "eu-west-1", "<AWS::AccountId>": "000000000000"}
-BOUNDARY = "arn:aws:iam::000000000000:policy/jobs-at-most"
 
 
 @pytest.fixture(scope="module")
-def lending(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    folder: Path = tmp_path_factory.mktemp("lent")
-    role = "arn:aws:iam::000000000000:role/jobs"
-    return Template.synthesised(folder, sts_roles=role, sts_boundary=BOUNDARY, s3_well="lent")
+def lending(made_stacks: Mapping[str, Path]) -> Template:
+    return Template.of_assembly(made_stacks["lent"])
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,17 +11,14 @@ import pytest
 from infra.grants import secret_statements
 from infra.network import ATTACH, JOINED
 from infra.settings import Settings
+from tests.infra.stacks import GROUPS, NETWORK, SUBNETS
 from tests.infra.template import Template, listed, text
-
-SUBNETS, GROUPS = ["subnet-0a", "subnet-0b"], ["sg-0a"]
-NAMED = {"well_secrets": "penstock/postgres, /penstock/pg/password"}
-NETWORK = {"well_subnets": ",".join(SUBNETS), "well_security_groups": ",".join(GROUPS)}
 
 
 @pytest.fixture(scope="module")
-def joined(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """The stack with both. The security rules check it, or it would not come out."""
-    return Template.synthesised(tmp_path_factory.mktemp("joined"), **NAMED, **NETWORK)
+def joined(made_stacks: Mapping[str, Path]) -> Template:
+    """The stack with both."""
+    return Template.of_assembly(made_stacks["network"])
 
 
 def attaching(stack: Template, name: str) -> list[dict[str, Any]]:

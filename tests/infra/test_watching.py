@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,9 @@ Told = tuple[str, frozenset[tuple[str, str]]]
 
 
 @pytest.fixture(scope="session")
-def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[Level, Template]:
+def stacks(made_stacks: Mapping[str, Path]) -> dict[Level, Template]:
     """The stack at each level."""
-    return {
-        level: Template.synthesised(tmp_path_factory.mktemp(level), name="Watched", metrics=level) for level in Level
-    }
+    return {level: Template.of_assembly(made_stacks[f"watched-{level}"]) for level in Level}
 
 
 def alarms(stack: Template) -> dict[str, dict[str, Any]]:
@@ -224,9 +222,8 @@ def test_alarms_are_told_through_an_encrypted_topic_that_only_cloudwatch_may_use
     assert stack.content["Outputs"]["AlarmTopic"]["Value"] == {"Ref": topic}
 
 
-def test_an_address_is_subscribed_if_one_is_given(tmp_path: Path) -> None:
-    made = Template.synthesised(tmp_path, alarm_email="ops@example.com", metrics="off")
-    _, subscription = made.one("SNS::Subscription")
+def test_an_address_is_subscribed_if_one_is_given(made_stacks: Mapping[str, Path]) -> None:
+    _, subscription = Template.of_assembly(made_stacks["told"]).one("SNS::Subscription")
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.com")
 
 

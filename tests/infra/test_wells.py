@@ -5,52 +5,28 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from infra import names
-from penstock.local import synth
 from penstock.local.synth import SOURCES
+from tests.infra.stacks import CLEANER, OTHER
 from tests.infra.template import Template, listed, text
 
 HERE = "<AWS::Region>:<AWS::AccountId>"
-CLEANER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-sandboxes"
-OTHER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-racks"
 
 
 @pytest.fixture(scope="module")
 def made(out: Path) -> Template:
-    """With both, checked by the security rules, or it would not come out."""
+    """With secrets and functions."""
     return Template.read(out / "Penstock.template.json")
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wells")
-    drivers = shelf(tmp_path_factory.mktemp("shelf"))
-    secrets = "penstock/rack, /penstock/boards/key"
-    lambdas = f"{CLEANER},{OTHER}"
-    synth.synthesise(folder, well_secrets=secrets, accounts_lambdas=lambdas, drivers=str(drivers))
-    return folder
-
-
-def shelf(folder: Path) -> Path:
-    """Somebody else's package with a driver, as a wheel, and the list that names it."""
-    info = "shelf-1.2.dist-info"
-    files = {
-        "shelf.py": "class ShelfWell:\n    keeps = True\n",
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: shelf\nVersion: 1.2\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": "[penstock.wells]\nshelf = shelf:ShelfWell\n",
-        f"{info}/RECORD": "",
-    }
-    with zipfile.ZipFile(folder / "shelf-1.2-py3-none-any.whl", "w") as wheel:
-        for name, text in files.items():
-            wheel.writestr(name, text)
-    (folder / "drivers.txt").write_text("./shelf-1.2-py3-none-any.whl  # shelves\n")
-    return folder / "drivers.txt"
+def out(made_stacks: Mapping[str, Path]) -> Path:
+    return made_stacks["wells"]
 
 
 def layers(assembly: Path) -> list[Path]:

@@ -1,0 +1,77 @@
+"""The stacks that tests look at beside the one without settings, all made by one process.
+
+`cdk` starts a process for each. What that process does first, loading the CDK, takes ten times as long as a stack.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from penstock.local.synth import SOURCES
+
+ROLE = "arn:aws:iam::123456789012:role/workers"
+JOBS, SCRATCH = (f"arn:aws:iam::000000000000:role/{name}" for name in ("jobs", "scratch"))
+BOUNDARY = "arn:aws:iam::000000000000:policy/jobs-at-most"
+CLEANER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-sandboxes"
+OTHER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-racks"
+SUBNETS, GROUPS = ["subnet-0a", "subnet-0b"], ["sg-0a"]
+NETWORK = {"well_subnets": ",".join(SUBNETS), "well_security_groups": ",".join(GROUPS)}
+DRIVERS = "shelf/drivers.txt"
+
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "ec2": {"ec2": "true", "ec2_role": ROLE},
+    "libcloud": {"libcloud": "true"},
+    "network": {"well_secrets": "penstock/postgres, /penstock/pg/password", **NETWORK},
+    "wells": {"well_secrets": "penstock/rack, /penstock/boards/key", "accounts_lambdas": f"{CLEANER},{OTHER}"},
+    "lending": {"sts_roles": f"{JOBS}, {SCRATCH}", "sts_boundary": BOUNDARY, "s3_well": "lent/jobs"},
+    "lent": {"sts_roles": JOBS, "sts_boundary": BOUNDARY, "s3_well": "lent"},
+    "told": {"alarm_email": "ops@example.com", "metrics": "off"},
+    **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
+}
+"""What `cdk deploy -c …` is given. Wells are brought drivers too, a list that is made first."""
+
+
+def synthesised(folder: Path) -> None:
+    """Make each of them in a folder of its name. The security rules check every one, or it would not come out."""
+    settings = {name: dict(given) for name, given in SETTINGS.items()}
+    settings["wells"]["drivers"] = str(shelf(folder / DRIVERS))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCES), str(SOURCES / "functions")])}
+    command = [sys.executable, "-m", "tests.infra.stacks", str(folder), json.dumps(settings)]
+    made = subprocess.run(command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+
+
+def shelf(drivers: Path) -> Path:
+    """Somebody else's package with a driver, as a wheel, and the list that names it."""
+    info = "shelf-1.2.dist-info"
+    files = {
+        "shelf.py": "class ShelfWell:\n    keeps = True\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: shelf\nVersion: 1.2\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[penstock.wells]\nshelf = shelf:ShelfWell\n",
+        f"{info}/RECORD": "",
+    }
+    drivers.parent.mkdir(parents=True)
+    with zipfile.ZipFile(drivers.parent / "shelf-1.2-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(zipfile.ZipInfo(name), text)  # of no date: the layer that it is in is made once
+    drivers.write_text("./shelf-1.2-py3-none-any.whl  # shelves\n")
+    return drivers
+
+
+def main() -> None:
+    """Make the stacks that the command line names with their settings."""
+    from app import build  # which loads the CDK
+
+    for name, context in json.loads(sys.argv[2]).items():
+        build(str(Path(sys.argv[1]) / name), context).synth()
+
+
+if __name__ == "__main__":
+    main()

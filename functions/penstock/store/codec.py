@@ -22,6 +22,7 @@ from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
 from penstock.domain.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.retention import Retention
 from penstock.domain.rows import Row
 from penstock.domain.site import SiteText
 from penstock.domain.submissions import Submission, Watch
@@ -33,6 +34,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        Retention,
     )
 }  # fmt: skip
 

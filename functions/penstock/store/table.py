@@ -139,5 +139,6 @@ def _as(kind: type[R], row: Row) -> R:
 
 
 def _kind(pk: str, sk: str) -> str:
-    """The kind of row at a key that has a due time: unit, pool, output or job."""
-    return "output" if sk.startswith("output#") else pk.partition("#")[0]
+    """The kind of row at a key that has a due time: by its own place where a collection holds several such kinds."""
+    place = sk.partition("#")[0]
+    return place if place in ("output", "retention") else pk.partition("#")[0]

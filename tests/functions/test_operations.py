@@ -53,7 +53,7 @@ class Stage:
         self.agent(f"{path}/events", BODIES["agent_events"])
         self.tested = ""
         self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
-        service.twin.objects.objects[f"outputs/{self.job}/{self.output}"] = BYTES
+        service.twin.objects.objects[f"artifacts/{self.output}"] = BYTES
         assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
 
     def agent(self, path: str, body: Any) -> Answer:

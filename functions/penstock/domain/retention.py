@@ -78,6 +78,7 @@ class Retention(Row):
     """
 
     kind: ClassVar[str] = "retention"
+    later: ClassVar[bool] = True
     job: str
     until: datetime | None = None
     longer: datetime | None = None

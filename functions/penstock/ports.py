@@ -41,8 +41,11 @@ class Store(Protocol):
     def commit(self, changes: Sequence[Change]) -> bool:
         """Make all changes, or none and say False: somebody else moved first, read again."""
 
-    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
-        """The kinds and keys of rows whose deadline has passed, oldest first; a read that may lag."""
+    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
+        """The kinds and keys of rows whose deadline has passed, oldest first; a read that may lag.
+
+        Either those of kinds that somebody waits for, or those of the others: Row.later.
+        """
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing, in order of their place; a read that may lag."""
@@ -86,6 +89,15 @@ class Grant:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Stored:
+    """An object that is in the store, and since when."""
+
+    name: str
+    size: int
+    time: datetime
+
+
 class Objects(Protocol):
     """Where bytes are."""
 
@@ -100,6 +112,9 @@ class Objects(Protocol):
 
     def delete(self, name: str) -> None:
         """Delete an object; deleting what is gone is fine."""
+
+    def list(self, prefix: str, after: str, limit: int) -> Sequence[Stored]:
+        """The objects whose names begin like this and stand behind `after`, in order; fewer than `limit` at the end."""
 
 
 class Vault(Protocol):

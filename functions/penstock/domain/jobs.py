@@ -123,7 +123,8 @@ class Job(Row):
     attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
     `idle_hold` is for how many seconds it may hold what it cannot use, 0 for as long as it takes; `given_back` is how
     often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
-    `refused` is why it was ended while it waited: its owner may not have any more what it waits for.
+    `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
+    since when nothing is kept any more of what it owned.
     """
 
     kind: ClassVar[str] = "job"
@@ -163,6 +164,7 @@ class Job(Row):
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
+    outputs_gone: datetime | None = None
     due: datetime | None = None
 
     @property

@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race
+from penstock.usecases import counting, logs, race, retaining
 
 
 def settle(
@@ -35,6 +35,7 @@ def settle(
         ending, waited_for = ended
         after = ending.after
         counting.ended(on, ending)
+        retaining.remember(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
         told = f"settled: {after.outcome}: {after.reason}"
@@ -75,6 +76,7 @@ def _end(
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
+    changes += retaining.settled(on, after) if after.is_settled else []
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 

@@ -21,7 +21,7 @@ from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest
 from penstock.system import System
-from penstock.usecases import acquiring, keeps, logs, race, sites
+from penstock.usecases import acquiring, keeps, logs, race, retaining, sites
 from penstock.wire import SubmitJob
 
 CHECKED = (
@@ -81,7 +81,7 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated(known, memory)
-        return [Create(job), Create(spec), *([Create(memory)] if memory else [])], job.id
+        return [Create(job), Create(spec), retaining.begin(job), *([Create(memory)] if memory else [])], job.id
 
     accepted = race.run(on, decide)
     if accepted == job.id:

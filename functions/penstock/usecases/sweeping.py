@@ -19,7 +19,7 @@ from penstock.domain.pools import Claim, Pool, collection
 from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind
 from penstock.system import System
-from penstock.usecases import acquiring, canaries, gauges, jobs, outputs, presence, reconciling, settling, sites
+from penstock.usecases import acquiring, canaries, expiring, gauges, jobs, presence, reconciling, settling, sites
 
 AT_ONCE = 500
 """How many overdue rows one sweep looks at; the rest are the next one's."""
@@ -37,6 +37,8 @@ class Swept:
     strays: int = 0
     lost: int = 0
     unlisted: int = 0
+    tidied: int = 0
+    untidied: int = 0
 
 
 def sweep(on: System) -> Swept:
@@ -59,6 +61,8 @@ def sweep(on: System) -> Swept:
         gauges.tell_units(on, site, compared.rows)
     except Exception:
         log.exception("how things stand could not be told")
+    tidied = expiring.tidy(on)
+    done.tidied, done.untidied = tidied.moved, tidied.failed
     _tell(on, done, start)
     return done
 
@@ -67,7 +71,7 @@ def _tell(on: System, done: Swept, start: datetime) -> None:
     on.metrics.add(metrics.SWEEPS)
     on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
     on.metrics.add(metrics.OVERDUE_ROWS, done.nudged + done.failed)
-    on.metrics.add(metrics.FAILED_NUDGES, done.failed)
+    on.metrics.add(metrics.FAILED_NUDGES, done.failed + done.untidied)
 
 
 def nudge(on: System, kind: str, key: Key) -> None:
@@ -78,8 +82,6 @@ def nudge(on: System, kind: str, key: Key) -> None:
             on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     elif kind == "pool":
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
-    elif kind == "output":
-        outputs.expire(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
     elif kind == "host":
         presence.fade(on, key.pk.partition("#")[2])
     elif kind == "canary":

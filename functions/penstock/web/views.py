@@ -64,6 +64,7 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
         timeout=row.timeout,
         attempts=[wire.JobAttempt(past.attempt, past.outcome, past.reason) for past in row.attempts],
         held=held(row.keep, kept) if row.keep and kept else None,
+        outputs_gone=stamp(row.outputs_gone),
     )
 
 

@@ -3,6 +3,15 @@
 Every field has its unit in its name or its comment. Times are RFC 3339 in UTC.
 """
 
+from penstock.wire.artifacts import (
+    ArtifactPage,
+    ArtifactView,
+    ArtifactWhy,
+    ForeseenView,
+    GoingView,
+    KeeperView,
+    PinArtifact,
+)
 from penstock.wire.canaries import CanaryPage, CanaryView
 from penstock.wire.jobs import (
     AheadView,
@@ -84,6 +93,9 @@ __all__ = [
     "AheadView",
     "ApartView",
     "ApplySite",
+    "ArtifactPage",
+    "ArtifactView",
+    "ArtifactWhy",
     "AuditPage",
     "AuditView",
     "AwayView",
@@ -105,6 +117,8 @@ __all__ = [
     "FactoryTestView",
     "FailureView",
     "FaultView",
+    "ForeseenView",
+    "GoingView",
     "GraphView",
     "HeldJob",
     "HeldUnit",
@@ -119,6 +133,7 @@ __all__ = [
     "JobResource",
     "JobTimes",
     "JobView",
+    "KeeperView",
     "MakerView",
     "NewFactoryTest",
     "NewToken",
@@ -127,6 +142,7 @@ __all__ = [
     "OptionView",
     "OutputPage",
     "OutputView",
+    "PinArtifact",
     "PlanStepView",
     "PlanView",
     "PlanWaitView",

@@ -97,7 +97,10 @@ class HeldJob:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job. `timeout` in seconds. `held` is told of one job, and not in lists."""
+    """A job. `timeout` in seconds. `held` is told of one job, and not in lists.
+
+    `outputs_gone` is since when nothing is kept any more of what it made.
+    """
 
     id: str
     name: str
@@ -117,6 +120,7 @@ class JobView:
     timeout: int
     attempts: list[JobAttempt]
     held: HeldJob | None = None
+    outputs_gone: str | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from penstock.abilities import Keeper, Witness
 from penstock.domain.errors import (
     DriverError,
     Misconfigured,
@@ -23,7 +24,7 @@ from penstock.domain.errors import (
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
-from penstock.ports import Driver, Keeper, NotYet, Order, Ready, Witness
+from penstock.ports import Driver, NotYet, Order, Ready
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -188,6 +188,15 @@ def test_pausing_twice_writes_once_and_asks_each_time_for_who_may_go_first_now(t
         assert (twin.store.commits - before, len(twin.queues.messages)) == (commits, asked)
 
 
+@pytest.mark.parametrize(("paused", "asks"), [(True, "resize"), (False, "serve")])
+def test_who_resumes_a_pool_has_it_served_and_not_measured_anew(twin: Twin, paused: bool, asks: str) -> None:
+    """Paused, others may go first where its claims wait besides; resumed, it is its own claims' turn, at once."""
+    configuring.pause(twin.on, "quota/cores", paused=not paused)
+    twin.queues.messages.clear()
+    configuring.pause(twin.on, "quota/cores", paused=paused)
+    assert [message for _, _, message in twin.queues.messages] == [{"do": asks, "pool": "quota/cores"}]
+
+
 def test_the_longest_name_is_found(twin: Twin) -> None:
     name = "quota/" + "a" * (configuring.LONGEST - 6)
     assert twin.store.commit([Create(Pool(name=name, is_amount=True, limit=1)), Create(Pool(name=name + "a", limit=1))])

@@ -20,6 +20,7 @@ from tests.usecases.exact import (
     pool_row,
     put,
     running,
+    sent,
     site,
 )
 from tests.usecases.steps import live
@@ -83,6 +84,17 @@ def test_a_grant_has_only_those_served_that_wait_behind_it_elsewhere(ada: User) 
     twin.run()
     hello(twin, first)
     assert served(twin, lambda: finish(twin, first)) == [], "its own pool is served already"
+
+
+@pytest.mark.parametrize(("resources", "queue"), [([], "factory"), (["bench"], "well")])
+def test_whoever_makes_what_was_granted_is_asked_to(ada: User, resources: list[str], queue: str) -> None:
+    """They are different functions, and each may do no more than its own."""
+    twin = site(QUOTAS)
+    job = submit(twin, ada, resources=resources)
+    while not live(twin, job):
+        assert twin.deliver()
+    (unit,) = live(twin, job)
+    assert (queue, {"unit": unit.id}) in sent(twin)
 
 
 def test_a_pool_that_is_gone_grants_nothing_and_is_told_of_to_nobody(ada: User) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from datetime import datetime
+from subprocess import CalledProcessError
 from typing import Any
 
 import pytest
@@ -38,11 +40,36 @@ class Telltale:
         return []
 
 
-@pytest.mark.parametrize("kind", [DriverError, Misconfigured, Unknown, Unsatisfiable, ValueError])
+@pytest.mark.parametrize("kind", [DriverError, Misconfigured, Unknown, Unsatisfiable])
 def test_an_error_has_no_key(kind: Any) -> None:
-    with pytest.raises(kind) as told:
-        hiding.create(Telltale(kind), Order("u", "t", "s", key=KEY))
-    assert str(told.value) == "bad login: (its key)"
+    for what in (kind, lambda text: kind(ValueError(text))):  # of a driver that passes on what it was told itself
+        with pytest.raises(kind) as told:
+            hiding.create(Telltale(what), Order("u", "t", "s", key=KEY))
+        assert str(told.value) == "bad login: (its key)"
+
+
+def _from_another(text: str) -> Exception:
+    error = KeyError("login")
+    error.__cause__ = ValueError(text)
+    return error
+
+
+@pytest.mark.parametrize(
+    "what", [ValueError, lambda text: OSError(5, text), lambda text: CalledProcessError(1, [text]), _from_another]
+)
+def test_a_function_that_dies_of_its_driver_logs_no_key(what: Any) -> None:
+    """The runtime logs the error with all that led to it; not every error's text is made of its arguments."""
+    with pytest.raises(RuntimeError) as told:
+        hiding.create(Telltale(what), Order("u", "t", "s", key=KEY))
+    logged = "".join(traceback.format_exception(told.value))
+    assert KEY not in logged
+    assert "bad login: (its key)" in logged
+    assert f"{type(what('x')).__name__}: " in logged, "what it died of is still told"
+
+
+def test_what_tells_no_key_is_raised_as_it_is() -> None:
+    with pytest.raises(OSError, match="no such host"):
+        hiding.create(Telltale(lambda text: OSError(5, "no such host")), Order("u", "t", "s", key=KEY))
 
 
 def test_a_shortage_has_no_key() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from penstock.abilities import Informed, Standing
 from penstock.domain.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users import User
-from penstock.ports import Informed, NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import configuring, custody, jobs, returning, units
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.test_one_job import finish, hello, submit

@@ -167,6 +167,18 @@ def test_what_becomes_of_others_that_never_came_is_counted_too(twin: Twin) -> No
     assert outcomes(never.metrics) == {"failed": 1}
 
 
+def test_one_that_came_before_it_made_room_is_counted_once(twin: Twin, ada: User) -> None:
+    agent = at_rest(twin)
+    for _ in range(2):
+        submit(twin, ada, target="other")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    assert outcomes(twin.metrics) == {"success": 1}
+    assert said_of(twin, agent.worker).endswith(
+        f"it made room for others; it is to be destroyed\ndestroyed (hand: {agent.worker})"
+    ), "and nothing else is known of it"
+
+
 def test_one_that_made_room_before_it_came_was_aborted(twin: Twin, ada: User) -> None:
     for _ in range(2):
         submit(twin, ada, target="other")

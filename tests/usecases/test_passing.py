@@ -9,8 +9,9 @@ import pytest
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.rows import Create
 from penstock.domain.users import User
-from penstock.usecases import acquiring, configuring, stocktaking
+from penstock.usecases import acquiring, configuring, jobs, settling, stocktaking
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.test_one_job import submit
 from tests.usecases.test_quotas import is_granted, run_to_end, used
 
@@ -94,6 +95,24 @@ def test_what_it_wants_is_kept_for_it(twin: Twin, ada: User) -> None:
     assert (granted(twin, wide, "wide"), used(twin, VCPUS)) == (3, 4)
     run_to_end(twin, first)
     assert is_granted(twin, second, "target/full")
+
+
+def test_one_that_is_cancelled_while_it_is_overtaken_waits_no_more(twin: Twin, ada: User) -> None:
+    """Or its claim would come back, with no job behind it, and in time what falls free would be kept for it."""
+    configuring.resize(twin.on, VCPUS, 2)
+    _, second = some(twin, ada, "full", 2)
+    configuring.pause(twin.on, "target/wide", paused=True)
+    (passing,) = some(twin, ada, "wide", 1)
+    configuring.pause(twin.on, "target/wide", paused=False)
+
+    def cancelled() -> None:
+        jobs.cancel(twin.on, ada, second)
+        settling.settle(twin.on, *twin.flows.settling.popleft())
+
+    before_the_next_commit(twin, cancelled)
+    acquiring.serve(twin.on, "target/wide")
+    assert is_granted(twin, passing, "target/wide")
+    assert counts(twin, second) == {}
 
 
 def test_a_long_queue_for_a_full_target_keeps_as_much_as_can_be_used_of_it(twin: Twin, ada: User) -> None:

@@ -348,3 +348,15 @@ def test_who_moved_first_knows_more(twin: Twin, ada: User) -> None:
     stale = quarantine.leave(before, "", twin.world.now())
     quarantining.enter(twin.on, stale, "late")
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
+
+
+def test_a_handler_that_died_while_it_let_a_machine_go_is_followed_at_once(twin: Twin, ada: User) -> None:
+    """Its factory knows the machine by its worker, not by its name alone: a late call meets nobody else's lease."""
+    twin.drivers.quarantining = True
+    job, worker = running(twin, ada)
+    twin.drivers.hand.stuck = KeyError("died")
+    with pytest.raises(KeyError):
+        finish(twin, job)
+    twin.drivers.hand.stuck = None
+    twin.take("factory", {"unit": worker.id})
+    assert unit_of(twin, worker.id).state is UnitState.GONE

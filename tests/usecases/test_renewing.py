@@ -70,6 +70,12 @@ def spring(twin: Twin) -> Spring:
     return Spring(twin)
 
 
+@pytest.fixture
+def spring_for_two() -> tuple[Twin, Spring]:
+    twin = site(SITE.replace("limit = 1", "limit = 2"))
+    return twin, Spring(twin)
+
+
 def running(twin: Twin, ada: User) -> str:
     job = submit(twin, ada, resources=["key"])
     twin.run()
@@ -184,6 +190,37 @@ def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Tw
         put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
         units.advance(twin.on, key_of(twin, job).id)
     assert spring.avoided == [short]
+
+
+def test_nobody_renews_while_another_was_told_to_wait(spring_for_two: tuple[Twin, Spring], ada: User) -> None:
+    """What is remembered of a well is remembered for all that are leased from it."""
+    twin, spring = spring_for_two
+    first, second = running(twin, ada), running(twin, ada)
+    spring.says = [RateLimited("slow down", 600, "AssumeRole")]
+    for job in (first, second):
+        put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+        units.advance(twin.on, key_of(twin, job).id)
+    assert len(spring.orders) == 3, "two were made, and the first was to be renewed"
+    assert "the provider asks to slow down (calls/AssumeRole)" in str(key_of(twin, second).reason)
+    due = key_of(twin, second).due
+    assert due
+    assert due > twin.world.now() + timedelta(seconds=590)
+
+
+def test_a_handler_that_died_while_it_renewed_is_followed_at_once(twin: Twin, spring: Spring, ada: User) -> None:
+    """A resource that is made anew for each lease: a second call tells its job what the first would have."""
+    job = running(twin, ada)
+    put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+
+    def die() -> None:
+        spring.before = lambda: None
+        raise KeyError("died")
+
+    spring.before = die
+    with pytest.raises(KeyError):
+        units.advance(twin.on, key_of(twin, job).id)
+    units.advance(twin.on, key_of(twin, job).id)
+    assert asked(twin, job)["metadata"] == {"key": "k2"}
 
 
 def test_a_well_that_is_not_done_names_its_pause(twin: Twin, spring: Spring, ada: User) -> None:

@@ -17,12 +17,26 @@ from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.ports import Order
-from penstock.usecases import cooling, jobs
+from penstock.usecases import cooling, custody, jobs
 from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import sent, site, unit_of
 from tests.usecases.test_one_job import job_of, submit, told, worker_of
 
 NONE = Faults(short=("fake/all",))
 HOUR = timedelta(hours=1)
+WELL = """
+[factories.hand]
+driver = "hand"
+[targets.default]
+factory = "hand"
+limit = 1
+[wells.spring]
+driver = "hand"
+[resources.db]
+well = "spring"
+limit = 1
+"""
 
 
 @pytest.fixture
@@ -39,10 +53,10 @@ def go_on(twin: Twin, seconds: int) -> None:
         twin.run()
 
 
-def keep_cool(twin: Twin) -> None:
+def keep_cool(twin: Twin, maker: str = "factory/hand", until: timedelta = HOUR) -> None:
     """What there is none of stays so for an hour, and nobody probes."""
-    for row in cooling.rows(twin.on, "factory/hand"):
-        twin.store.commit([Replace(row, replace(row, until=twin.world.now() + HOUR, probe=None))])
+    for row in cooling.rows(twin.on, maker):
+        twin.store.commit([Replace(row, replace(row, until=twin.world.now() + until, probe=None))])
 
 
 def bare(twin: Twin, ada: User) -> str:
@@ -147,6 +161,41 @@ def test_who_loses_the_race_to_ask_does_not(twin: Twin, ada: User, cloud: Cloud)
         "factory",
         worker_of(twin, job).id,
     )
+
+
+def test_what_is_let_go_before_it_is_asked_for_is_not_made(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """UNIT-1: its job is cancelled, and it is gone: nobody would destroy what was made of it after that."""
+    job = bare(twin, ada)
+    cloud.faults = Faults()
+    keep_cool(twin, until=timedelta(0))
+
+    def cancelled() -> None:
+        jobs.cancel(twin.on, ada, job)
+        twin.run()
+
+    before_the_next_commit(twin, cancelled)
+    look_again(twin, job)
+    assert not cloud.machines
+    assert worker_of(twin, job).state is UnitState.GONE
+
+
+def test_a_well_that_lost_the_race_to_ask_looks_anew_itself(ada: User) -> None:
+    twin, maker = site(WELL), "well/spring"
+    cloud = Cloud(twin.world.now, faults=NONE)
+    twin.drivers.basin = FakeDriver({}, {}, cloud)  # type: ignore[assignment]
+    job = submit(twin, ada, resources=["db"])
+    twin.run()
+    unit = unit_of(twin, job, 1)
+    keep_cool(twin, maker)
+    twin.take("well", {"unit": unit.id})
+    assert unit_of(twin, job, 1).bare
+    cloud.faults = Faults()
+    keep_cool(twin, maker, timedelta(0))
+    sent(twin)
+    before_the_next_commit(twin, lambda: custody.drain(twin.on, ada, unit.is_a, unit.id, "away with it"))
+    twin.take("well", {"unit": unit.id})
+    assert not cloud.machines
+    assert sent(twin) == [("well", {"unit": unit.id})]
 
 
 @pytest.mark.parametrize("error", [Unknown("no answer"), NoCapacity("none")], ids=lambda error: type(error).__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.abilities import Standing
 from penstock.domain.errors import (
     DriverError,
     Misconfigured,
@@ -18,7 +19,7 @@ from penstock.domain.errors import (
     Unsatisfiable,
 )
 from penstock.domain.units import CleanProof
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import SECRET, well
 

@@ -62,7 +62,7 @@ class Unreached(PenstockError):
 
 
 class DriverError(PenstockError):
-    """The driver failed. `notes`, if there are some, are what it is to be told at its next try: ports.Standing."""
+    """The driver failed. `notes`, if there are some, are what it is to be told at its next try: abilities.Standing."""
 
     notes: Mapping[str, Any] | None = None
 

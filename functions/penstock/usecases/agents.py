@@ -125,7 +125,7 @@ def _welcome(
         raise Refused(401, "wrong-key", "this is not the key of that worker")
     lease_ = timedelta(seconds=site.limits.lease)
     if unit.state is UnitState.IDLE:
-        return _arrive(on, ask, digest, site, unit), (None, None if unit.past_hash else unit)
+        return _arrive(on, ask, digest, site, unit), (None, unit)
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
         raise Gone

@@ -12,7 +12,7 @@ from penstock.domain.errors import Unknown
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import ResourceType, Site, Target
-from penstock.domain.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
+from penstock.domain.units import Unit, UnitKind, UnitState, is_held, unit_key
 from penstock.system import System
 from penstock.usecases import cooling, evidence, race, retiring, sites
 
@@ -129,15 +129,9 @@ def missed(on: System, unit: Unit, hide: str) -> None:
     What its driver knows is asked before it is destroyed, and is in its own journal and with its factory's failures.
     """
     said = evidence.of(on, unit, hide)
-    if retiring.retire(on, unit.id, NO_HELLO, is_setback=True, if_coming=True):
-        why = evidence.short(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
+    why = evidence.short(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
+    if retiring.retire(on, unit.id, NO_HELLO, is_setback=True, if_coming=True, known=why):
         cooling.count(on, maker_of(unit.is_a, unit.maker), Unknown(why, MISSED))
-        race.run(on, lambda: _tell(on, unit, why))
-
-
-def _tell(on: System, unit: Unit, why: str) -> tuple[Sequence[Change], None]:
-    fresh = on.store.get(unit.key, Unit)
-    return ([Replace(fresh, noted(fresh, on.world.now(), why))] if fresh else []), None
 
 
 def end(on: System, unit: Unit) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from penstock.abilities import Keeper
 from penstock.domain import breakage, estimates, idle, leases, metrics, pools, units
 from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import CLEAN_WITHIN, EARLY, CleanProof, Unit, UnitKind, UnitState, unit_key
-from penstock.ports import Keeper
 from penstock.system import System
 from penstock.usecases import counting, logs, race, retiring, sites, turns
 

@@ -21,13 +21,15 @@ def retire(
     is_setback: bool = False,
     boot: Boot = Boot.FAILED,
     if_coming: bool = False,
+    known: str = "",
 ) -> bool:
     """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more.
 
     One that nobody ever had, and that came to nothing, is a setback: its pool makes the next one ahead of need later.
-    `boot` is what then became of a worker that was never heard of. With `if_coming` one that came meanwhile stays.
+    `boot` is what then became of a worker that was never heard of. With `if_coming` one that came meanwhile stays. What
+    is `known` besides the reason is for its journal.
     """
-    unit = race.run(on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming))
+    unit = race.run(on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known))
     if unit is None:
         return False
     if ahead.never_came(unit):
@@ -37,7 +39,7 @@ def retire(
 
 
 def _decide(
-    on: System, unit_id: str, reason: str, *, is_setback: bool, if_coming: bool
+    on: System, unit_id: str, reason: str, *, is_setback: bool, if_coming: bool, known: str
 ) -> tuple[Sequence[Change], Unit | None]:
     unit = on.store.get(unit_key(unit_id), Unit)
     now = on.world.now()
@@ -46,6 +48,7 @@ def _decide(
     if if_coming and not units.is_coming(unit):
         return [], None
     dirty = units.give_up(unit, reason, now)
+    dirty = units.noted(dirty, now, known) if known else dirty
     pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
     setback = [Replace(pool, ahead.failed(pool, reason, now))] if pool else []
     return [Replace(unit, dirty), *leave(on, unit), *setback], dirty

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from penstock.abilities import Chooser
 from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, leases, metrics, units
 from penstock.domain.causes import NO_HELLO, SILENT
@@ -18,7 +19,7 @@ from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.ports import Chooser, NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import (
     acquiring,

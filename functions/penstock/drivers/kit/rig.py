@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
+from penstock.abilities import Informed, Keeper, Standing
 from penstock.domain.errors import (
     DriverError,
     Misconfigured,
@@ -20,7 +21,7 @@ from penstock.domain.errors import (
     Unsatisfiable,
 )
 from penstock.domain.units import MESSAGE_MOST, CleanProof
-from penstock.ports import Driver, Informed, Keeper, NotYet, Order, Ready, Standing
+from penstock.ports import Driver, NotYet, Order, Ready
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 METADATA_BYTES, NOTES_BYTES = 16 * 1024, 8 * 1024

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from penstock.abilities import Fate, Tidings
 from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
@@ -17,7 +18,7 @@ from penstock.drivers.factories.ec2.search import has_way, launched, metadata
 from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
-from penstock.ports import Fate, NotYet, Order, Ready, Tidings
+from penstock.ports import NotYet, Order, Ready
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

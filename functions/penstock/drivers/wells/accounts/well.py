@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from penstock.abilities import Standing
 from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
 from penstock.domain.jobfile.place import clip
 from penstock.domain.units import MESSAGE_MOST, CleanProof
@@ -19,7 +20,7 @@ from penstock.drivers.wells.accounts import cleaner
 from penstock.drivers.wells.accounts import settings as keys
 from penstock.drivers.wells.accounts.cleaner import WORDS, Ask
 from penstock.drivers.wells.accounts.drift import PART_CHARS, PARTS, Look, differs
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready
 
 HOME = "PENSTOCK_HOME"
 LATER = 15

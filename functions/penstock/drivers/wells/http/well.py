@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from penstock.abilities import Standing
 from penstock.domain.errors import Misconfigured, Unknown, Unsatisfiable
 from penstock.domain.jobfile.place import clip
 from penstock.domain.units import CleanProof
@@ -32,7 +33,7 @@ from penstock.drivers.wells.http.protocol import (
     TEXT_CHARS,
     UNIT_CHARS,
 )
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
 NOTHING: Mapping[str, Any] = {}

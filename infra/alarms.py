@@ -120,6 +120,8 @@ def _of_ours(on: Watched) -> Iterator[Alarm]:
     yield Alarm("ForgottenHold", "A unit has been held for more than a day", hold, HOLD_SECONDS)
     dirty = own(metrics.OLDEST_DIRTY, "Maximum", 15)
     yield Alarm("NotPutBack", "A unit has waited for an hour to be destroyed", dirty, DIRTY_SECONDS)
+    canary = own(metrics.CANARIES_FAILING, "Minimum", 5)
+    yield Alarm("CanaryFailing", "What a canary looks at does not work", canary)
     for kind in UnitKind:
         apart = own(metrics.UNITS, "Minimum", 15, kind=kind, state=UnitState.QUARANTINED)
         yield Alarm("Quarantined", f"A {kind} is in quarantine: an operator is to decide", apart, of=kind)

@@ -69,7 +69,11 @@ def _units(on: Watched) -> list[Row]:
         ],
         [
             _graph("Boots", on.each(metrics.BOOT_OUTCOMES, "Sum", 15)),
-            _graph("Boots that failed, %", [on.own(metrics.BOOT_FAILURES, "Average", 15)]),
+            _graph(
+                "Boots that failed, %, and canaries",
+                [on.own(metrics.BOOT_FAILURES, "Average", 15)],
+                [on.own(metrics.CANARIES_FAILING, "Maximum", 5)],
+            ),
             _graph("Seconds until hello, until gone", took, gone),
         ],
     ]

@@ -57,6 +57,18 @@ def test_one_that_was_refused_is_tried_again() -> None:
     assert (told.is_out, told.since) == (False, NOW)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "failures", "is_failing"),
+    [
+        (None, 0, False), ("succeeded", 0, False), ("failed", 1, True), ("errored", 0, True), ("refused", 0, True),
+        ("cancelled", 0, False), ("cancelled", 1, True),
+    ],
+)  # fmt: skip
+def test_one_is_failing_until_it_is_seen_to_work(outcome: str | None, failures: int, is_failing: bool) -> None:
+    told = replace(CANARY, outcome=outcome, failures=failures)
+    assert canaries.is_failing(told) is canaries.is_failing(canaries.sent(told, "J2", NOW)) is is_failing
+
+
 def reported(result: Result, canary: str = "target/ubuntu") -> Job:
     return job(canary=canary, report=Report(result, "exit 1", NOW))
 

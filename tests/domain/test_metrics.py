@@ -58,7 +58,7 @@ def test_names_are_told_once_and_are_words() -> None:
 
 
 def test_the_finer_set_has_a_name_of_the_site_and_the_other_has_none(site: Site) -> None:
-    named = {metrics.POOL, metrics.MAKER, metrics.TARGET}
+    named = {metrics.POOL, metrics.MAKER, metrics.TARGET, metrics.CANARY}
     for metric in metrics.METRICS:
         assert not named & {*(metric.site or ())}, metric.name
         assert metric.pools is None or len(named & {*metric.pools}) == 1, metric.name

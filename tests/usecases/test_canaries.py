@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.canaries import Canary, canary_key
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
@@ -301,3 +302,35 @@ def test_who_was_counted_meanwhile_stays_counted() -> None:
     before_the_next_commit(twin, counted)
     breaking.proved(twin.on, worker)
     assert in_a_row(twin) == 3
+
+
+def failing(twin: Twin) -> dict[str, float]:
+    """What the sweep told at last of each canary that the site has."""
+    told = twin.metrics.told[metrics.CANARIES_FAILING.name]
+    return {dict(by)["pool"]: values[-1] for by, values in told.items() if by}
+
+
+def test_while_one_is_failing_the_sweep_tells_so() -> None:
+    twin = site_of(ONLY_LINUX)
+    round_trip(twin, LINUX, Result.FAILED)
+    sweep(twin)
+    assert failing(twin) == {LINUX: 1}
+    sweep(twin, HOUR)
+    assert of(twin).is_out
+    assert failing(twin) == {LINUX: 1}, "the next is on its way, and has shown nothing yet"
+    hello(twin, of(twin).job or "")
+    finish(twin, of(twin).job or "")
+    sweep(twin, 121)
+    sweep(twin)
+    assert failing(twin) == {LINUX: 0}
+
+
+def test_one_that_the_site_has_no_longer_is_told_no_more() -> None:
+    twin = site_of(ONLY_LINUX)
+    round_trip(twin, LINUX, Result.FAILED)
+    sweep(twin)
+    configuring.apply(twin.on, "admin", ONLY_DB, "site.toml")
+    told = len(twin.metrics.of(metrics.CANARIES_FAILING, pool=LINUX))
+    sweep(twin)
+    assert (len(twin.metrics.of(metrics.CANARIES_FAILING, pool=LINUX)), failing(twin)[DB]) == (told, 0)
+    assert told

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.aws.conftest import account as account_of
 from tests.wells.rack import Rack
 
 
@@ -12,3 +13,6 @@ def rack() -> Iterator[Rack]:
     made = Rack()
     yield made
     made.end()
+
+
+account = account_of

@@ -20,6 +20,9 @@ USER = "canary"
 """Who owns the jobs of canaries. Only operators see them."""
 
 TAG = "penstock-canary"
+REFUSED = "refused"
+"""What a canary came to whose job was not accepted."""
+
 LOOK = timedelta(minutes=2)
 """How often one looks whether the job of a canary has settled."""
 
@@ -79,7 +82,12 @@ def back(canary: Canary, job: Job, every: timedelta, now: datetime) -> Canary:
 
 def refused(canary: Canary, why: str, every: timedelta, now: datetime) -> Canary:
     """A canary whose job was not accepted."""
-    return replace(canary, is_out=False, outcome="refused", reason=why, since=now, due=now + every)
+    return replace(canary, is_out=False, outcome=REFUSED, reason=why, since=now, due=now + every)
+
+
+def is_failing(canary: Canary) -> bool:
+    """Whether what it looks at did not work when it last told, or it could not be sent, or not be run."""
+    return canary.failures > 0 or canary.outcome in (Outcome.ERRORED, REFUSED)
 
 
 def broken(job: Job, had: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:

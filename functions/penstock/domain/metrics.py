@@ -56,6 +56,7 @@ def targets(site: Site) -> list[str]:
 
 
 TARGET = Dimension("target", targets)
+CANARY = Dimension("pool", lambda site: list(site.canaries()))
 POOL = Dimension("pool", lambda site: list(site.pools()))
 MAKER = Dimension("maker", makers)
 KIND = Dimension("kind", among(UnitKind))
@@ -110,6 +111,9 @@ DRIVER_CALLS = Metric(
     lambda by: (by.get("operation"), by["result"]) == (LIST, YIELD)
     or (by.get("operation") == CLEAN and by["maker"].startswith("factory/")))
 COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "cool-downs in force: docs/cooling.md", (COOLING,), (MAKER, COOLING))
+CANARIES_FAILING = Metric(
+    "CanariesFailing", COUNT, SUM, "targets and resource types whose canary failed last, or could not be sent or run",
+    (), (CANARY,))
 UNLISTED = Metric("Unlisted", COUNT, SUM, "factories and wells whose last list could not be had", (), (MAKER,))
 STRAYS = Metric("Strays", COUNT, SUM, "what is listed without a row of ours", (), (MAKER,))
 STRAYS_DESTROYED = Metric("StraysDestroyed", COUNT, SUM, "strays that were destroyed", (), (MAKER,))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from penstock.domain import metrics
+from penstock.domain.canaries import Canary, is_failing
 from penstock.domain.comparing import Comparison, comparison_key
 from penstock.domain.cooling import maker_of
 from penstock.domain.metric import Fold, Level, Metric
@@ -20,7 +21,7 @@ from penstock.usecases import cooling
 from penstock.usecases.counting import elapsed
 
 MOST = 1000
-"""How many slots of a kind, and how many claims, are read of one pool."""
+"""How many slots of a kind, and how many claims, are read of one pool; and how many canaries there may be."""
 
 
 def tell(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
@@ -34,6 +35,8 @@ def tell(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str
             _pool(on, pool)
     for maker in metrics.makers(site):
         _maker(on, maker)
+    if site.canaries():
+        _canaries(on, site)
 
 
 def zeros(on: System, site: Site) -> None:
@@ -83,6 +86,14 @@ def _maker(on: System, maker: str) -> None:
         on.metrics.add(metrics.MISSING, len(row.missing), maker=maker)
     for cool_down in cooling.rows(on, maker):
         on.metrics.add(metrics.COOL_DOWNS, int(now < cool_down.until), maker=maker, cause=cool_down.cause)
+
+
+def _canaries(on: System, site: Site) -> None:
+    """What did not work when it was last looked at."""
+    known = site.canaries()
+    for row in on.store.listed("canaries", Canary, limit=MOST):
+        if row.pool in known:
+            on.metrics.add(metrics.CANARIES_FAILING, int(is_failing(row)), pool=row.pool)
 
 
 def tell_units(on: System, site: Site, rows: Mapping[UnitKind, Sequence[Unit]]) -> None:

@@ -172,6 +172,13 @@ class Life:
         """Asks whether there is no unit any more."""
         return all(unit.state is UnitState.GONE for unit in self.units())
 
+    def nothing_is_kept(self, job: str) -> Callable[[], bool]:
+        """Asks whether a job says that its outputs are gone, and no row knows of any."""
+        return lambda: (
+            any(row.id == job and row.outputs_gone for row in self.jobs())
+            and not any(self.rows.get(kind) for kind in ("output", "artifact", "volume", "retention"))
+        )
+
     def units(self) -> list[Unit]:
         """All units, as they were when everything last came to rest."""
         return [row for row in self.rows.get("unit", []) if isinstance(row, Unit)]

@@ -32,6 +32,7 @@ class Watch:
         self._ends(rows)
         _workers(rows)
         _logs(rows)
+        _artifacts(rows)
 
     def _slots(self, rows: Rows) -> None:
         slots: list[Slot] = rows.get("slot", [])
@@ -111,6 +112,21 @@ def _is_live_worker(unit: Unit) -> bool:
     if unit.job == "" or (unit.state is UnitState.QUARANTINED and quarantine.may_go_on(unit)):
         return False
     return unit.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
+
+
+def _artifacts(rows: Rows) -> None:
+    """ART-1, ART-2: who owns an artifact has a name for it; its bytes are doomed when it is gone, and not before."""
+    owned = {(one.id, owner) for one in rows.get("artifact", []) for owner in one.owners}
+    named = {(one.artifact, f"job#{one.job}") for one in rows.get("output", []) if one.is_committed}
+    assert owned == named, f"ART-1: owned are {owned}, and names are there for {named}"
+    known = {one.id: one for one in rows.get("artifact", [])}
+    for volume in rows.get("volume", []):
+        if volume.state == "destroying":
+            assert volume.artifact not in known, f"ART-1: {volume.artifact} is there, and its bytes are deleted"
+        else:
+            assert volume.artifact in known, f"ART-2: nobody can ever free {volume.artifact}"
+        if known.get(volume.artifact) and known[volume.artifact].owners:
+            assert volume.state == "created", f"ART-1: {volume.artifact} is owned, and {volume.state}"
 
 
 def _logs(rows: Rows) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.domain.jobs import State
 from tests.crash.life import Life, Script
-from tests.crash.sitefile import AHEAD, COLD, SITE
+from tests.crash.sitefile import AHEAD, BRIEF, COLD, SITE
 
 Steps = Iterator[Callable[[], bool]]
 
@@ -305,3 +305,13 @@ def quarantine(life: Life) -> Steps:
     for unit in life.apart():
         life.release(unit)
     yield life.empty
+
+
+@scenario(minutes=4)
+def outputs_go(life: Life) -> Steps:
+    """A job sends an output, which is kept for a minute after its end, and then is gone with all that said so."""
+    life.configure(BRIEF)
+    life.writes_outputs = True
+    job = life.submit()
+    yield life.is_(job)
+    yield life.nothing_is_kept(job)

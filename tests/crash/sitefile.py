@@ -36,5 +36,8 @@ warm = { max = 1 }
 AHEAD = SITE.replace('max = 1, idle = "2m"', 'min = 1, max = 2, idle = "1h"').replace("{ max = 1 }", "{ min = 1 }")
 """The same, where a worker and a resource are made ahead of need."""
 
+BRIEF = SITE + "[retention]\nsucceeded = 60\n"
+"""The same, where nobody keeps for long what a job made."""
+
 COLD = "\n".join(line for line in SITE.splitlines() if not line.startswith("warm"))
 """The same, where nothing is kept for the next lease."""

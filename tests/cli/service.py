@@ -145,7 +145,7 @@ class Service:
         return user | {"stopped": ["j7"], "holding": ["j8", "j9"]}
 
     def _submit(self, body: Any, key: str | None) -> tuple[int, Any]:
-        if body.get("inputs") or body.get("dependencies"):
+        if body.get("inputs"):
             return 422, _problem(422, "not-available-yet", "inputs are not available yet: put the file in the script")
         if body.get("target") == "nowhere":
             place = {"file": body["path"], "line": 2, "column": 4, "message": "no such target", "hint": "try default"}

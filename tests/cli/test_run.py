@@ -132,11 +132,15 @@ def test_refusals_are_shown_whole(penstock: Run, good: str) -> None:
 
 
 def test_inputs_and_dependencies_are_sent_and_refused(penstock: Run, service: Service, good: str) -> None:
-    result = penstock("job", "run", good, "-i", "data/a.txt", "-i", "b=c.txt", "-d", "first=j1")
+    depends = ["-d", "first=j1", "-d", "last=j2,on=failure,copy_outputs=false"]
+    result = penstock("job", "run", good, "-i", "data/a.txt", "-i", "b=c.txt", *depends)
     assert (result.exit_code, "not available yet" in result.stderr) == (2, True)
     body = service.asked[0][3]
     assert body["inputs"] == ["a.txt", "b"]
-    assert body["dependencies"] == {"first": {"job": "j1"}}
+    assert body["dependencies"] == {
+        "first": {"job": "j1"},
+        "last": {"job": "j2", "on": "failure", "copy_outputs": False},
+    }
 
 
 def test_lost_reply_makes_one_job(penstock: Run, service: Service, good: str) -> None:

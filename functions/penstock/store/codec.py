@@ -16,6 +16,7 @@ from penstock.domain.budgets import Budget
 from penstock.domain.canaries import Canary
 from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
+from penstock.domain.dependencies import Dependent
 from penstock.domain.hosts import Host
 from penstock.domain.jobs import Job, Spec
 from penstock.domain.leases import Lease
@@ -33,6 +34,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        Dependent,
     )
 }  # fmt: skip
 

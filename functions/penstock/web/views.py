@@ -64,6 +64,9 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
         timeout=row.timeout,
         attempts=[wire.JobAttempt(past.attempt, past.outcome, past.reason) for past in row.attempts],
         held=held(row.keep, kept) if row.keep and kept else None,
+        dependencies=[
+            wire.JobDependency(each.name, each.job, each.on.value, each.copy_outputs) for each in row.dependencies
+        ],
     )
 
 
@@ -87,7 +90,7 @@ def times(given: Times) -> wire.JobTimes:
 def timings(row: Job, leases: Sequence[Lease], now: datetime) -> wire.TimingsView:
     """A job's stations and the seconds between them, and what it held; what is not over yet is counted up to now."""
     end = row.times.settled or now
-    ready, started = row.times.ready or row.times.submitted, row.times.started
+    ready, started = row.times.ready or end, row.times.started
     seconds = {
         "waiting": ready - row.times.submitted,
         "acquiring": (started or end) - ready,
@@ -142,7 +145,7 @@ def plan(found: Plan) -> wire.PlanView:
             for number, step in enumerate(found.steps, 1)
         ],
         privileges=list(found.privileges),
-        would_wait=bool(found.waits),
+        would_wait=bool(found.waits) or found.depends,
         waits_for=[wire.PlanWaitView(one.pool, one.position, one.seconds, one.basis) for one in found.waits],
         expected_seconds=found.seconds,
         sentences=list(found.sentences),

@@ -14,7 +14,10 @@ JobOutcome = Literal["succeeded", "failed", "cancelled", "errored"]
 
 @dataclass(frozen=True)
 class SubmitJob:
-    """A job to run. `script` is a whole job file; the other values win over those in its header."""
+    """A job to run. `script` is a whole job file; the other values win over those in its header.
+
+    Each of `dependencies` is `{"job": ID, "on": "success", "copy_outputs": true}`, by the name below /input.
+    """
 
     script: str
     path: Annotated[str, Bound(most=1024)] = "job.sh"
@@ -60,6 +63,16 @@ class JobAttempt:
     attempt: int
     outcome: str
     reason: str
+
+
+@dataclass(frozen=True)
+class JobDependency:
+    """A job that was to end before this one: as `on` says, and with its outputs below /input/`name` if so."""
+
+    name: str
+    job: str
+    on: Literal["success", "failure", "always"]
+    copy_outputs: bool
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ class JobView:
     timeout: int
     attempts: list[JobAttempt]
     held: HeldJob | None = None
+    dependencies: list[JobDependency] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from penstock.cli.framework import Command, arguments
 from penstock.cli.screen import open_screen
 from penstock.cli.session import Session, pass_session
 from penstock.cli.summary import summarize
-from penstock.cli.values import duration, mapping, pair
+from penstock.cli.values import depend, duration, mapping, pair
 
 LEAST, MOST = -100, 100
 SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
@@ -31,7 +31,9 @@ def _input(text: str) -> str:
 @click.option("-r", "--resource", "resources", multiple=True, metavar="NAME", help="A resource type it needs.")
 @click.option("-O", "--output", "rules", multiple=True, metavar="RULE", help="Files to keep: '/work/*.log'.")
 @click.option("-i", "--input", "inputs", multiple=True, metavar="[NAME=]PATH", help="A file it reads.")
-@click.option("-d", "--depend", "depends", multiple=True, type=pair, metavar="NAME=JOB", help="A job before it.")
+@click.option(
+    "-d", "--depend", "depends", multiple=True, type=pair, metavar="NAME=JOB", help="A job before it: its id."
+)
 @click.option("-T", "--tag", "tags", multiple=True, type=pair, metavar="K=V", help="A tag to find it by.")
 @click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="A variable of its environment.")
 @click.option("-n", "--name", metavar="NAME", help="What it is called (default: what the file says).")
@@ -90,7 +92,7 @@ def _wishes(
         "resources": list(resources),
         "output_rules": list(rules),
         "inputs": [_input(text) for text in inputs],
-        "dependencies": {name: {"job": job} for name, job in mapping(depends, "-d").items()},
+        "dependencies": {name: depend(job) for name, job in mapping(depends, "-d").items()},
         "tags": mapping(tags, "-T"),
         "env": mapping(env, "-e"),
     }

@@ -104,6 +104,8 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
     del values["variety"]
     if "resources" in values:
         values["resources"] = tuple(_placed(ask, spots, header) for ask in values["resources"])
+    if "dependencies" in values:
+        values["dependencies"] = tuple(_located(each, spots, header) for each in values["dependencies"])
     retry_failed = values.pop("on_failure", False)
     not_yet = tuple(_not_yet(values, spots, header, path))
     return {**values, "retry_failed": retry_failed, "not_yet": not_yet}
@@ -113,6 +115,11 @@ def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> Resour
     """A resource with where its options stand, if it has some."""
     spot = spots.get(("resources", ask.name, "options"))
     return replace(ask, spot=header.spot(spot.key)) if spot else ask
+
+
+def _located(found: Dependency, spots: dict[Path, Spot], header: Header) -> Dependency:
+    """A dependency with where the name of its job stands."""
+    return replace(found, spot=header.spot(spots["dependencies", found.name, "job"].value))
 
 
 def _toml_problem(error: ValueError, header: Header, path: str) -> Problem:

@@ -50,7 +50,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": TELL,
         "well queue": TELL,
         "flow": (*ANSWER, *START),
-        "outputs": ("s3:GetObject",),
+        "objects": ("s3:GetObject",),
     },
     "agent_api": {
         "table": ROWS,
@@ -58,7 +58,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": TELL,  # a worker that says that it is clean may be handed over, or sent home, at once
         "well queue": TELL,
         "flow": ANSWER,
-        "outputs": ("s3:GetObject", "s3:PutObject"),
+        "objects": ("s3:GetObject", "s3:PutObject"),
         "bucket": ("s3:ListBucket",),  # without it S3 answers 403, not 404, for an object that is not there
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt",),
@@ -102,7 +102,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "well queue": TELL,
         "flow": (*ANSWER, *START, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
-        "outputs": ("s3:DeleteObject",),
+        "objects": ("s3:DeleteObject", "s3:GetObject"),  # what was deleted is looked for
+        "bucket": ("s3:ListBucket",),
     },
 }
 

@@ -24,10 +24,10 @@ def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
     """The two resources that cannot be named one by one: objects and executions."""
     shape = bucket.node.default_child
     assert isinstance(shape, s3.CfnBucket)
-    objects = f"<{Stack.of(bucket).get_logical_id(shape)}.Arn>/outputs/*"
+    objects = f"<{Stack.of(bucket).get_logical_id(shape)}.Arn>/artifacts/*"
     executions = f"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:{flow}:*"
     return {
-        f"AwsSolutions-IAM5[Resource::{objects}]": "one object per output, below one prefix of one bucket",
+        f"AwsSolutions-IAM5[Resource::{objects}]": "one object per artifact, below one prefix of one bucket",
         f"AwsSolutions-IAM5[Resource::{executions}]": "one execution per attempt, of one state machine",
     }
 

@@ -28,7 +28,7 @@ from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, lent_objects, 
 from infra.schedule import Schedule
 from infra.settings import Settings
 from infra.sizes import SIZES
-from infra.storage import OUTPUTS, Storage
+from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
 from infra.tidings import Tidings
 
@@ -157,7 +157,7 @@ class Penstock(Stack):
             "due index": f"{table}/index/{DUE}",
             "listing index": f"{table}/index/{LISTING}",
             "bucket": self.storage.bucket.bucket_arn,
-            "outputs": self.storage.bucket.arn_for_objects(f"{OUTPUTS}*"),
+            "objects": self.storage.bucket.arn_for_objects(f"{OBJECTS}*"),
             "signing secret": self.storage.signing.secret_arn,
             "metadata key": self.storage.metadata.key_arn,
             "flow": flow.arn(self),

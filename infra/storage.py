@@ -8,8 +8,8 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-OUTPUTS = "outputs/"
-"""The prefix below which jobs' outputs are kept."""
+OBJECTS = "artifacts/"
+"""The prefix below which the bytes of artifacts are."""
 
 
 class Storage(Construct):

@@ -68,7 +68,7 @@ class SimulatedStore(MemoryStore):
         self.rows = {}  # in order of creation: seeds are known by what they find, and people pick from it
         self._host = host
         self._by_pk: dict[str, SortedDict] = defaultdict(SortedDict)
-        self._due: dict[Key, tuple[datetime, str]] = {}
+        self._due: dict[Key, tuple[datetime, Row]] = {}
         self._places: dict[str, dict[Key, Place]] = defaultdict(dict)
         self._late: deque[tuple[Key, Row | None]] = deque()
         self.is_pools_news = True
@@ -136,12 +136,12 @@ class SimulatedStore(MemoryStore):
         self.rows[key] = self._by_pk[key.pk][key.sk] = stored
         self._late.append((key, stored))
 
-    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
-        return self._host.at("overdue", lambda: self._overdue(now, limit))
+    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
+        return self._host.at("overdue", lambda: self._overdue(now, limit, later))
 
-    def _overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
+    def _overdue(self, now: datetime, limit: int, later: bool) -> list[tuple[str, Key]]:
         self._catch_up()
-        due = sorted((at, key, kind) for key, (at, kind) in self._due.items() if at <= now)
+        due = sorted((at, key, row.kind) for key, (at, row) in self._due.items() if at <= now and row.later is later)
         return [(kind, key) for _, key, kind in due[:limit]]
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
@@ -162,7 +162,7 @@ class SimulatedStore(MemoryStore):
             for places in self._places.values():
                 places.pop(key, None)
             if row and row.deadline:
-                self._due[key] = (row.deadline, row.kind)
+                self._due[key] = (row.deadline, row)
             if row and row.place:
                 self._places[row.place.name][key] = row.place
 

@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, is_held, unit_key
 from penstock.ports import Order
-from penstock.usecases import quarantining, reconciling, stocktaking, sweeping
+from penstock.usecases import expiring, owning, quarantining, reconciling, stocktaking, sweeping
 from simulation.baton import Died, Task
 from simulation.broken import Broken
 from simulation.invariants import AFTER_A_COMMIT, GONE
@@ -37,7 +37,7 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        for log in (sweeping.log, reconciling.log, quarantining.log):
+        for log in (sweeping.log, reconciling.log, quarantining.log, expiring.log, owning.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
 

@@ -41,8 +41,11 @@ class Store(Protocol):
     def commit(self, changes: Sequence[Change]) -> bool:
         """Make all changes, or none and say False: somebody else moved first, read again."""
 
-    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
-        """The kinds and keys of rows whose deadline has passed, oldest first; a read that may lag."""
+    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
+        """The kinds and keys of rows whose deadline has passed, oldest first; a read that may lag.
+
+        Either those of kinds that somebody waits for, or those of the others: Row.later.
+        """
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing, in order of their place; a read that may lag."""

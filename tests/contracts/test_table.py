@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
 
-from penstock.domain.outputs import Output
+from penstock.domain.artifacts import Artifact
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.rows import Change, Check, Create, Delete
+from penstock.domain.retention import Retention
+from penstock.domain.rows import Change, Check, Create, Delete, Row
+from penstock.domain.volumes import Volume, VolumeState
 from penstock.store.table import Table
 from tests.domain.helpers import claim, pool, slot
 
@@ -104,8 +106,13 @@ def test_a_transaction_deletes_what_it_says_and_nothing_it_checks(table: Table) 
 
 
 def test_what_is_due_is_told_by_where_it_stands(table: Table) -> None:
-    """An output stands in its job's collection, and is no job."""
-    row = Output(id="O1", job="J1", attempt=1, path="/work/it", size=1, sha256="00", time=NOW, due=NOW)
-    assert table.commit([Create(row)])
-    assert table.commit([Create(pool(due=NOW))])
-    assert sorted(table.overdue(NOW, 10)) == [("output", row.key), ("pool", pool().key)]
+    """A volume stands in its artifact's collection, and is no artifact."""
+    rows: list[Row] = [
+        Artifact(id="A1", path="/work/it", size=1, sha256="00", by="ada", time=NOW, due=NOW),
+        Volume(artifact="A1", state=VolumeState.CREATING, since=NOW, due=NOW),
+        Retention(job="J1", until=NOW),
+    ]
+    assert table.commit([Create(pool(due=NOW)), *map(Create, rows)])
+    assert table.overdue(NOW, 10) == [("pool", pool().key)]
+    found = table.overdue(NOW, 10, later=True)
+    assert sorted(found) == [("artifact", rows[0].key), ("retention", rows[2].key), ("volume", rows[1].key)]

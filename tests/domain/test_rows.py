@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from penstock.domain.artifacts import Artifact
 from penstock.domain.jobs import Spec, State
 from penstock.domain.leases import LeaseState
 from penstock.domain.logs import Batch
@@ -15,13 +16,16 @@ from penstock.domain.site import SiteText
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import Token, User
+from penstock.domain.volumes import Volume, VolumeState
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 USER = User(name="ada", created=NOW)
 READ = replace(USER, version=3)
 MOVED = replace(USER, version=4)
 BATCH = Batch(job="J1", first=7, attempt=1, lines=(), heard_of=1, heard=0, size=0)
-OUTPUT = Output(id="O1", job="J1", attempt=1, path="/work/a", size=1, sha256="00", time=NOW, due=NOW)
+OUTPUT = Output(id="O1", artifact="A1", job="J1", attempt=1, path="/work/a", size=1, sha256="00", time=NOW)
+ARTIFACT = Artifact(id="A1", path="/work/a", size=1, sha256="00", by="ada", time=NOW, due=NOW)
+VOLUME = Volume(artifact="A1", state=VolumeState.CREATING, since=NOW, due=NOW)
 TOKEN = Token(digest="d", user="ada", created=NOW)
 GONE = unit(state=UnitState.GONE, due=None)
 
@@ -66,6 +70,8 @@ def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
         (lease(order=2, attempt=3), ("job#J1", "lease#0003#02")),
         (BATCH, ("job#J1", "event#000000000007")),
         (OUTPUT, ("job#J1", "output#O1")),
+        (ARTIFACT, ("artifact#A1", "artifact")),
+        (VOLUME, ("artifact#A1", "volume#store")),
         (Watch(job="J1", until=NOW), ("job#J1", "watch")),
         (pool(), ("pool#resource/bench", "pool")),
         (slot("a"), ("pool#resource/bench", "free#cold#a")),
@@ -95,6 +101,8 @@ def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
         (GONE, None),
         (USER, Place("users", "ada")),
         (TOKEN, None),
+        (ARTIFACT, Place("artifacts#ada", "A1")),
+        (VOLUME, Place("volumes#store", "A1")),
     ],
 )
 def test_a_row_is_listed_in(row: Row, place: Place | None) -> None:
@@ -108,7 +116,9 @@ def test_a_row_is_listed_in(row: Row, place: Place | None) -> None:
         (job(state=State.SETTLED), None),
         (pool(due=NOW), NOW),
         (unit(), NOW),
-        (OUTPUT, NOW),
+        (OUTPUT, None),
+        (ARTIFACT, NOW),
+        (VOLUME, NOW),
         (lease(state=LeaseState.WAITING), None),
     ],
 )

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.errors import Fault
+from penstock.domain.retention import Spans
 from penstock.domain.site import REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
 from penstock.domain.siteparse import FAULTS, SLOTS, parse
 from penstock.domain.sitetext import SITE_BYTES
@@ -183,11 +184,19 @@ LIMITS = [
     ("timeout_most = '1h'", 8, 16, "limits.timeout_most", "`timeout` (14400s by default) must be at most", "bounds"),
     ("idle_hold = '5m'", 8, 13, "limits.idle_hold", "`boot` (600s by default) must be at most `idle_hold`", "boots"),
 ]
+RETENTION = [
+    ("failled = 1", 8, 1, "retention.failled", "unknown key `failled`", "did you mean `failed`?"),
+    ("failed = 'soon'", 8, 10, "retention.failed", "`retention.failed`: wanted a duration", ""),
+    ("failed = 0", 8, 10, "retention.failed", "must be from 1 second to 3650 days", ""),
+    ("upload = '90m'", 8, 10, "retention.upload", "must be from 2 hours to 7 days", ""),
+    ("upload = '8d'", 8, 10, "retention.upload", "must be from 2 hours to 7 days", ""),
+]
 ROWS = [
     *DOCUMENT,
     *((GOOD + row[0], *row[1:]) for row in TARGETS),
     *((f"{GOOD}[resources.r]\n{row[0]}", *row[1:]) for row in RESOURCES),
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
+    *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
     (GOOD + "[limits]\nlimits = 1\n", 8, 1, "limits.limits", "unknown key `limits`", "known here: queue"),
     ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
 ]
@@ -239,6 +248,9 @@ queue = "1d"
 grace = 5
 retries = 0
 output_bytes = 5
+[retention]
+upload = "2h"
+failed = "3d"
 """
     here, benches = Maker("here", "process", {"python": "python3"}), Maker("benches", "lock")
     assert parse(text, "site.toml") == Site(
@@ -256,6 +268,7 @@ output_bytes = 5
             "one": ResourceType("one", "benches", 1),
         },
         limits=Limits(queue=24 * 3600, grace=5, retries=0, output_bytes=5),
+        retention=Spans(upload=2 * 3600, failed=3 * 24 * 3600),
     )
 
 

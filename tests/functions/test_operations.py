@@ -33,6 +33,9 @@ BODIES: dict[str, Any] = {
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
     "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
+    "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
+    "commit_input": {"name": "data"},
+    "agent_inputs": {"after": ""},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }
@@ -48,12 +51,13 @@ class Stage:
         self.service = service
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])
+        self.given = service.submit(inputs=["data"])
         self.hello()
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
         self.tested = ""
         self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
-        service.twin.objects.objects[f"outputs/{self.job}/{self.output}"] = BYTES
+        service.twin.objects.objects[f"artifacts/{self.output}"] = BYTES
         assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
 
     def agent(self, path: str, body: Any) -> Answer:
@@ -84,6 +88,11 @@ class Stage:
         if operation.name == "get_factory_test":
             begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
             values["job"] = begun.json["id"]
+        if operation.name in ("list_inputs", "send_input", "commit_input"):
+            values["job"] = self.given
+        if operation.name == "commit_input":
+            sent = self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"]).json
+            self.service.twin.objects.objects[sent["url"].removeprefix("memory://")] = BYTES
         if operation.name == "send_canary":
             canary = 'canary = { every = "1h", script = "true" }'
             self.service.ask(

@@ -23,7 +23,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{table}.Arn>/index/due": "due index",
         f"<{table}.Arn>/index/listing": "listing index",
         f"<{bucket}.Arn>": "bucket",
-        f"<{bucket}.Arn>/outputs/*": "outputs",
+        f"<{bucket}.Arn>/artifacts/*": "objects",
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
         f"<{metadata}.Arn>": "metadata key",
         MACHINE.format("stateMachine"): "flow",
@@ -72,7 +72,7 @@ def test_no_policy_has_a_wildcard_beyond_objects_and_executions(stack: Template)
     actions = [action for each in statements for action in listed(each["Action"])]
     wide = {text(each) for statement in statements for each in listed(statement["Resource"]) if "*" in text(each)}
     assert not [action for action in actions if "*" in action]
-    assert {resources(stack)[each] for each in wide} == {"outputs", "executions"}
+    assert {resources(stack)[each] for each in wide} == {"objects", "executions"}
 
 
 def test_roles_have_no_managed_policies_and_one_principal(stack: Template) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.domain.jobfile import check_inputs
 from tests.jobfile.helpers import below, only
 
 KEY_ROWS = [
@@ -155,3 +156,19 @@ def test_key(toml: str, line: int, column: int, message: str, hint: str) -> None
     assert found[:2] == (line, column), found
     assert message in found[2]
     assert hint in found[3]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a", "b.txt"], []),
+        (["a/b"], ["an entry of `inputs`: no `/` in an input's name"]),
+        ([".."], ["an entry of `inputs` cannot be an input's name"]),
+        ([""], ["an entry of `inputs` is empty"]),
+        (["a", "a"], ["/input/a is there twice"]),
+        (["build"], ["/input/build is there twice"]),
+        ([f"f{number}" for number in range(26)], ["`inputs` has 26 entries; it may have at most 25"]),
+    ],
+)
+def test_names_of_inputs(names: list[str], said: list[str]) -> None:
+    assert [fault.message for fault in check_inputs(names, ["build"])] == said

@@ -67,8 +67,9 @@ class MemoryStore:
             row = with_version(change.row, version)
             self.rows[row.key] = codec.load(row.kind, codec.dump(row), version)
 
-    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
-        due = sorted((row.deadline, key) for key, row in self.rows.items() if row.deadline and row.deadline <= now)
+    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
+        rows = [(key, row.deadline) for key, row in self.rows.items() if row.deadline and row.later is later]
+        due = sorted((at, key) for key, at in rows if at <= now)
         return [(self.rows[key].kind, key) for _, key in due[:limit]]
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:

@@ -153,7 +153,6 @@ def test_an_attempt_that_is_followed_by_another_wakes_nobody(twin: Twin, ada: Us
     twin.run()
     hello(twin, first)
     settling.settle(twin.on, first, 1, "Lost", "it was lost")
-    waking.wake(twin.on, first)
     assert not [each for each in twin.queues.messages if each[2].get("do") == "judge"]
     assert job_of(twin, second).state is State.WAITING
 

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.domain.artifacts import artifact_key
 from penstock.domain.jobs import Outcome, job_key
-from penstock.domain.outputs import output_key
+from penstock.domain.outputs import Output, output_key
 from penstock.domain.pools import pool_key
 from penstock.domain.rows import Key
 from penstock.domain.units import unit_key
 from penstock.domain.users import User
-from penstock.usecases import acquiring, jobs, outputs, resizing, settling, sweeping, units
+from penstock.domain.volumes import volume_key
+from penstock.usecases import acquiring, expiring, jobs, owning, resizing, settling, sweeping, units
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
@@ -28,10 +30,15 @@ ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "settle": lambda twin: settling.settle(twin.on, NOBODY, 1, None, None),
     "put back": lambda twin: settling.put_back(twin.on, NOBODY, 1),
     "advance": lambda twin: units.advance(twin.on, "w-none"),
-    "expire": lambda twin: outputs.expire(twin.on, NOBODY, NOBODY),
+    "forget": lambda twin: owning.forget(twin.on, NOBODY),
+    "late": lambda twin: owning.late(twin.on, NOBODY),
+    "destroy": lambda twin: owning.destroy(twin.on, NOBODY),
+    "let go": lambda twin: owning.let_go(twin.on, output_key(NOBODY, NOBODY), Output, "job#1"),
     "nudge a unit": lambda twin: sweeping.nudge(twin.on, "unit", unit_key("w-none")),
     "nudge a job": lambda twin: sweeping.nudge(twin.on, "job", job_key(NOBODY)),
-    "nudge an output": lambda twin: sweeping.nudge(twin.on, "output", output_key(NOBODY, NOBODY)),
+    "nudge an artifact": lambda twin: expiring.nudge(twin.on, "artifact", artifact_key(NOBODY)),
+    "nudge a volume": lambda twin: expiring.nudge(twin.on, "volume", volume_key(NOBODY)),
+    "nudge what nobody waits for": lambda twin: expiring.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
     "nudge what is not known": lambda twin: sweeping.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
 }
 

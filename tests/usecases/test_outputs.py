@@ -1,21 +1,26 @@
-"""Outputs: how many there may be, and for whom. [SLOT-3] [ART-1]"""
+"""Outputs: how many there may be, and for whom. [SLOT-3] [ART-1] [ART-2]"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from penstock.domain import limits
+from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.outputs import Output
-from penstock.domain.rows import Change, Check, Create
+from penstock.domain.rows import Change, Check, Create, Replace
 from penstock.domain.users import User
-from penstock.usecases import agents, outputs, sites
+from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.usecases import agents, configuring, expiring, outputs, owning, sites
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
+from tests.usecases.conftest import SITE
+from tests.usecases.exact import commits
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit
 
 
@@ -36,7 +41,7 @@ def rows(twin: Twin) -> list[Output]:
 def arrive(twin: Twin) -> list[str]:
     """The bytes of every output are there."""
     for row in rows(twin):
-        twin.objects.objects[row.object_name] = b"x"
+        twin.objects.objects[object_name(row.artifact)] = b"x"
     return [row.id for row in rows(twin)]
 
 
@@ -98,6 +103,50 @@ def test_a_heartbeat_is_no_reason_to_refuse_an_output(twin: Twin, ada: User) -> 
     assert outputs.begin(twin.on, job, files())["uploads"]
 
 
+def volume(twin: Twin, row: Output) -> Volume | None:
+    return twin.store.get(volume_key(row.artifact), Volume)
+
+
+def nothing_is_left(twin: Twin) -> bool:
+    kinds = Artifact | Volume | Output
+    return not twin.objects.objects and not any(isinstance(row, kinds) for row in twin.store.rows.values())
+
+
+def test_bytes_are_owned_when_they_are_committed_and_not_before(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    (row,) = rows(twin)
+    artifact = twin.store.get(artifact_key(row.artifact), Artifact)
+    assert artifact
+    assert (artifact.owners, artifact.by, artifact.job) == ((), "ada", job.id)
+    assert (artifact.due, volume(twin, row).due) == (row.time + timedelta(hours=12),) * 2  # type: ignore[union-attr]
+    outputs.commit(twin.on, job, arrive(twin))
+    artifact, there = twin.store.get(artifact_key(row.artifact), Artifact), volume(twin, row)
+    assert artifact
+    assert there
+    assert (artifact.owners, artifact.due) == ((f"job#{job.id}",), None)
+    assert (there.state, there.due, there.size) == (VolumeState.CREATED, None, 1)
+
+
+def test_files_are_named_in_as_few_writes_as_there_is_room_for(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    written = commits(twin)
+    outputs.begin(twin.on, job, files(31))
+    assert [len(changes) for changes in written] == [91, 4]
+
+
+def test_another_jobs_output_is_not_committed(twin: Twin, ada: User) -> None:
+    """SEC-2: a worker acts only for the attempt that it was made for."""
+    first = running(twin, ada)
+    outputs.begin(twin.on, first, files())
+    names = arrive(twin)
+    second = running(twin, ada)
+    with pytest.raises(Refused) as told:
+        outputs.commit(twin.on, second, names)
+    assert told.value.status == 404
+    assert not rows(twin)[0].is_committed
+
+
 def test_an_output_that_expired_meanwhile_is_not_said_to_be_committed(twin: Twin, ada: User) -> None:
     """ART-1: the bytes went with the row; the agent must hear of it."""
     job = running(twin, ada)
@@ -105,44 +154,58 @@ def test_an_output_that_expired_meanwhile_is_not_said_to_be_committed(twin: Twin
     (name,) = arrive(twin)
     size = twin.objects.size
 
-    def expiring(object_name: str) -> int | None:
+    def expiring_meanwhile(object_name: str) -> int | None:
         found = size(object_name)
+        twin.objects.size = size  # type: ignore[method-assign]
         twin.pass_time(86_400)
-        outputs.expire(twin.on, job.id, name)
+        expiring.tidy(twin.on)
         return found
 
-    twin.objects.size = expiring  # type: ignore[method-assign]
+    twin.objects.size = expiring_meanwhile  # type: ignore[method-assign]
     with pytest.raises(Refused, match="output"):
         outputs.commit(twin.on, job, [name])
+    assert nothing_is_left(twin)
 
 
-def expired(twin: Twin, job: Job) -> Output:
+def overdue(twin: Twin, job: Job) -> Output:
     """An output whose bytes have arrived, and whose time has come."""
     outputs.begin(twin.on, job, files())
     arrive(twin)
     (row,) = rows(twin)
-    assert row.due
-    twin.world.time = row.due
+    twin.world.time = row.time + timedelta(hours=12)
     return row
 
 
 def test_an_upload_expires_when_it_is_due_and_not_before(twin: Twin, ada: User) -> None:
+    """ART-2, and ART-1 before that."""
     job = running(twin, ada)
-    row = expired(twin, job)
+    overdue(twin, job)
     twin.pass_time(-1)
-    outputs.expire(twin.on, job.id, row.id)
+    expiring.tidy(twin.on)
     assert (len(rows(twin)), len(twin.objects.objects)) == (1, 1)
     twin.pass_time(1)
-    outputs.expire(twin.on, job.id, row.id)
-    outputs.expire(twin.on, job.id, row.id)
-    assert (rows(twin), twin.objects.objects) == ([], {})
+    expiring.tidy(twin.on)
+    expiring.tidy(twin.on)
+    assert nothing_is_left(twin)
+
+
+def test_a_site_says_how_long_an_upload_may_take(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    configuring.apply(twin.on, "admin", SITE + '[retention]\nupload = "3h"\n', "site.toml")
+    outputs.begin(twin.on, job, files())
+    twin.world.time = rows(twin)[0].time + timedelta(hours=3)
+    expiring.tidy(twin.on)
+    assert nothing_is_left(twin)
 
 
 def test_what_is_committed_never_expires(twin: Twin, ada: User) -> None:
+    """ART-1"""
     job = running(twin, ada)
-    row = expired(twin, job)
+    row = overdue(twin, job)
     outputs.commit(twin.on, job, [row.id])
-    outputs.expire(twin.on, job.id, row.id)
+    owning.forget(twin.on, row.artifact)
+    owning.late(twin.on, row.artifact)
+    owning.destroy(twin.on, row.artifact)
     assert rows(twin)[0].is_committed
     assert twin.objects.objects
 
@@ -150,17 +213,50 @@ def test_what_is_committed_never_expires(twin: Twin, ada: User) -> None:
 def test_an_output_that_is_committed_just_before_it_expires_keeps_its_bytes(twin: Twin, ada: User) -> None:
     """ART-1: whoever deletes read it before it was committed."""
     job = running(twin, ada)
-    row = expired(twin, job)
+    row = overdue(twin, job)
     before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
-    outputs.expire(twin.on, job.id, row.id)
+    expiring.tidy(twin.on)
     assert rows(twin)[0].is_committed
     assert twin.objects.objects
+
+
+def test_bytes_that_come_late_are_not_destroyed_when_their_commit_comes_first(twin: Twin, ada: User) -> None:
+    """ART-1: the volume alone was found to be late, and its artifact is owned before that is written."""
+    job = running(twin, ada)
+    row = overdue(twin, job)
+    artifact = twin.store.get(artifact_key(row.artifact), Artifact)
+    assert artifact
+    twin.store.commit([Replace(artifact, replace(artifact, due=twin.world.now() + timedelta(hours=1)))])
+    before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
+    owning.late(twin.on, row.artifact)
+    there = volume(twin, row)
+    assert there
+    assert there.state is VolumeState.CREATED
+
+
+@pytest.mark.parametrize(("early", "state"), [(1, VolumeState.CREATING), (0, VolumeState.DESTROYING)])
+def test_a_volume_that_is_late_goes_alone_when_its_artifact_has_time(
+    twin: Twin, ada: User, early: int, state: VolumeState
+) -> None:
+    job = running(twin, ada)
+    row = overdue(twin, job)
+    artifact = twin.store.get(artifact_key(row.artifact), Artifact)
+    assert artifact
+    twin.store.commit([Replace(artifact, replace(artifact, due=twin.world.now() + timedelta(hours=1)))])
+    twin.pass_time(-early)
+    owning.late(twin.on, row.artifact)
+    there = volume(twin, row)
+    assert there
+    assert there.state is state
+    if state is VolumeState.DESTROYING:
+        with pytest.raises(Refused, match="output"):
+            outputs.commit(twin.on, job, [row.id])
 
 
 def test_an_output_whose_bytes_are_being_deleted_is_not_committed(twin: Twin, ada: User) -> None:
     """ART-1: the agent looks at the bytes just before they go, and its word comes too late."""
     job = running(twin, ada)
-    row = expired(twin, job)
+    row = overdue(twin, job)
     delete, said = twin.objects.delete, []
 
     def slowly(name: str) -> None:
@@ -170,40 +266,17 @@ def test_an_output_whose_bytes_are_being_deleted_is_not_committed(twin: Twin, ad
         delete(name)
 
     twin.objects.delete = slowly  # type: ignore[method-assign]
-    outputs.expire(twin.on, job.id, row.id)
-    assert (rows(twin), twin.objects.objects, said) == ([], {}, [404])
+    expiring.tidy(twin.on)
+    assert (nothing_is_left(twin), said) == (True, [404])
 
 
 def test_an_output_that_begins_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    row = expired(twin, job)
-    before_the_next_commit(twin, lambda: outputs.expire(twin.on, job.id, row.id))
-    with pytest.raises(Refused, match="output"):
-        outputs.commit(twin.on, job, [row.id])
-
-
-def test_an_output_that_was_said_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
-    """Also where who said so died before the bytes went."""
-    job = running(twin, ada)
-    row = expired(twin, job)
-
-    def dies(name: str) -> None:
-        raise KeyError(name)
-
-    def says_so() -> None:
-        twin.objects.delete = dies  # type: ignore[method-assign]
-        with pytest.raises(KeyError):
-            outputs.expire(twin.on, job.id, row.id)
-
-    before_the_next_commit(twin, says_so)
+    row = overdue(twin, job)
+    before_the_next_commit(twin, lambda: owning.forget(twin.on, row.artifact))
     with pytest.raises(Refused) as told:
         outputs.commit(twin.on, job, [row.id])
     assert told.value.status == 404
-    twin.objects.objects.clear()
-    with pytest.raises(Refused) as told:
-        outputs.commit(twin.on, job, [row.id])
-    assert told.value.status == 404
-    assert not rows(twin)[0].is_committed
 
 
 def test_what_is_no_id_is_not_looked_for(twin: Twin, ada: User) -> None:
@@ -212,7 +285,7 @@ def test_what_is_no_id_is_not_looked_for(twin: Twin, ada: User) -> None:
     outputs.begin(twin.on, job, files())
     (row,) = rows(twin)
     twin.store.commit([Create(replace(row, id="no-id", version=0))])
-    twin.objects.objects[f"outputs/{job.id}/no-id"] = b"x"
+    twin.objects.objects[object_name(row.artifact)] = b"x"
     with pytest.raises(Refused) as told:
         outputs.commit(twin.on, job, ["no-id"])
     assert told.value.status == 404
@@ -236,36 +309,75 @@ def test_nobody_acts_for_an_attempt_without_a_lease(twin: Twin, ada: User) -> No
 
 
 def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> None:
+    """ART-2: what could not be deleted is tried again, and again, each time later; nothing else waits for it."""
     job = running(twin, ada)
-    row = expired(twin, job)
-    delete = twin.objects.delete
+    row = overdue(twin, job)
+    delete, tries = twin.objects.delete, []
 
     def dies(name: str) -> None:
+        tries.append(twin.world.now())
         raise KeyError(name)
 
     twin.objects.delete = dies  # type: ignore[method-assign]
-    with pytest.raises(KeyError):
-        outputs.expire(twin.on, job.id, row.id)
+    start = twin.world.now()
+    for _ in range(8):
+        assert expiring.tidy(twin.on).failed == (tries[-1:] == [twin.world.now()])
+        twin.pass_time(60)
+    assert [(at - start).total_seconds() for at in tries] == [0, 60, 180, 420]
+    there = volume(twin, row)
+    assert there
+    assert (there.state, there.tries) == (VolumeState.DESTROYING, 4)
     twin.objects.delete = delete  # type: ignore[method-assign]
-    with pytest.raises(Refused, match="output"):
-        outputs.commit(twin.on, job, [row.id])
-    outputs.expire(twin.on, job.id, row.id)
-    assert (rows(twin), twin.objects.objects) == ([], {})
+    twin.pass_time(3600)
+    expiring.tidy(twin.on)
+    assert nothing_is_left(twin)
+
+
+def test_the_row_stays_while_the_bytes_are_still_there(twin: Twin, ada: User) -> None:
+    """ART-1: the store says that it deleted them, and lies."""
+    job = running(twin, ada)
+    row = overdue(twin, job)
+    twin.objects.delete, delete = lambda name: None, twin.objects.delete  # type: ignore[method-assign]
+    expiring.tidy(twin.on)
+    assert volume(twin, row)
+    twin.objects.delete = delete  # type: ignore[method-assign]
+    expiring.tidy(twin.on)
+    assert volume(twin, row)
+    twin.pass_time(60)
+    expiring.tidy(twin.on)
+    assert nothing_is_left(twin)
 
 
 def test_two_that_delete_the_same_upload_delete_it(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    row = expired(twin, job)
+    row = overdue(twin, job)
     delete = twin.objects.delete
 
     def again(name: str) -> None:
         twin.objects.delete = delete  # type: ignore[method-assign]
-        outputs.expire(twin.on, job.id, row.id)
+        twin.pass_time(60)
+        owning.destroy(twin.on, row.artifact)
         delete(name)
 
     twin.objects.delete = again  # type: ignore[method-assign]
-    outputs.expire(twin.on, job.id, row.id)
-    assert (rows(twin), twin.objects.objects) == ([], {})
+    expiring.tidy(twin.on)
+    assert nothing_is_left(twin)
+
+
+def test_who_loses_the_race_to_delete_leaves_it_to_the_winner(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    row = overdue(twin, job)
+    owning.forget(twin.on, row.artifact)
+    delete, deleted = twin.objects.delete, []
+
+    def counting(name: str) -> None:
+        deleted.append(name)
+        delete(name)
+
+    twin.objects.delete = counting  # type: ignore[method-assign]
+    before_the_next_commit(twin, lambda: owning.destroy(twin.on, row.artifact))
+    owning.destroy(twin.on, row.artifact)
+    assert (deleted, nothing_is_left(twin)) == ([object_name(row.artifact)], True)
 
 
 def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:

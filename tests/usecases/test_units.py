@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain import volumes
 from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome
 from penstock.domain.outputs import Output, output_key
@@ -15,6 +16,7 @@ from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.domain.users import User
+from penstock.domain.volumes import Volume, object_name
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, jobs, outputs, units
@@ -120,18 +122,18 @@ def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: T
     caller = hello(twin, job)
     kept, lost = (outputs.begin(twin.on, caller.job, [FILE])["uploads"][0]["id"] for _ in range(2))
     for name in (kept, lost):
-        twin.objects.objects[f"outputs/{job}/{name}"] = b"abc"
+        twin.objects.objects[object_name(name)] = b"abc"
     outputs.commit(twin.on, caller.job, [kept])
     sweep(twin, 11 * 3600)
     assert twin.store.get(output_key(job, lost), Output)
     sweep(twin, 3600)
     assert not twin.store.get(output_key(job, lost), Output)
-    assert list(twin.objects.objects) == [f"outputs/{job}/{kept}"]
+    assert list(twin.objects.objects) == [object_name(kept)]
 
 
 def test_bytes_go_before_the_row_that_says_that_they_exist(twin: Twin, ada: User) -> None:
-    """ART-1: if deleting fails, the row stays and says so."""
-    row = Output(id="1", job="j", attempt=1, path="/x", size=1, sha256="", time=START, due=START)
+    """ART-1: if deleting fails, the row stays and says so; it is tried again."""
+    row = volumes.stray("1", START)
     twin.store.commit([Create(row)])
 
     def failing(name: str) -> None:
@@ -139,10 +141,10 @@ def test_bytes_go_before_the_row_that_says_that_they_exist(twin: Twin, ada: User
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.objects, "delete", failing)
-        assert sweep(twin).failed == 1
-    assert twin.store.get(row.key, Output)
-    sweep(twin)
-    assert not twin.store.get(row.key, Output)
+        assert (sweep(twin).untidied, sweep(twin, 30).untidied) == (1, 0)
+    assert twin.store.get(row.key, Volume)
+    sweep(twin, 31)
+    assert not twin.store.get(row.key, Volume)
 
 
 def test_a_resource_is_not_given_back_while_its_worker_may_still_use_it(twin: Twin, ada: User) -> None:

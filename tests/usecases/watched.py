@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.comparing import Missing
 from penstock.domain.cooling import CoolDown
 from penstock.domain.jobs import Job, State
@@ -14,6 +15,7 @@ from penstock.domain.outputs import Output
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.domain.volumes import Volume, VolumeState, volume_key
 from tests.twin.store import MemoryStore
 
 HOLDING = (LeaseState.GRANTED, LeaseState.READY, LeaseState.RELEASING)
@@ -42,13 +44,32 @@ class WatchedStore(MemoryStore):
     def _moved(self, was: Row | None, now: Row | None) -> None:
         if was is None or now is None:
             gone = was if now is None else None
-            assert gone is None or isinstance(gone, Slot | Claim | Output | CoolDown | Missing), f"{gone} was deleted"
+            mortal = Slot | Claim | Output | CoolDown | Missing | Artifact | Volume
+            assert gone is None or isinstance(gone, mortal), f"{gone} was deleted"
+            if isinstance(gone, Artifact):
+                self._ended(gone)
+            assert not isinstance(gone, Volume) or gone.state is VolumeState.DESTROYING, f"{gone} was deleted"
             return
         checks: dict[type[Row], Callable[..., None]] = {
             Job: _job, Unit: _unit, Lease: _lease, Output: _output, Claim: _claim, Pool: self._pool,
+            Volume: self._volume,
         }  # fmt: skip
         if type(now) in checks:
             checks[type(now)](was, now)
+
+    def _ended(self, gone: Artifact) -> None:
+        """ART-1: the last that an artifact did was to be owned by one at most; its bytes are doomed with it."""
+        assert len(gone.owners) <= 1, f"{gone} was deleted, and is owned"
+        volume = self.rows.get(volume_key(gone.id))
+        assert isinstance(volume, Volume)
+        assert volume.state is VolumeState.DESTROYING, f"{volume} outlives its artifact"
+
+    def _volume(self, was: Volume, now: Volume) -> None:
+        """ART-1: what is there is destroyed only when its artifact is gone, and is never there again after."""
+        order = list(VolumeState)
+        assert order.index(now.state) >= order.index(was.state), f"{now} was {was.state}"
+        doomed = (was.state, now.state) == (VolumeState.CREATED, VolumeState.DESTROYING)
+        assert not doomed or artifact_key(now.artifact) not in self.rows, f"{now} has an artifact"
 
     def _pool(self, was: Pool, now: Pool) -> None:
         """SLOT-1: what an operator said of a pool stands."""

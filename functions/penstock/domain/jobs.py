@@ -37,7 +37,7 @@ SETTLE_WITHIN = timedelta(minutes=2)
 class State(StrEnum):
     """Where a job is. Each says who moves it on, and by when."""
 
-    WAITING = "waiting"  # for other jobs; moved on by their settling; due: the sweep looks whether they have
+    WAITING = "waiting"  # for other jobs and inputs; moved on by their settling and coming; due: the sweep looks
     QUEUED = "queued"  # moved on by its flow's first step; due START_WITHIN: the sweep starts the flow again
     ACQUIRING = "acquiring"  # moved on by its leases, due at the queue deadline; between two steps by its flow
     RUNNING = "running"  # moved on by finish; due at its timeout and some: the sweep calls it lost
@@ -124,7 +124,8 @@ class Job(Row):
     attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
     `idle_hold` is for how many seconds it may hold what it cannot use, 0 for as long as it takes; `given_back` is how
     often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
-    `refused` is why it was ended while it waited: its owner may not have any more what it waits for.
+    `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
+    since when nothing is kept any more of what it owned.
     """
 
     kind: ClassVar[str] = "job"
@@ -143,6 +144,7 @@ class Job(Row):
     retries: int = 1
     retry_failed: bool = False
     dependencies: tuple[Dependency, ...] = ()
+    inputs: tuple[str, ...] = ()
     attempt: int = 1
     attempts: tuple[PastAttempt, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -165,6 +167,7 @@ class Job(Row):
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
+    outputs_gone: datetime | None = None
     due: datetime | None = None
 
     @property

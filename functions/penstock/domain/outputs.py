@@ -1,56 +1,34 @@
-"""Outputs: files that a job produced. The row names them, the object store has the bytes.
-
-creating ──commit──▶ created ──(nobody owns it)──▶ destroyed
-    └──deadline──▶ destroyed
-"""
+"""Outputs: what a job calls the files that it produced. It owns each of them once the bytes have arrived."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Row
-
-UPLOAD_WITHIN = timedelta(hours=12)
-"""How long an upload may be under way; after that its row and its bytes are deleted. [ART-2]"""
+from penstock.domain.artifacts import Name
+from penstock.domain.rows import Key
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output(Row):
+class Output(Name):
     """One file. `size` in bytes, `sha256` in hex, `path` as the job knew it.
 
-    `expired` says that its bytes came too late and are being deleted: from here on nobody commits it.
+    `is_committed` says that its bytes have arrived, and that the job owns the artifact: not before.
     """
 
     kind: ClassVar[str] = "output"
     id: str
-    job: str
     attempt: int
     path: str
     size: int
     sha256: str
     time: datetime
-    due: datetime | None
-    expired: bool = False
+    is_committed: bool = False
 
     @property
     def key(self) -> Key:
         return output_key(self.job, self.id)
-
-    @property
-    def deadline(self) -> datetime | None:
-        return self.due
-
-    @property
-    def object_name(self) -> str:
-        """The name of the object that holds the bytes."""
-        return f"outputs/{self.job}/{self.id}"
-
-    @property
-    def is_committed(self) -> bool:
-        """Whether the bytes are known to be there."""
-        return self.due is None
 
 
 def output_key(job: str, output: str) -> Key:
@@ -60,9 +38,4 @@ def output_key(job: str, output: str) -> Key:
 
 def commit(output: Output) -> Output:
     """An output whose bytes have arrived."""
-    return replace(output, due=None)
-
-
-def expire(output: Output) -> Output:
-    """An output whose bytes are about to be deleted. [ART-1]"""
-    return replace(output, expired=True)
+    return replace(output, is_committed=True)

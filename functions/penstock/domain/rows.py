@@ -36,9 +36,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One item of the table. Subclasses add fields and say where they are kept."""
+    """One item of the table. Subclasses add fields and say where they are kept.
+
+    `later` are the kinds that nobody waits for: the sweep looks at them after all others, so that they hold up none.
+    """
 
     kind: ClassVar[str] = ""
+    later: ClassVar[bool] = False
     version: int = 0
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
+from penstock.domain.retention import Spans
 from penstock.domain.rows import Key, Row
 from penstock.domain.warmth import Warm
 
@@ -163,6 +164,7 @@ class Site:
     resources: Mapping[str, ResourceType] = field(default_factory=dict)
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    retention: Spans = field(default_factory=Spans)
 
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""

@@ -12,6 +12,7 @@ from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
 from penstock.domain.sitehealth import check_health
+from penstock.domain.siteretention import check_retention
 from penstock.domain.sitevalues import duration
 from penstock.domain.warmth import Warm
 
@@ -278,6 +279,7 @@ _site_keys = record(
         "targets": _tables(_target, TARGET),
         "resources": _tables(_resource, RESOURCE),
         "limits": _limits,
+        "retention": check_retention,
         "quotas": _tables(_quota, "amount = 64"),
     },
     "",

@@ -11,6 +11,7 @@ from typing import Any
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 
+from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
 from penstock.domain.budgets import Budget
 from penstock.domain.canaries import Canary
@@ -18,23 +19,26 @@ from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
 from penstock.domain.dependencies import Dependent
 from penstock.domain.hosts import Host
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, Spec
 from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
 from penstock.domain.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.retention import Retention
 from penstock.domain.rows import Row
 from penstock.domain.site import SiteText
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import Unit
 from penstock.domain.users import Token, User
+from penstock.domain.volumes import Volume
 
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
-        Dependent,
+        Dependent, Input, Retention, Artifact, Volume,
     )
 }  # fmt: skip
 

@@ -14,6 +14,9 @@ from penstock.store import codec
 DUE = "due"
 """The one shard of the due index: a sweep reads it whole."""
 
+LATER = "later"
+"""The shard for kinds of rows that nobody waits for: however many are overdue, they stand in nobody's way."""
+
 
 class DueIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
     """Every unfinished row, by the time somebody must move it on."""
@@ -70,7 +73,7 @@ def item_of(row: Row, version: int, of: type[Item]) -> Item:
     """A row as an item that will carry a version."""
     item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind, body=codec.dump(row))
     if row.deadline:
-        item.due_shard, item.due = DUE, row.deadline.isoformat(timespec="milliseconds")
+        item.due_shard, item.due = LATER if row.later else DUE, row.deadline.isoformat(timespec="milliseconds")
     if row.place:
         item.list_key, item.list_sort = row.place
     if row.expiry:

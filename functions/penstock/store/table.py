@@ -12,9 +12,12 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.transactions import TransactWrite
 
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
-from penstock.store.item import DUE, Item, item_of, model, row_of
+from penstock.store.item import DUE, LATER, Item, item_of, model, row_of
 
 R = TypeVar("R", bound=Row)
+
+KINDS = ("retention", "volume", "pin")
+"""The kinds of rows with a due time that are told by their own place; the others by their collection's name."""
 
 LOST = ("ConditionalCheckFailed", "TransactionConflict")
 """Why a transaction is cancelled when somebody else moved first. Anything else is a fault and is raised."""
@@ -90,10 +93,10 @@ class Table:
             raise
         return True
 
-    def overdue(self, now: datetime, limit: int) -> list[tuple[str, Key]]:
+    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
         """Keys from the due index. The kind of row is told by where it stands."""
         before = now.isoformat(timespec="milliseconds")
-        found = self._item.due_index.query(DUE, self._item.due <= before, limit=limit)
+        found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
         return [(_kind(item.pk, item.sk), Key(item.pk, item.sk)) for item in found]
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
@@ -139,5 +142,6 @@ def _as(kind: type[R], row: Row) -> R:
 
 
 def _kind(pk: str, sk: str) -> str:
-    """The kind of row at a key that has a due time: unit, pool, output or job."""
-    return "output" if sk.startswith("output#") else pk.partition("#")[0]
+    """The kind of row at a key that has a due time: by its own place where a collection holds several such kinds."""
+    place = sk.partition("#")[0]
+    return place if place in KINDS else pk.partition("#")[0]

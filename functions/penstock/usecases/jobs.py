@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from penstock.domain import cooling as cooling_rules
 from penstock.domain import ids, jobs, judging, leases, plans, quarantine, users, waits, why
 from penstock.domain.errors import Refused, not_found
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.judging import Verdict
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitState, unit_key
@@ -114,14 +116,20 @@ def explain(on: System, job: Job) -> Why:
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
     """What a job waits for that depends on others, and what the first of those waits for in its turn."""
+    verdict, priors = look(on, job)
+    first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
+    if first is None:
+        return waits.explain(job, verdict, priors, None)
+    next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain(on, first)
+    return waits.explain(job, verdict, priors, next_)
+
+
+def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
+    """How those stand that a job depends on, and which of its files are there; and these jobs, by id."""
     found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
     priors = {prior.id: prior for prior in found if prior}
-    waiting = judging.judge(job.dependencies, priors).waiting
-    first = priors[waiting[0].job] if waiting and deep else None
-    if first is None:
-        return waits.explain(job, priors, None)
-    next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain(on, first)
-    return waits.explain(job, priors, next_)
+    files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
+    return judging.judge(job.dependencies, priors, files, on.world.now()), priors
 
 
 def _explain(on: System, job: Job) -> Why:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from penstock.domain import ids, limits, outputs
+from penstock.domain.artifacts import Artifact
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
-from penstock.domain.outputs import UPLOAD_WITHIN, Output, output_key
-from penstock.domain.rows import Change, Create, Delete, Replace
+from penstock.domain.outputs import Output, output_key
+from penstock.domain.owners import JOB, owner
+from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.volumes import object_name
 from penstock.system import System
-from penstock.usecases import race, sites
+from penstock.usecases import owning, race, sites
 from penstock.usecases.fencing import fence
 from penstock.wire.agent import AgentFile
 
 LONGEST = 3600
+AT_ONCE = 30
+"""How many files are named in one write: each is three rows, and a write has room for a hundred."""
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -32,60 +39,73 @@ def check(files: Sequence[AgentFile]) -> Sequence[AgentFile]:
 
 
 def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
-    """Name each file and give leave to send it. The row comes first, so that no bytes are unknown. [ART-2] [SLOT-3]"""
-    most = sites.current(on).limits.output_bytes
+    """Name each file and give leave to send it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]"""
+    site = sites.current(on)
+    most = site.limits.output_bytes
     for file in check(files):
         if file.size > most:
             raise Refused(413, "output-too-big", f"{file.path} has {file.size} bytes; the site takes {most}")
     known = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
     if len(known) + len(files) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
-    now = on.world.now()
-    rows = [
-        Output(
-            id=on.world.ulid(), job=job.id, attempt=job.attempt, path=file.path, size=file.size,
-            sha256=file.sha256, time=now, due=now + UPLOAD_WITHIN,
-        )
-        for file in files
-    ]  # fmt: skip
-    for row in rows:
-        race.run(on, partial(_named, on, job, row))
+    upload = timedelta(seconds=site.retention.upload)
+    rows = [_output(on, job, file) for file in files]
+    for start in range(0, len(rows), AT_ONCE):
+        race.run(on, partial(_named, on, job, rows[start : start + AT_ONCE], upload))
     return {"uploads": [_upload(on, row) for row in rows]}
 
 
+def _output(on: System, job: Job, file: AgentFile) -> Output:
+    id = on.world.ulid()
+    return Output(
+        id=id, artifact=id, job=job.id, attempt=job.attempt, path=file.path, size=file.size, sha256=file.sha256,
+        time=on.world.now(),
+    )  # fmt: skip
+
+
 def _upload(on: System, row: Output) -> dict[str, Any]:
-    leave = on.objects.upload(row.object_name, row.size, row.sha256)
+    leave = on.objects.upload(object_name(row.artifact), row.size, row.sha256)
     return {
         "id": row.id, "path": row.path, "method": leave.method, "url": leave.url, "headers": dict(leave.headers),
     }  # fmt: skip
 
 
+def _named(on: System, job: Job, rows: Sequence[Output], upload: timedelta) -> tuple[Sequence[Change], None]:
+    changes: list[Change] = [fence(on, job)]
+    for row in rows:
+        made = Artifact(
+            id=row.artifact, path=row.path, size=row.size, sha256=row.sha256, by=job.owner, time=row.time, job=job.id
+        )  # fmt: skip
+        changes += [Create(row), *owning.begin(made, upload)]
+    return changes, None
+
+
 def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
-    """Note that bytes have arrived, after looking. Raises Refused 409 for bytes that are not there whole."""
+    """Note that bytes have arrived, after looking: from here on the job owns them. [ART-1]
+
+    Raises Refused 409 for bytes that are not there whole.
+    """
     for name in names:
         row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
-        if row is None or row.expired:
+        if row is None:
             raise not_found("output", name[:64])
         if row.is_committed:
             continue
-        size = on.objects.size(row.object_name)
+        size = on.objects.size(object_name(row.artifact))
         if size != row.size:
             raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
         race.run(on, partial(_arrived, on, job, name))
     return {}
 
 
-def _named(on: System, job: Job, row: Output) -> tuple[Sequence[Change], None]:
-    return [Create(row), fence(on, job)], None
-
-
 def _arrived(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
     row = on.store.get(output_key(job.id, name), Output)
-    if row is None or row.expired:
-        raise not_found("output", name)
-    if row.is_committed:
+    if row and row.is_committed:
         return [], None
-    return [Replace(row, outputs.commit(row)), fence(on, job)], None
+    there = owning.arrived(on, row.artifact, owner(JOB, job.id)) if row else None
+    if row is None or there is None:
+        raise not_found("output", name)
+    return [Replace(row, outputs.commit(row)), *there, fence(on, job)], None
 
 
 def listed(on: System, job: Job, after: str = "") -> tuple[list[Output], str | None]:
@@ -101,20 +121,5 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
     if row is None or not row.is_committed:
         raise not_found("output", name[:64])
     lasts = max(1, min(seconds, LONGEST))
-    leave = on.objects.download(row.object_name, lasts, row.path.rpartition("/")[2])
+    leave = on.objects.download(object_name(row.artifact), lasts, row.path.rpartition("/")[2])
     return {"url": leave.url, "size": row.size, "sha256": row.sha256, "expires_in": lasts}
-
-
-def expire(on: System, job: str, name: str) -> None:
-    """Delete an upload that never arrived: its bytes first, then the row that says they may exist. [ART-1]
-
-    Before its bytes go the row says so: or an agent could commit it in between, and nothing would be behind it.
-    """
-    row = on.store.get(output_key(job, name), Output)
-    if row is None or row.due is None or row.due > on.world.now():
-        return
-    if on.store.commit([Replace(row, outputs.expire(row))]):
-        on.objects.delete(row.object_name)
-        left = on.store.get(row.key, Output)
-        if left:
-            on.store.commit([Delete(left)])

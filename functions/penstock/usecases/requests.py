@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.domain import limits
 from penstock.domain.errors import Fault, Refused
-from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
+from penstock.domain.jobfile import JobFile, Problem, Problems, check_inputs, check_key, parse
 from penstock.wire import SubmitJob
 
 CHECKED = (
@@ -41,13 +41,17 @@ def file(ask: SubmitJob) -> JobFile:
     values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
     values |= _depends(ask, found)
     checked = {name: check_key(name, value) for name, value in values.items()}
+    checked["inputs"] = (
+        None,
+        check_inputs(ask.inputs or (), [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]),
+    )
     faults = [
         Fault(fault.message, where=fault.where, hint=fault.hint) for _, wrong in checked.values() for fault in wrong
     ]
     if faults:
         raise Refused(400, "bad-request", "some values of the request cannot be", faults)
     _refuse_not_yet(ask, found)
-    return _merge(found, {name: value for name, (value, _) in checked.items()})
+    return _merge(found, {name: checked[name][0] for name in values})
 
 
 def _depends(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
@@ -81,8 +85,6 @@ def _fault(problem: Problem) -> Fault:
 
 def _refuse_not_yet(ask: SubmitJob, file: JobFile) -> None:
     faults = [_fault(problem) for problem in file.not_yet]
-    if ask.inputs:
-        faults.append(Fault("inputs are not available yet", where="inputs", hint="leave them out for now"))
     if faults:
         raise Refused(422, "not-available-yet", "the job needs what is not built yet", faults)
     if not file.enable:

@@ -12,7 +12,7 @@ from penstock.domain import limits, looks, metrics
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Refused, Unreached
 from penstock.domain.jobfile import JobFile
-from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, spec_key
+from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, job_key, spec_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
@@ -20,7 +20,7 @@ from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest
 from penstock.system import System
-from penstock.usecases import acquiring, judging, keeps, logs, race, requests, sites
+from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites
 from penstock.wire import SubmitJob
 
 
@@ -76,8 +76,8 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated(known, memory)
-        waits = judging.rows(job, made.priors)
-        return [Create(job), Create(spec), *waits, *([Create(memory)] if memory else [])], job.id
+        begun = [Create(job), Create(spec), retaining.begin(job), *judging.rows(job, made.priors)]
+        return [*begun, *([Create(memory)] if memory else [])], job.id
 
     accepted = race.run(on, decide)
     if accepted == job.id:
@@ -90,7 +90,7 @@ def submit(
 def _begin(on: System, job: Job) -> None:
     """Start the job's flow; of one that waits for others, look first whether they have settled meanwhile."""
     if job.state is State.WAITING:
-        judging.judge(on, job.id)
+        judging.begin(on, job)
         return
     with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
         on.flows.start(job.id, 1, acquiring.steps(job.needs))
@@ -99,7 +99,11 @@ def _begin(on: System, job: Job) -> None:
 def _welcome(job: Job, priors: Mapping[str, Job]) -> str:
     wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
     aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
-    waits = ", ".join(f"job {prior.id} ({prior.name})" for prior in priors.values())
+    named = [
+        *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
+        *(f"input {name}" for name in job.inputs),
+    ]
+    waits = ", ".join(named)
     return (
         f"job {job.id} accepted: {f'it waits for {waits}; then ' if waits else ''}"
         f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
@@ -144,10 +148,11 @@ def _rows(
         owner=user.name,
         target=file.target,
         target_resolved=target.name,
-        state=State.WAITING if waits_for else State.QUEUED,
+        state=State.WAITING if waits_for or ask.inputs else State.QUEUED,
         needs=needs,
-        times=Times(submitted=now, ready=None if waits_for else now),
+        times=Times(submitted=now, ready=None if waits_for or ask.inputs else now),
         dependencies=waits_for,
+        inputs=tuple(ask.inputs or ()),
         timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
         queue_seconds=site.limits.queue,
         grace=site.limits.grace,
@@ -192,4 +197,8 @@ def retry(on: System, user: User, job: Job) -> str:
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
-    return submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)
+    again = submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)
+    fresh = on.store.get(job_key(again), Job) if job.inputs else None
+    if fresh:
+        inputs.adopt(on, fresh, job)
+    return again

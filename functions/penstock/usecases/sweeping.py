@@ -22,10 +22,10 @@ from penstock.system import System
 from penstock.usecases import (
     acquiring,
     canaries,
+    expiring,
     gauges,
     jobs,
     judging,
-    outputs,
     presence,
     reconciling,
     settling,
@@ -48,6 +48,8 @@ class Swept:
     strays: int = 0
     lost: int = 0
     unlisted: int = 0
+    tidied: int = 0
+    untidied: int = 0
 
 
 def sweep(on: System) -> Swept:
@@ -70,6 +72,8 @@ def sweep(on: System) -> Swept:
         gauges.tell_units(on, site, compared.rows)
     except Exception:
         log.exception("how things stand could not be told")
+    tidied = expiring.tidy(on)
+    done.tidied, done.untidied = tidied.moved, tidied.failed
     _tell(on, done, start)
     return done
 
@@ -89,8 +93,6 @@ def nudge(on: System, kind: str, key: Key) -> None:
             on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     elif kind == "pool":
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
-    elif kind == "output":
-        outputs.expire(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
     elif kind == "host":
         presence.fade(on, key.pk.partition("#")[2])
     elif kind == "canary":

@@ -12,6 +12,7 @@ from penstock.domain import holding, prospects, units
 from penstock.domain.audit import Entry
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, Keep, Times
 from penstock.domain.keeps import Held
 from penstock.domain.leases import WORKER, Lease
@@ -163,6 +164,14 @@ def event(found: Event) -> wire.EventView:
     """A line of a log."""
     line = found.line
     return wire.EventView(found.seq, _stamp(line.time), line.stream, line.task, found.attempt, line.payload)
+
+
+def input(row: Input) -> wire.InputView:
+    """A file that is sent with a job."""
+    there = row.is_committed
+    return wire.InputView(
+        row.name, there, row.size if there else None, row.sha256 if there else None, _stamp(row.until)
+    )
 
 
 def output(row: Output) -> wire.OutputView:

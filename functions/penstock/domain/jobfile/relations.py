@@ -1,11 +1,12 @@
 """What ties a job to other jobs, to repositories and to published files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from penstock.domain import limits
 from penstock.domain.dependencies import On
 from penstock.domain.jobfile.checks import entries, flag, listed, matching, record, text, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.domain.jobfile.place import Fault, Place, clip
 
 __all__ = [
     "Dependency",
@@ -13,6 +14,7 @@ __all__ = [
     "check_access_repos",
     "check_dependencies",
     "check_folder",
+    "check_inputs",
     "check_publish",
     "check_toolchain",
 ]
@@ -88,6 +90,20 @@ def check_folder(name: str, place: Place, what: str) -> None:
     elif name in (".", "..") or len(name.encode("utf-8", "surrogatepass")) > FOLDER_BYTES:
         most = f"it has at most {FOLDER_BYTES} bytes, and is neither . nor .."
         place.fault(f"{place.label} cannot be {what}", most, on_key=True)
+
+
+def check_inputs(names: Sequence[str], folders: Sequence[str]) -> tuple[Fault, ...]:
+    """What is wrong with the names of files that are sent with a job; `folders` are those of its dependencies."""
+    top = Place(("inputs",))
+    if len(names) > limits.INPUTS:
+        top.fault(f"`inputs` has {len(names)} entries; it may have at most {limits.INPUTS}")
+    for at, name in enumerate(names[: limits.INPUTS]):
+        here = top / at
+        text(name, here)
+        check_folder(name, here, "an input's name")
+        if name in names[:at] or name in folders:
+            here.fault(f"/input/{clip(name)} is there twice", "give one of them another name")
+    return tuple(top.faults)
 
 
 def check_publish(value: object, place: Place) -> tuple[Publish, ...]:

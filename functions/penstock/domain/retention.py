@@ -1,0 +1,138 @@
+"""How long things are kept: every span of time of it is in `Spans`, and a site may set each of them anew.
+
+A job owns its outputs and its inputs, and its Retention says until when:
+
+    submit ──▶ open ──settle──▶ until its time ──(nobody depends on it)──▶ ended ──(all was let go)──▶ no row
+                 └── dependents: pinned from their submit until they settle, whatever else runs out ──┘
+
+What has ended is being taken apart, and nobody may depend on it any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from penstock.domain import limits
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, Outcome
+from penstock.domain.rows import Key, Row
+
+HOUR = 3600
+DAY = 24 * HOUR
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of the table: what is kept, from when its time runs, and what a site may say at least and at most."""
+
+    keeps: str
+    begins: str
+    least: int
+    most: int
+
+
+def _span(seconds: int, keeps: str, begins: str, least: int = 1, most: int = 10 * 365 * DAY) -> int:
+    made: int = field(default=seconds, metadata={"rule": Rule(keeps, begins, least, most)})
+    return made
+
+
+@dataclass(frozen=True)
+class Spans:
+    """How long everything is kept, in seconds: the one table of it. docs/retention.md is made from it."""
+
+    upload: int = _span(12 * HOUR, "what is being sent, and nobody owns", "when it was begun", 2 * HOUR, 7 * DAY)
+    succeeded: int = _span(30 * DAY, "what a job owns that succeeded", "when it settled")
+    failed: int = _span(14 * DAY, "what a job owns that failed", "when it settled")
+    errored: int = _span(14 * DAY, "what a job owns that could not be run, by our fault", "when it settled")
+    cancelled: int = _span(7 * DAY, "what a job owns that was cancelled", "when it settled")
+    latest_failure: int = _span(
+        90 * DAY, "what a job owns whose failure is the latest of its owner and name", "when it settled"
+    )
+    look: int = _span(
+        HOUR, "what is kept for the jobs that depend on it alone, until these are looked at again", "the last look",
+        60, DAY,
+    )  # fmt: skip
+
+
+def by_outcome(spans: Spans, outcome: Outcome) -> timedelta:
+    """How long what a job owns is kept after its end."""
+    return timedelta(
+        seconds={
+            Outcome.SUCCEEDED: spans.succeeded,
+            Outcome.FAILED: spans.failed,
+            Outcome.ERRORED: spans.errored,
+            Outcome.CANCELLED: spans.cancelled,
+        }[outcome]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention(Row):
+    """How long what a job owns is kept.
+
+    `until` is None while the job is unsettled. `longer` is later than that, for the latest failure of a name.
+    `dependents` are the unsettled jobs that need what it owns: while there are some it does not end, and `look` is when
+    the sweep looks whether they still are unsettled. `ended` is since when it is taken apart.
+    """
+
+    kind: ClassVar[str] = "retention"
+    later: ClassVar[bool] = True
+    job: str
+    until: datetime | None = None
+    longer: datetime | None = None
+    dependents: tuple[str, ...] = ()
+    look: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return retention_key(self.job)
+
+    @property
+    def end(self) -> datetime | None:
+        """When it ends, if nobody depends on it then; None while the job is unsettled."""
+        return self.until and max(self.until, self.longer or self.until)
+
+    @property
+    def deadline(self) -> datetime | None:
+        if self.ended or not self.end:
+            return self.ended
+        return max(self.end, self.look) if self.dependents and self.look else self.end
+
+
+def retention_key(job: str) -> Key:
+    """Where it is said how long what a job owns is kept."""
+    return Key(f"job#{job}", "retention")
+
+
+def settled(row: Retention, job: Job, spans: Spans) -> Retention:
+    """From its end on a job's things are kept for as long as its outcome says. The first end stands."""
+    if row.until or job.outcome is None or job.times.settled is None:
+        return row
+    return replace(row, until=job.times.settled + by_outcome(spans, job.outcome))
+
+
+def gone(job: str, since: datetime) -> Refused:
+    """The refusal of whoever comes too late for what a job owned."""
+    return Refused(422, "outputs-gone", f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC")
+
+
+def pinned(row: Retention, dependent: str) -> Retention | Refused:
+    """Kept for a job that depends on it, until that settles; or why that cannot be. [ART-1]"""
+    if row.ended:
+        return gone(row.job, row.ended)
+    if dependent in row.dependents:
+        return row
+    if len(row.dependents) >= limits.DEPENDENTS:
+        most = f"at most {limits.DEPENDENTS} unsettled jobs may depend on one"
+        return Refused(409, "too-many-dependents", f"{most}, and so many depend on job {row.job}")
+    return replace(row, dependents=(*row.dependents, dependent))
+
+
+def unpinned(row: Retention, dependent: str) -> Retention:
+    """No longer kept for a job; the same row when it was not."""
+    if dependent not in row.dependents:
+        return row
+    return replace(row, dependents=tuple(name for name in row.dependents if name != dependent))

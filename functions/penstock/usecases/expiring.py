@@ -1,0 +1,58 @@
+"""What the sweep does with rows that nobody waits for: artifacts without owners go, and their bytes after them. [ART-2]
+
+It is the last that a sweep does, and bounded, so that nothing else ever waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain.rows import Key
+from penstock.domain.volumes import Volume, VolumeState
+from penstock.system import System
+from penstock.usecases import owning
+
+AT_ONCE = 300
+"""How many overdue rows one sweep looks at: some seconds' work. The rest are the next one's."""
+
+log = Logger(child=True)
+
+
+@dataclass
+class Tidied:
+    """What came of one sweep."""
+
+    moved: int = 0
+    failed: int = 0
+
+
+def tidy(on: System) -> Tidied:
+    """Move on what is overdue. What fails for one row does not stop the others."""
+    done = Tidied()
+    for kind, key in on.store.overdue(on.world.now(), AT_ONCE, later=True):
+        try:
+            nudge(on, kind, key)
+            done.moved += 1
+        except Exception:
+            log.exception("what is to go could not be moved on", extra={"kind": kind, "key": list(key)})
+            done.failed += 1
+    return done
+
+
+def nudge(on: System, kind: str, key: Key) -> None:
+    """Move on one row, by its kind."""
+    id = key.pk.partition("#")[2]
+    if kind == "artifact":
+        owning.forget(on, id)
+    elif kind == "volume":
+        _volume(on, id, key)
+
+
+def _volume(on: System, id: str, key: Key) -> None:
+    volume = on.store.get(key, Volume)
+    if volume and volume.state is VolumeState.DESTROYING:
+        owning.destroy(on, id)
+    elif volume:
+        owning.late(on, id)

@@ -1,0 +1,112 @@
+"""How long what a job owns is kept: by its outcome, and for the jobs that depend on it. [ART-1] [ART-2]"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain import jobs, limits, retention
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, Outcome
+from penstock.domain.retention import Retention, Spans, retention_key
+from penstock.domain.rows import Key
+from penstock.domain.siteretention import spelled
+from tests.domain.helpers import NOW, job
+
+OPEN = Retention(job="J")
+HOUR = timedelta(hours=1)
+
+
+def settled(outcome: Outcome) -> Job:
+    return jobs.settle(job(), outcome, "it ended", NOW)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "spans", "days"),
+    [
+        (Outcome.SUCCEEDED, Spans(), 30),
+        (Outcome.FAILED, Spans(), 14),
+        (Outcome.ERRORED, Spans(), 14),
+        (Outcome.CANCELLED, Spans(), 7),
+        (Outcome.CANCELLED, Spans(cancelled=2 * retention.DAY), 2),
+    ],
+)
+def test_from_its_end_on_it_is_kept_for_as_long_as_its_outcome_says(outcome: Outcome, spans: Spans, days: int) -> None:
+    row = retention.settled(OPEN, settled(outcome), spans)
+    assert (row.until, row.deadline) == (NOW + timedelta(days=days),) * 2
+
+
+def test_an_unsettled_job_keeps_what_it_owns() -> None:
+    assert retention.settled(OPEN, job(), Spans()) is OPEN
+    assert (OPEN.end, OPEN.deadline, OPEN.key) == (None, None, Key("job#J", "retention"))
+    assert retention_key("J") == OPEN.key
+
+
+def test_the_first_end_stands() -> None:
+    row = replace(OPEN, until=NOW)
+    assert retention.settled(row, settled(Outcome.FAILED), Spans()) is row
+
+
+def test_the_longer_time_of_a_latest_failure_never_shortens() -> None:
+    assert replace(OPEN, until=NOW, longer=NOW + HOUR).deadline == NOW + HOUR
+    assert replace(OPEN, until=NOW, longer=NOW - HOUR).deadline == NOW
+
+
+def test_what_others_depend_on_is_only_looked_at() -> None:
+    row = replace(OPEN, until=NOW, dependents=("D",))
+    assert row.deadline == NOW
+    assert replace(row, look=NOW + HOUR).deadline == NOW + HOUR
+    assert replace(row, look=NOW - HOUR).deadline == NOW
+    assert replace(row, look=NOW + HOUR, dependents=()).deadline == NOW
+
+
+def test_what_is_being_taken_apart_stays_due() -> None:
+    assert replace(OPEN, until=NOW + HOUR, ended=NOW).deadline == NOW
+
+
+def pinned(row: Retention, dependent: str) -> Retention:
+    found = retention.pinned(row, dependent)
+    assert isinstance(found, Retention)
+    return found
+
+
+def test_a_dependent_pins_once_and_leaves_once() -> None:
+    row = pinned(pinned(OPEN, "D"), "E")
+    assert row.dependents == ("D", "E")
+    assert pinned(row, "D") is row
+    row = retention.unpinned(row, "D")
+    assert row.dependents == ("E",)
+    assert retention.unpinned(row, "D") is row
+
+
+def test_nobody_depends_on_what_is_being_taken_apart() -> None:
+    found = retention.pinned(replace(OPEN, ended=NOW), "D")
+    assert isinstance(found, Refused)
+    assert (found.status, found.code) == (422, "outputs-gone")
+    assert f"are gone since {NOW:%Y-%m-%d}" in found.detail
+
+
+def test_no_more_depend_on_a_job_than_its_row_has_room_for() -> None:
+    names = tuple(map(str, range(limits.DEPENDENTS)))
+    row = replace(OPEN, dependents=names)
+    assert pinned(row, "0") is row
+    assert len(pinned(replace(row, dependents=names[1:]), "D").dependents) == limits.DEPENDENTS
+    found = retention.pinned(row, "D")
+    assert isinstance(found, Refused)
+    assert (found.status, found.code) == (409, "too-many-dependents")
+    assert "at most 1000 unsettled jobs may depend on one" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1, "1 second"), (90, "90 seconds"), (60, "1 minute"), (7200, "2 hours"), (86400, "1 day")]
+)
+def test_bounds_are_spelled_in_their_largest_unit(seconds: int, text: str) -> None:
+    assert spelled(seconds) == text
+
+
+def test_every_default_is_within_its_bounds() -> None:
+    for each in fields(Spans):
+        rule = each.metadata["rule"]
+        assert 0 < rule.least <= each.default <= rule.most

@@ -1,0 +1,134 @@
+"""What a job owns is kept for the jobs that depend on it, from their submit until they settle. [ART-1]"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Result
+from penstock.domain.retention import Retention, retention_key
+from penstock.domain.rows import Change, Check
+from penstock.domain.users import User
+from penstock.usecases import configuring, retaining, settling
+from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.conftest import SITE
+from tests.usecases.exact import commits, drop, put, running
+from tests.usecases.test_one_job import finish, job_of, submit
+
+
+def kept(twin: Twin, job: str) -> Retention:
+    found = twin.store.get(retention_key(job), Retention)
+    assert found
+    return found
+
+
+def pin(twin: Twin, job: str, dependent: str) -> list[Change]:
+    changes = retaining.pin(twin.on, job, dependent)
+    assert not changes or twin.store.commit(changes)
+    return changes
+
+
+def test_it_is_written_with_the_job(twin: Twin, ada: User) -> None:
+    written = commits(twin)
+    job = submit(twin, ada)
+    assert kept(twin, job) == Retention(job=job, version=1)
+    assert sum(isinstance(getattr(change, "row", None), Retention) for change in written[0]) == 1
+
+
+@pytest.mark.parametrize(("result", "days"), [(Result.SUCCEEDED, 30), (Result.FAILED, 14)])
+def test_its_time_is_set_in_the_write_that_settles_the_job(twin: Twin, ada: User, result: Result, days: int) -> None:
+    job = running(twin, ada)
+    finish(twin, job, result)
+    settled = job_of(twin, job).times.settled
+    assert settled
+    assert kept(twin, job).until == settled + timedelta(days=days)
+
+
+def test_a_site_says_how_long(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    configuring.apply(twin.on, "admin", SITE + '[retention]\nsucceeded = "2h"\n', "site.toml")
+    finish(twin, job)
+    settled = job_of(twin, job).times.settled
+    assert settled
+    assert kept(twin, job).until == settled + timedelta(hours=2)
+
+
+def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    assert kept(twin, job).until is None
+
+
+def test_a_job_without_a_row_settles_all_the_same(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    drop(twin, kept(twin, job))
+    finish(twin, job)
+    assert job_of(twin, job).is_settled
+
+
+def test_a_dependent_comes_and_goes(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    assert pin(twin, job, "D")
+    assert pin(twin, job, "D") == []
+    assert kept(twin, job).dependents == ("D",)
+    retaining.unpin(twin.on, job, "D")
+    written = commits(twin)
+    retaining.unpin(twin.on, job, "D")
+    retaining.unpin(twin.on, "nothing", "D")
+    assert (kept(twin, job).dependents, written) == ((), [])
+
+
+def test_two_that_come_at_once_are_both_there(twin: Twin, ada: User) -> None:
+    """The later of two submits is refused by its row's version, and reads again."""
+    job = submit(twin, ada)
+    changes = retaining.pin(twin.on, job, "D")
+    pin(twin, job, "E")
+    assert not twin.store.commit(changes)
+    pin(twin, job, "D")
+    assert kept(twin, job).dependents == ("E", "D")
+
+
+def test_one_that_leaves_while_another_comes_takes_nobody_along(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    pin(twin, job, "D")
+    before_the_next_commit(twin, lambda: pin(twin, job, "E"))
+    retaining.unpin(twin.on, job, "D")
+    assert kept(twin, job).dependents == ("E",)
+
+
+def test_a_job_that_settles_while_somebody_comes_settles(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    changes = retaining.pin(twin.on, job, "D")
+    finish(twin, job)
+    assert kept(twin, job).until
+    assert not twin.store.commit(changes)
+    pin(twin, job, "D")
+    assert kept(twin, job).until
+    assert kept(twin, job).dependents == ("D",)
+
+
+def refusal(twin: Twin, job: str) -> Refused:
+    with pytest.raises(Refused) as told:
+        retaining.pin(twin.on, job, "D")
+    return told.value
+
+
+def test_nobody_depends_on_what_is_gone(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    put(twin, kept(twin, job), ended=twin.world.now())
+    assert (refusal(twin, job).status, refusal(twin, job).code) == (422, "outputs-gone")
+    drop(twin, kept(twin, job))
+    put(twin, job_of(twin, job), outputs_gone=datetime.fromisoformat("2026-02-03T04:05:06+00:00"))
+    assert refusal(twin, job).detail == f"the outputs of job {job} are gone since 2026-02-03 04:05 UTC"
+    assert refusal(twin, "nothing").status == 404
+
+
+def test_a_pin_is_no_write_of_its_own(twin: Twin, ada: User) -> None:
+    """It belongs into the write that accepts the dependent: neither is there without the other."""
+    job = submit(twin, ada)
+    written = commits(twin)
+    (change,) = retaining.pin(twin.on, job, "D")
+    assert (written, isinstance(change, Check)) == ([], False)

@@ -21,6 +21,7 @@ from infra.measures import Watched
 from penstock.domain import metrics
 from penstock.domain.metric import Level
 from penstock.domain.units import UnitKind, UnitState
+from penstock.usecases.expiring import AT_ONCE as TIDY_AT_ONCE
 from penstock.usecases.sweeping import AT_ONCE
 
 BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
@@ -103,6 +104,14 @@ def _of_ours(on: Watched) -> Iterator[Alarm]:
     yield Alarm("OverdueRows", "The sweep does not get through with what is overdue", behind, AT_ONCE)
     failed = own(metrics.FAILED_NUDGES, "Sum", 15)
     yield Alarm("FailedNudges", "The sweep cannot move on what is overdue", failed, 5)
+    untidy = own(metrics.TO_TIDY, "Minimum", 60)
+    yield Alarm(
+        "Untidy", "For an hour the sweep has not got through with artifacts that are to go", untidy, TIDY_AT_ONCE
+    )
+    lost = own(metrics.BYTES_LOST, "Sum", 15)
+    yield Alarm("BytesLost", "The bytes of an artifact that somebody owns are gone", lost)
+    unlisted = own(metrics.STORE_UNLISTED, "Sum", 15)
+    yield Alarm("StoreUnlisted", "The store cannot be compared with the rows", unlisted, 5)
     wait = own(metrics.OLDEST_WAIT_PERCENT, "Maximum", 5)
     yield Alarm("OldestWait", "A job waits for more than half of the queue deadline", wait, WAIT_PERCENT)
     errored = own(metrics.JOBS_SETTLED, "Sum", 15, outcome="errored")

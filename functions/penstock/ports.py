@@ -89,6 +89,15 @@ class Grant:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Stored:
+    """An object that is in the store, and since when."""
+
+    name: str
+    size: int
+    time: datetime
+
+
 class Objects(Protocol):
     """Where bytes are."""
 
@@ -103,6 +112,9 @@ class Objects(Protocol):
 
     def delete(self, name: str) -> None:
         """Delete an object; deleting what is gone is fine."""
+
+    def list(self, prefix: str, after: str, limit: int) -> Sequence[Stored]:
+        """The objects whose names begin like this and stand behind `after`, in order; fewer than `limit` at the end."""
 
 
 class Vault(Protocol):

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.cli import artifacts
 from tests.cli.proof import Proof
 
 TOKEN = "good-token"
@@ -73,6 +74,7 @@ class Job:
             "priority": 0,
             "timeout": 1800,
             "attempts": [],
+            "outputs_gone": SETTLED if self.end == "gone" else None,
         }
 
 
@@ -127,13 +129,13 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types", *_]) | ("DELETE", _):
+            case ("GET", ["audit" | "resource-types", *_]) | ("DELETE", ["users", *_]):
                 return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
             ]:
                 return self._site(method, path, query, body)
-        return 404, _problem(404, "no-such-path", f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json")
+        return artifacts.answer(self.url, method, path, query)
 
     def _others(self, path: list[str], query: dict[str, list[str]]) -> Any:
         match path:
@@ -182,7 +184,7 @@ class Service:
             case "GET", ["why"]:
                 return 200, WHY | {"job": job.id}
             case "GET", ["outputs"]:
-                return 200, {"items": [OUTPUT], "next": None}
+                return 200, {"items": [] if job.end == "gone" else [OUTPUT], "next": None}
             case "POST", ["outputs", "o1", "sign"]:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
             case "GET", ["timings"]:

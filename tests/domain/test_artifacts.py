@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain import artifacts, owners, volumes
 from penstock.domain.artifacts import Artifact
-from penstock.domain.volumes import Volume, VolumeState, artifact_of, object_name
+from penstock.domain.volumes import Inventory, Volume, VolumeState, artifact_of, object_name
 from tests.domain.helpers import NOW, SECOND
 
 ID = "01KDVDNA01AAAAAAAAAAAAAAAA"
@@ -70,6 +70,12 @@ def test_what_cannot_be_deleted_is_tried_later_with_every_try_but_never_too_late
     minute = timedelta(minutes=1)
     assert waits[:4] == [minute, 2 * minute, 4 * minute, 8 * minute]
     assert (waits[-1], volume.tries) == (timedelta(hours=6), 40)
+
+
+def test_what_is_lost_is_marked_since_it_was_missed_first_and_may_be_found() -> None:
+    lost = volumes.lose(volumes.lose(THERE, NOW), NOW + SECOND)
+    assert (lost.lost, lost.state, volumes.find(lost)) == (NOW, VolumeState.CREATED, THERE)
+    assert Inventory(began=NOW).key == ("inventory#store", "inventory")
 
 
 def test_an_object_is_named_by_its_artifact_and_never_by_the_jobs_path() -> None:

@@ -66,6 +66,28 @@ def test_what_is_being_taken_apart_stays_due() -> None:
     assert replace(OPEN, until=NOW + HOUR, ended=NOW).deadline == NOW
 
 
+def test_what_is_still_kept_cannot_be_ended() -> None:
+    row = replace(OPEN, until=NOW)
+    assert retention.end(row, NOW).ended == NOW
+    for still in (OPEN, replace(row, until=NOW + HOUR), replace(row, dependents=("D",))):
+        with pytest.raises(ValueError, match="still kept"):
+            retention.end(still, NOW)
+
+
+def test_what_is_looked_at_is_looked_at_again() -> None:
+    row = retention.look_again(replace(OPEN, until=NOW, dependents=("D", "E")), ("E",), Spans(look=7200), NOW)
+    assert (row.dependents, row.deadline) == (("E",), NOW + 2 * HOUR)
+
+
+def test_only_a_failure_is_a_latest_failure() -> None:
+    found = retention.failure(settled(Outcome.FAILED))
+    assert found
+    assert (found.key, found.job, found.settled) == (Key("latest#ada/build", "failure"), "J1", NOW)
+    assert retention.longer(OPEN, found, Spans()).longer == NOW + timedelta(days=90)
+    assert retention.failure(settled(Outcome.ERRORED)) is None
+    assert retention.failure(job()) is None
+
+
 def pinned(row: Retention, dependent: str) -> Retention:
     found = retention.pinned(row, dependent)
     assert isinstance(found, Retention)

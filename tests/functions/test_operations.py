@@ -29,6 +29,8 @@ BODIES: dict[str, Any] = {
     "create_token": {"expires_in": 60},
     "sign_output": {"expires_in": 60},
     "hold_job": {"reason": "looking"},
+    "pin_artifact": {"reason": "looking", "for": 60},
+    "sign_artifact": {"expires_in": 60},
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
@@ -83,6 +85,7 @@ class Stage:
             "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
             "privilege": "target.lab",
             "host": "bench-7",
+            "artifact": self.output,
         }  # fmt: skip
         body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
         if operation.name == "get_factory_test":
@@ -98,6 +101,8 @@ class Stage:
             self.service.ask(
                 "PUT", "/v1/config", {"toml": SITE.replace("limit = 2", f"limit = 2\n{canary}", 1)}, as_="root"
             )
+        if operation.name == "unpin_artifact":
+            self.service.ask("PUT", f"/v1/artifacts/{self.output}/pin", BODIES["pin_artifact"], as_="root")
         if operation.name.startswith("release_"):
             self.service.ask(
                 "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"

@@ -131,7 +131,7 @@ def test_a_metric_that_is_misspelt_cannot_be_looked_at(stack: Template) -> None:
 
 def test_what_is_told_of_a_sum_is_summed_and_of_a_maximum_is_not(stacks: dict[Level, Template]) -> None:
     """A gauge is told each minute: the sum of five minutes would be five times as much."""
-    of_sweeps = {"JobsSettled", "DriverCalls", "Sweeps", "FailedNudges"}
+    of_sweeps = {"JobsSettled", "DriverCalls", "Sweeps", "FailedNudges", "BytesLost", "StoreUnlisted"}
     for name, each in alarms(stacks[Level.SITE]).items():
         if each["Namespace"] == NAMESPACE:
             assert (each["Statistic"] == "Sum") == (each["MetricName"] in of_sweeps), name

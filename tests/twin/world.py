@@ -15,7 +15,7 @@ from typing import Any
 from penstock.domain import ids
 from penstock.domain.units import CleanProof
 from penstock.drivers import Registry
-from penstock.ports import Grant, NotYet, Order, Ready
+from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.usecases import acquiring, judging, resizing, settling, units, waking
 from tests.twin.metrics import RecordedMetrics
@@ -125,10 +125,11 @@ class MemoryFlows:
 
 
 class MemoryObjects:
-    """Objects in a dict."""
+    """Objects in a dict; `times` are those of objects that were not stored when the clock began."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.times: dict[str, datetime] = {}
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
         return Grant("PUT", f"memory://{name}")
@@ -141,6 +142,10 @@ class MemoryObjects:
 
     def delete(self, name: str) -> None:
         self.objects.pop(name, None)
+
+    def list(self, prefix: str, after: str, limit: int) -> Sequence[Stored]:
+        names = sorted(name for name in self.objects if name.startswith(prefix) and name > after)
+        return [Stored(name, len(self.objects[name]), self.times.get(name, START)) for name in names[:limit]]
 
 
 class MemoryVault:

@@ -343,3 +343,15 @@ def test_all_that_may_be_waited_for_fits_one_commit(twin: Twin, ada: User) -> No
         patch.setattr(twin.store, "commit", lambda changes: sizes.append(len(changes)) or was(changes))
         submit(twin, ada, inputs=[f"f{number}" for number in range(limits.INPUTS)], **depends(*priors))
     assert 90 < max(sizes) <= 100
+
+
+def test_inputs_go_with_all_else_that_a_job_owned(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a", "b"])
+    send(twin, job, "a", b"abc")
+    jobs.cancel(twin.on, ada, job)
+    sweep(twin, 8 * 24 * 3600)
+    for _ in range(4):
+        sweep(twin)
+    assert job_of(twin, job).outputs_gone
+    assert not inputs.listed(twin.on, job_of(twin, job))
+    assert not twin.objects.objects

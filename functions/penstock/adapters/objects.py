@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.ports import Grant
+from penstock.ports import Grant, Stored
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -49,3 +50,16 @@ class S3Objects:
     def delete(self, name: str) -> None:
         """Delete an object."""
         self._client.delete_object(Bucket=self._bucket, Key=name)
+
+    def list(self, prefix: str, after: str, limit: int) -> Sequence[Stored]:
+        """Pages of ListObjectsV2, until there are enough or no more: a page may be shorter than was asked for."""
+        found: list[Stored] = []
+        while len(found) < limit:
+            last = found[-1].name if found else after
+            page = self._client.list_objects_v2(
+                Bucket=self._bucket, Prefix=prefix, StartAfter=last, MaxKeys=limit - len(found)
+            )
+            found += [Stored(each["Key"], each["Size"], each["LastModified"]) for each in page.get("Contents", ())]
+            if not page["IsTruncated"]:
+                return found
+        return found

@@ -18,6 +18,7 @@ COMMANDS = "penstock.cli.commands"
 ENTRIES = {
     "local": Entry(f"{COMMANDS}.local:group", "The same service on this machine: up, down, status, reset."),
     "job": Entry(f"{COMMANDS}.job:group", "Submit jobs, follow them, and fetch what they made."),
+    "artifact": Entry(f"{COMMANDS}.artifact:group", "Files that are kept: who owns them, why, and until when."),
     "pool": Entry(f"{COMMANDS}.pool:group", "Capacity: who holds it, who waits for it."),
     "worker": Entry(f"{COMMANDS}.unit:worker", "The machines that run jobs."),
     "resource": Entry(f"{COMMANDS}.unit:resource", "What wells made for jobs."),

@@ -23,6 +23,10 @@ Progress = Callable[[int], None]
 """Told how many bytes there are so far."""
 
 
+Sign = Callable[[], str]
+"""Gives a URL to download from, for a while."""
+
+
 class Mismatch(Broken):
     """The bytes are not those that the job made."""
 
@@ -38,14 +42,14 @@ def destination(output: dict[str, Any], wanted: str | None) -> Path:
     return place
 
 
-def fetch(api: Api, job: str, output: dict[str, Any], place: Path, progress: Progress) -> None:
-    """Download an output. What a broken download left beside `place` is continued.
+def fetch(api: Api, sign: Sign, output: dict[str, Any], place: Path, progress: Progress) -> None:
+    """Download an output or an artifact. What a broken download left beside `place` is continued.
 
     Raises Mismatch for wrong bytes, Unreachable when the store of the bytes can't be reached, Refused, Broken.
     """
     part = place.with_name(f".{place.name}.{output['sha256'][:12]}.part")
     try:
-        _fetch_all(api, job, output, part, progress)
+        _fetch_all(api, sign, output, part, progress)
         _verify(part, output)
         part.replace(place)
     except Mismatch:
@@ -55,9 +59,9 @@ def fetch(api: Api, job: str, output: dict[str, Any], place: Path, progress: Pro
         raise Refused(f"can't write {place}: {error.strerror}", "free some space, or give another place") from error
 
 
-def _fetch_all(api: Api, job: str, output: dict[str, Any], part: Path, progress: Progress) -> None:
+def _fetch_all(api: Api, sign: Sign, output: dict[str, Any], part: Path, progress: Progress) -> None:
     for left in reversed(range(TRIES)):
-        url = api.sign(job, output["id"])["url"]  # anew each time: it expires
+        url = sign()  # anew each time: it expires
         try:
             with open_client(url) as client:
                 _continue(client, url, int(output["size"]), part, progress)

@@ -118,6 +118,10 @@ SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that came to their end")
 SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
 OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found; it looks at 500")
 FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "overdue rows that a sweep could not move on")
+TO_TIDY = Metric("ToTidy", COUNT, SUM, "overdue rows of artifacts, volumes and retentions; a sweep looks at 300")
+STRAY_OBJECTS = Metric("StrayObjects", COUNT, SUM, "objects in the store that no row knew of, and that are destroyed")
+BYTES_LOST = Metric("BytesLost", COUNT, SUM, "artifacts whose bytes are not in the store any more")
+STORE_UNLISTED = Metric("StoreUnlisted", COUNT, SUM, "comparisons of the store with the rows that failed")
 # fmt: on
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

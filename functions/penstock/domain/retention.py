@@ -54,6 +54,11 @@ class Spans:
         HOUR, "what is kept for the jobs that depend on it alone, until these are looked at again", "the last look",
         60, DAY,
     )  # fmt: skip
+    stray: int = _span(DAY, "bytes in the store that no row knows of", "when they were stored", HOUR, 30 * DAY)
+    inventory: int = _span(
+        DAY, "nothing: so often the store's list is compared with the rows, all of it", "the last comparison's begin",
+        HOUR, 30 * DAY,
+    )  # fmt: skip
 
 
 def by_outcome(spans: Spans, outcome: Outcome) -> timedelta:
@@ -112,6 +117,50 @@ def settled(row: Retention, job: Job, spans: Spans) -> Retention:
     if row.until or job.outcome is None or job.times.settled is None:
         return row
     return replace(row, until=job.times.settled + by_outcome(spans, job.outcome))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatestFailure(Row):
+    """Whose failure is the latest of all jobs of an owner and a name: what it owns is kept longer."""
+
+    kind: ClassVar[str] = "latest"
+    owner: str
+    name: str
+    job: str
+    settled: datetime
+
+    @property
+    def key(self) -> Key:
+        return latest_key(self.owner, self.name)
+
+
+def latest_key(owner: str, name: str) -> Key:
+    """Where it is said whose failure is the latest."""
+    return Key(f"latest#{owner}/{name}", "failure")
+
+
+def failure(job: Job) -> LatestFailure | None:
+    """A job's failure; None for one that did not fail."""
+    if job.outcome is not Outcome.FAILED or job.times.settled is None:
+        return None
+    return LatestFailure(owner=job.owner, name=job.name, job=job.id, settled=job.times.settled)
+
+
+def longer(row: Retention, of: LatestFailure, spans: Spans) -> Retention:
+    """Kept longer, as the latest failure of a name."""
+    return replace(row, longer=of.settled + timedelta(seconds=spans.latest_failure))
+
+
+def look_again(row: Retention, left: tuple[str, ...], spans: Spans, now: datetime) -> Retention:
+    """Looked at, and still kept for those that are left of its dependents."""
+    return replace(row, dependents=left, look=now + timedelta(seconds=spans.look))
+
+
+def end(row: Retention, now: datetime) -> Retention:
+    """Being taken apart, from now on. Raises ValueError for what is still kept. [ART-1]"""
+    if row.dependents or row.end is None or row.end > now:
+        raise ValueError(f"what job {row.job} owns is still kept")
+    return replace(row, ended=now)
 
 
 def gone(job: str, since: datetime) -> Refused:

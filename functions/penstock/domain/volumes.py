@@ -28,6 +28,9 @@ AGAIN = timedelta(minutes=1)
 AGAIN_MOST = timedelta(hours=6)
 
 
+INVENTORY_KEY = Key(f"inventory#{STORE}", "inventory")
+
+
 class VolumeState(StrEnum):
     """Where a volume is. Each says who moves it on, and by when."""
 
@@ -67,6 +70,19 @@ class Volume(Row):
     def object_name(self) -> str:
         """The name of the object that holds the bytes."""
         return object_name(self.artifact)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory(Row):
+    """How far the store's list was compared with the rows: up to the object `after`, "" between two comparisons."""
+
+    kind: ClassVar[str] = "inventory"
+    began: datetime
+    after: str = ""
+
+    @property
+    def key(self) -> Key:
+        return INVENTORY_KEY
 
 
 def volume_key(artifact: str, where: str = STORE) -> Key:
@@ -109,6 +125,16 @@ def doom(volume: Volume, now: datetime) -> Volume:
 def stray(artifact: str, now: datetime) -> Volume:
     """The row for bytes that have none: nobody can ever have known of them. [ART-2]"""
     return Volume(artifact=artifact, state=VolumeState.DESTROYING, since=now, due=now)
+
+
+def lose(volume: Volume, now: datetime) -> Volume:
+    """A volume whose bytes are not where they should be: nothing of it is deleted, and it is told."""
+    return replace(volume, lost=volume.lost or now)
+
+
+def find(volume: Volume) -> Volume:
+    """A volume whose bytes are there after all."""
+    return replace(volume, lost=None)
 
 
 def attempt(volume: Volume, now: datetime) -> Volume:

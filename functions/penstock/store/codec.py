@@ -24,21 +24,23 @@ from penstock.domain.jobs import Job, Spec
 from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
+from penstock.domain.pins import Pin
 from penstock.domain.pools import Claim, Pool, Slot, SlotName
-from penstock.domain.retention import Retention
+from penstock.domain.retention import LatestFailure, Retention
 from penstock.domain.rows import Row
 from penstock.domain.site import SiteText
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import Unit
 from penstock.domain.users import Token, User
-from penstock.domain.volumes import Volume
+from penstock.domain.volumes import Inventory, Volume
 
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
-        Dependent, Input, Retention, Artifact, Volume,
+        Dependent, Input,
+        Retention, LatestFailure, Artifact, Volume, Inventory, Pin,
     )
 }  # fmt: skip
 

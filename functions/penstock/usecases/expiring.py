@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
+from penstock.domain import metrics
 from penstock.domain.rows import Key
 from penstock.domain.volumes import Volume, VolumeState
 from penstock.system import System
-from penstock.usecases import owning
+from penstock.usecases import dissolving, inventory, owning, pinning
 
 AT_ONCE = 300
 """How many overdue rows one sweep looks at: some seconds' work. The rest are the next one's."""
@@ -38,6 +39,12 @@ def tidy(on: System) -> Tidied:
         except Exception:
             log.exception("what is to go could not be moved on", extra={"kind": kind, "key": list(key)})
             done.failed += 1
+    try:
+        inventory.take(on)
+    except Exception:
+        log.exception("the store could not be compared with the rows")
+        on.metrics.add(metrics.STORE_UNLISTED)
+    on.metrics.add(metrics.TO_TIDY, done.moved + done.failed)
     return done
 
 
@@ -48,6 +55,10 @@ def nudge(on: System, kind: str, key: Key) -> None:
         owning.forget(on, id)
     elif kind == "volume":
         _volume(on, id, key)
+    elif kind == "retention":
+        dissolving.look(on, id)
+    elif kind == "pin":
+        pinning.run_out(on, id, key.sk.partition("#")[2])
 
 
 def _volume(on: System, id: str, key: Key) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from penstock.domain import ids, limits, outputs
+from penstock.domain import ids, limits, outputs, retention
 from penstock.domain.artifacts import Artifact
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
@@ -119,7 +119,14 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
     """Leave to fetch an output for some seconds (at most LONGEST)."""
     row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
     if row is None or not row.is_committed:
+        if job.outputs_gone:
+            raise Refused(410, "outputs-gone", retention.gone(job.id, job.outputs_gone).detail)
         raise not_found("output", name[:64])
+    return leave(on, row.artifact, row.path, row.size, row.sha256, seconds)
+
+
+def leave(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> dict[str, Any]:
+    """Leave to fetch an artifact that is to be called by the last part of a path."""
     lasts = max(1, min(seconds, LONGEST))
-    leave = on.objects.download(object_name(row.artifact), lasts, row.path.rpartition("/")[2])
-    return {"url": leave.url, "size": row.size, "sha256": row.sha256, "expires_in": lasts}
+    given = on.objects.download(object_name(artifact), lasts, path.rpartition("/")[2])
+    return {"url": given.url, "size": size, "sha256": sha256, "expires_in": lasts}

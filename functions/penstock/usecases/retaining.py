@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from penstock.domain import retention
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, job_key
-from penstock.domain.retention import Retention, retention_key
+from penstock.domain.retention import LatestFailure, Retention, retention_key
 from penstock.domain.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import race, sites
@@ -53,3 +54,26 @@ def unpin(on: System, job: str, dependent: str) -> None:
         return ([Replace(row, after)] if row and after and after != row else []), None
 
     race.run(on, decide)
+
+
+def remember(on: System, job: Job) -> None:
+    """Keep what a job owns for longer if its failure is the latest of its name; that of the one before no longer so.
+
+    A crash before this loses nothing but the longer time, and the sweep asks again before it ends anything.
+    """
+    failure = retention.failure(job)
+    if failure:
+        race.run(on, lambda: _remembered(on, failure))
+
+
+def _remembered(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
+    known = on.store.get(failure.key, LatestFailure)
+    row = on.store.get(retention_key(failure.job), Retention)
+    is_known = known is not None and known.job == failure.job
+    is_later = known is None or is_known or (failure.settled, failure.job) > (known.settled, known.job)
+    if row is None or row.ended or not is_later or (is_known and row.longer):
+        return [], None
+    longer = retention.longer(row, failure, sites.current(on).retention)
+    changes: list[Change] = [Replace(known, failure) if known else Create(failure), Replace(row, longer)]
+    last = on.store.get(retention_key(known.job), Retention) if known and not is_known else None
+    return [*changes, *([Replace(last, replace(last, longer=None))] if last and not last.ended else [])], None

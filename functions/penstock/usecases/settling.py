@@ -36,6 +36,7 @@ def settle(
         ending, waited_for = ended
         after = ending.after
         counting.ended(on, ending)
+        retaining.remember(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
         told = f"settled: {after.outcome}: {after.reason}"

@@ -82,7 +82,7 @@ def _tell(on: System, done: Swept, start: datetime) -> None:
     on.metrics.add(metrics.SWEEPS)
     on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
     on.metrics.add(metrics.OVERDUE_ROWS, done.nudged + done.failed)
-    on.metrics.add(metrics.FAILED_NUDGES, done.failed)
+    on.metrics.add(metrics.FAILED_NUDGES, done.failed + done.untidied)
 
 
 def nudge(on: System, kind: str, key: Key) -> None:

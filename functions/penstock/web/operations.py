@@ -118,6 +118,38 @@ OPERATIONS = (
         wire.InputName,
     ),
     Operation("get_timings", "GET", "/v1/jobs/{job}/timings", "Show how long each step took", wire.TimingsView),
+    Operation(
+        "list_artifacts",
+        "GET",
+        "/v1/artifacts",
+        "List your artifacts, newest first",
+        wire.ArtifactPage,
+        query=("by", "limit", "page"),
+    ),
+    Operation("get_artifact", "GET", "/v1/artifacts/{artifact}", "Show an artifact", wire.ArtifactView),
+    Operation(
+        "explain_artifact", "GET", "/v1/artifacts/{artifact}/why", "Say why an artifact is kept", wire.ArtifactWhy
+    ),
+    Operation(
+        "pin_artifact", "PUT", "/v1/artifacts/{artifact}/pin", "Keep an artifact", wire.ArtifactView, wire.PinArtifact
+    ),
+    Operation("unpin_artifact", "DELETE", "/v1/artifacts/{artifact}/pin", "Keep an artifact no longer", query=("by",)),
+    Operation(
+        "sign_artifact",
+        "POST",
+        "/v1/artifacts/{artifact}/sign",
+        "Get a URL for an artifact",
+        wire.SignedOutput,
+        wire.SignOutput,
+    ),
+    Operation(
+        "list_artifacts_to_go",
+        "GET",
+        "/v1/artifacts-to-go",
+        "Say what the sweep would delete within some seconds",
+        wire.ForeseenView,
+        query=("within",),
+    ),
     Operation("list_pools", "GET", "/v1/pools", "List the pools", wire.PoolPage),
     Operation("get_pool", "GET", "/v1/pools/{sort}/{name}", "Show a pool, its holders and its queue", wire.PoolView),
     Operation(

@@ -3,6 +3,15 @@
 Every field has its unit in its name or its comment. Times are RFC 3339 in UTC.
 """
 
+from penstock.wire.artifacts import (
+    ArtifactPage,
+    ArtifactView,
+    ArtifactWhy,
+    ForeseenView,
+    GoingView,
+    KeeperView,
+    PinArtifact,
+)
 from penstock.wire.canaries import CanaryPage, CanaryView
 from penstock.wire.jobs import (
     AheadView,
@@ -90,6 +99,9 @@ __all__ = [
     "AheadView",
     "ApartView",
     "ApplySite",
+    "ArtifactPage",
+    "ArtifactView",
+    "ArtifactWhy",
     "AuditPage",
     "AuditView",
     "AwayView",
@@ -111,6 +123,8 @@ __all__ = [
     "FactoryTestView",
     "FailureView",
     "FaultView",
+    "ForeseenView",
+    "GoingView",
     "GraphView",
     "HeldJob",
     "HeldUnit",
@@ -130,6 +144,7 @@ __all__ = [
     "JobResource",
     "JobTimes",
     "JobView",
+    "KeeperView",
     "MakerView",
     "NewFactoryTest",
     "NewInput",
@@ -139,6 +154,7 @@ __all__ = [
     "OptionView",
     "OutputPage",
     "OutputView",
+    "PinArtifact",
     "PlanStepView",
     "PlanView",
     "PlanWaitView",

@@ -111,7 +111,10 @@ class HeldJob:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job. `timeout` in seconds. `held` is told of one job, and not in lists."""
+    """A job. `timeout` in seconds. `held` is told of one job, and not in lists.
+
+    `outputs_gone` is since when nothing is kept any more of what it made.
+    """
 
     id: str
     name: str
@@ -132,6 +135,7 @@ class JobView:
     attempts: list[JobAttempt]
     held: HeldJob | None = None
     dependencies: list[JobDependency] = field(default_factory=list)
+    outputs_gone: str | None = None
 
 
 @dataclass(frozen=True)

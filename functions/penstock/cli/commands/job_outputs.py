@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from penstock.cli import times
+from penstock.cli.fetching import fetching
 from penstock.cli.framework import Command, arguments
 from penstock.cli.output import Column, moment
 from penstock.cli.session import Session, pass_session
@@ -24,8 +24,10 @@ OUTPUTS = (
 @pass_session
 def outputs(session: Session, job: str) -> None:
     """List the files that a job made."""
-    found = session.api.items("jobs", job, "outputs")
-    session.out.table(found, OUTPUTS, "no outputs; rules like `penstock job run -O /work/*.log` choose them")
+    found = list(session.api.items("jobs", job, "outputs"))
+    gone = None if found or session.json else session.api.job(job).get("outputs_gone")
+    none = "no outputs; rules like `penstock job run -O /work/*.log` choose them"
+    session.out.table(found, OUTPUTS, f"its outputs are gone since {gone}: docs/retention.md" if gone else none)
 
 
 @click.command(cls=Command)
@@ -37,16 +39,8 @@ def copy(session: Session, job: str, path: str, dest: str | None) -> None:
 
     The file appears whole and checked, or not at all. A download that broke off is continued.
     """
-    from penstock.cli.download import destination, fetch
-
     output = session.api.output(job, path)
-    place = destination(output, dest)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
-    hidden = session.json or not session.out.errors.is_terminal
-    with Progress(*columns, console=session.out.errors, disable=hidden, transient=True) as bar:
-        task = bar.add_task(place.name, total=output["size"])
-        fetch(session.api, job, output, place, lambda have: bar.update(task, completed=have))
-    session.out.done(f"{place}  {times.size_text(output['size'])}", {**output, "file": str(place)})
+    fetching(session, output, dest, lambda: str(session.api.sign(job, output["id"])["url"]))
 
 
 @click.command(cls=Command)

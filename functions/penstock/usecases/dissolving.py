@@ -1,0 +1,90 @@
+"""The end of what a job owns: when its time has come and nobody depends on it, it is taken apart, name by name. [ART-2]
+
+From the write on that says so nobody can come to depend on it; every name goes with its ownership in one write, and the
+job says at last since when nothing of it is kept. It may stop anywhere, and whoever comes next goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from penstock.domain import retention
+from penstock.domain.artifacts import Name
+from penstock.domain.inputs import Input
+from penstock.domain.jobs import Job, job_key
+from penstock.domain.outputs import Output
+from penstock.domain.owners import JOB, owner
+from penstock.domain.retention import LatestFailure, Retention, latest_key, retention_key
+from penstock.domain.rows import Change, Delete, Replace
+from penstock.system import System
+from penstock.usecases import owning, race, retaining, sites
+
+NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
+"""What a job calls what it owns, by where these rows stand in its collection."""
+
+AT_ONCE = 50
+"""How many names one look takes apart; the rest are the next one's."""
+
+
+def look(on: System, job: str) -> None:
+    """End what is kept no longer, or take apart what has ended. [ART-1] [ART-2]"""
+    row = on.store.get(retention_key(job), Retention)
+    if row is None or row.deadline is None or row.deadline > on.world.now():
+        return
+    if row.ended is None:
+        _remember(on, job)
+        race.run(on, lambda: _end(on, job))
+    else:
+        _take_apart(on, row)
+
+
+def _remember(on: System, job: str) -> None:
+    """A failure that was to be kept longer, and that nobody came to remember when it was settled."""
+    found = on.store.get(job_key(job), Job)
+    if found:
+        retaining.remember(on, found)
+
+
+def _end(on: System, job: str) -> tuple[Sequence[Change], None]:
+    row, now = on.store.get(retention_key(job), Retention), on.world.now()
+    if row is None or row.ended or row.deadline is None or row.deadline > now:
+        return [], None
+    left = _unsettled(on, row)
+    spans = sites.current(on).retention
+    after = retention.look_again(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
+    return [Replace(row, after)], None
+
+
+def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
+    """The dependents without those at their front that have settled: their own leaving was lost. The first is enough
+    to keep it, so that nobody reads a thousand rows to find that one still needs it."""
+    for at, name in enumerate(row.dependents):
+        job = on.store.get(job_key(name), Job)
+        if job and not job.is_settled:
+            return row.dependents[at:]
+    return ()
+
+
+def _take_apart(on: System, row: Retention) -> None:
+    left = AT_ONCE
+    for prefix, kind in NAMES.items():
+        for name in on.store.find(f"job#{row.job}", prefix, kind, limit=left):
+            owning.let_go(on, name.key, kind, owner(JOB, row.job))
+            left -= 1
+        if not left:
+            return
+    race.run(on, lambda: _close(on, row.job))
+
+
+def _close(on: System, job: str) -> tuple[Sequence[Change], None]:
+    """Nothing is left: the job says so, and its rows of how long it was kept go."""
+    row, found = on.store.get(retention_key(job), Retention), on.store.get(job_key(job), Job)
+    if row is None:
+        return [], None
+    changes: list[Change] = [Delete(row)]
+    if found:
+        latest = on.store.get(latest_key(found.owner, found.name), LatestFailure)
+        changes += [Delete(latest)] if latest and latest.job == job else []
+        changes.append(Replace(found, replace(found, outputs_gone=row.ended)))
+    return changes, None

@@ -1,0 +1,61 @@
+"""Jobs that have ended with outputs, for tests of how long these are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from penstock.domain.artifacts import Artifact
+from penstock.domain.jobs import Result
+from penstock.domain.outputs import Output
+from penstock.domain.retention import Retention, retention_key
+from penstock.domain.users import User
+from penstock.domain.volumes import Volume, object_name
+from penstock.usecases import agents, expiring, outputs
+from penstock.wire.agent import AgentFile
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import TOKEN, finish, hello, submit
+
+
+def of(twin: Twin, kind: type) -> list:  # type: ignore[type-arg]
+    return [row for row in twin.store.rows.values() if isinstance(row, kind)]
+
+
+def send(twin: Twin, job: str, count: int = 1) -> list[str]:
+    """Send outputs and have them committed."""
+    who = agents.authenticate(twin.on, job, TOKEN)
+    files = [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(count)]
+    names = [one["id"] for one in outputs.begin(twin.on, who.job, files)["uploads"]]
+    for name in names:
+        twin.objects.objects[object_name(name)] = b"x"
+    outputs.commit(twin.on, who.job, names)
+    return names
+
+
+def ended(twin: Twin, user: User, count: int = 1, result: Result = Result.SUCCEEDED, **ask: object) -> str:
+    """A job that ended and has outputs."""
+    job = submit(twin, user, **ask)
+    twin.run()
+    hello(twin, job)
+    send(twin, job, count)
+    finish(twin, job, result)
+    return job
+
+
+def kept(twin: Twin, job: str) -> Retention | None:
+    return twin.store.get(retention_key(job), Retention)
+
+
+def end_of(twin: Twin, job: str) -> datetime:
+    row = kept(twin, job)
+    assert row
+    assert row.end
+    return row.end
+
+
+def tidy(twin: Twin, times: int = 1) -> None:
+    for _ in range(times):
+        assert expiring.tidy(twin.on).failed == 0
+
+
+def nothing_is_left(twin: Twin) -> bool:
+    return not twin.objects.objects and not of(twin, Artifact) and not of(twin, Volume) and not of(twin, Output)

@@ -1,0 +1,312 @@
+"""What a job owns goes when its time has come and nobody depends on it: not before, and all of it. [ART-1] [ART-2]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.artifacts import Artifact
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job, Result
+from penstock.domain.outputs import Output
+from penstock.domain.retention import LatestFailure
+from penstock.domain.rows import Replace
+from penstock.domain.users import User
+from penstock.usecases import dissolving, owning, retaining
+from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import commits, drop, put
+from tests.usecases.keeping_for import end_of, ended, kept, nothing_is_left, of, tidy
+from tests.usecases.test_one_job import finish, hello, job_of, submit
+
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+
+
+def at_the_end(twin: Twin, job: str, after: timedelta = timedelta(0)) -> None:
+    twin.world.time = end_of(twin, job) + after
+
+
+def test_it_is_there_until_its_end_and_gone_after_it(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada, 2)
+    at_the_end(twin, job, -SECOND)
+    tidy(twin, 2)
+    assert (len(of(twin, Output)), len(twin.objects.objects)) == (2, 2)
+    twin.pass_time(1)
+    tidy(twin)
+    row = kept(twin, job)
+    assert row
+    assert row.ended == twin.world.now()
+    tidy(twin, 2)
+    assert nothing_is_left(twin)
+    assert kept(twin, job) is None
+    assert job_of(twin, job).outputs_gone == row.ended
+
+
+def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.pass_time(10**9)
+    dissolving.look(twin.on, job)
+    row = kept(twin, job)
+    assert row
+    assert row.ended is None
+
+
+def test_many_names_are_taken_apart_some_at_a_time(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada, dissolving.AT_ONCE + 1)
+    at_the_end(twin, job)
+    dissolving.look(twin.on, job)
+    dissolving.look(twin.on, job)
+    assert len(of(twin, Output)) == 1
+    assert job_of(twin, job).outputs_gone is None
+    dissolving.look(twin.on, job)
+    assert of(twin, Output) == []
+    assert job_of(twin, job).outputs_gone
+
+
+def test_each_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -> None:
+    """ART-1: a crash between two writes leaves nothing that is owned by a job that has no name for it."""
+    job = ended(twin, ada, 2)
+    at_the_end(twin, job)
+    dissolving.look(twin.on, job)
+    written = commits(twin)
+    dissolving.look(twin.on, job)
+    kinds = [sorted(type(getattr(change, "was", None)).__name__ for change in changes) for changes in written]
+    assert kinds == [["Artifact", "Output", "Volume"]] * 2 + [["Job", "Retention"]]
+
+
+def test_what_somebody_else_owns_too_stays(twin: Twin, ada: User) -> None:
+    """ART-1, I10: the job lets go, and frees no more than what it alone kept."""
+    job = ended(twin, ada, 2)
+    first, second = of(twin, Artifact)
+    put(twin, first, owners=(*first.owners, "pin#ada"))
+    at_the_end(twin, job)
+    tidy(twin, 4)
+    (left,) = of(twin, Artifact)
+    assert (left.id, left.owners) == (first.id, ("pin#ada",))
+    assert list(twin.objects.objects) == [f"artifacts/{first.id}"]
+    assert second.id != first.id
+
+
+def pinned(twin: Twin, ada: User) -> tuple[str, str]:
+    """A job whose time has come, and one that depends on it and waits."""
+    job = ended(twin, ada)
+    dependent = submit(twin, ada)
+    assert twin.store.commit(retaining.pin(twin.on, job, dependent))
+    at_the_end(twin, job)
+    return job, dependent
+
+
+def settle(twin: Twin, job: str) -> None:
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+
+
+def test_while_a_dependent_is_unsettled_nothing_ends(twin: Twin, ada: User) -> None:
+    """ART-1, I6: what was there when it was accepted stays until it settles, whatever else runs out."""
+    job, dependent = pinned(twin, ada)
+    for _ in range(3):
+        tidy(twin, 2)
+        assert len(twin.objects.objects) == 1
+        twin.pass_time(3600)
+    retaining.unpin(twin.on, job, dependent)
+    tidy(twin, 3)
+    assert nothing_is_left(twin)
+
+
+def test_it_is_looked_at_again_each_hour_and_no_more_often(twin: Twin, ada: User) -> None:
+    job, _ = pinned(twin, ada)
+    tidy(twin)
+    row = kept(twin, job)
+    assert row
+    assert row.deadline == twin.world.now() + HOUR
+    written = commits(twin)
+    twin.pass_time(3599)
+    tidy(twin)
+    assert written == []
+    twin.pass_time(1)
+    tidy(twin)
+    assert len(written) == 1
+
+
+def test_a_dependent_whose_leaving_was_lost_keeps_nothing(twin: Twin, ada: User) -> None:
+    """ART-2: the sweep sees that it has settled; one that was never accepted keeps nothing either."""
+    job, dependent = pinned(twin, ada)
+    row = kept(twin, job)
+    assert row
+    put(twin, row, dependents=("nothing", dependent))
+    settle(twin, dependent)
+    at_the_end(twin, job)
+    tidy(twin, 3)
+    assert not any(name.owners == (f"job#{job}",) for name in of(twin, Artifact))
+    assert job_of(twin, job).outputs_gone
+
+
+def test_those_that_have_settled_are_dropped_and_the_others_keep_it(twin: Twin, ada: User) -> None:
+    job, dependent = pinned(twin, ada)
+    row = kept(twin, job)
+    assert row
+    put(twin, row, dependents=("nothing", dependent, "not looked at"))
+    tidy(twin)
+    row = kept(twin, job)
+    assert row
+    assert (row.dependents, row.ended) == ((dependent, "not looked at"), None)
+
+
+def test_who_comes_just_before_the_end_is_kept_for(twin: Twin, ada: User) -> None:
+    """ART-1: the sweep read the row before the dependent's submit wrote it."""
+    job = ended(twin, ada)
+    dependent = submit(twin, ada)
+    at_the_end(twin, job)
+    before_the_next_commit(twin, lambda: twin.store.commit(retaining.pin(twin.on, job, dependent)))
+    dissolving.look(twin.on, job)
+    row = kept(twin, job)
+    assert row
+    assert (row.ended, row.dependents) == (None, (dependent,))
+
+
+def test_who_comes_just_after_the_end_is_refused(twin: Twin, ada: User) -> None:
+    """ART-1: the dependent read the row before the sweep wrote it, and its write does not hold."""
+    job = ended(twin, ada)
+    at_the_end(twin, job)
+    changes = retaining.pin(twin.on, job, "D")
+    dissolving.look(twin.on, job)
+    assert not twin.store.commit(changes)
+    with pytest.raises(Refused, match="are gone since") as told:
+        retaining.pin(twin.on, job, "D")
+    assert told.value.status == 422
+    tidy(twin, 3)
+    with pytest.raises(Refused, match="are gone since"):
+        retaining.pin(twin.on, job, "D")
+
+
+def test_two_sweeps_at_once_end_it_once(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada)
+    at_the_end(twin, job)
+    before_the_next_commit(twin, lambda: dissolving.look(twin.on, job))
+    dissolving.look(twin.on, job)
+    for _ in range(2):
+        before_the_next_commit(twin, lambda: dissolving.look(twin.on, job))
+        dissolving.look(twin.on, job)
+    tidy(twin, 2)
+    assert nothing_is_left(twin)
+
+
+def test_a_job_whose_row_is_gone_leaves_nothing_all_the_same(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada)
+    drop(twin, job_of(twin, job))
+    at_the_end(twin, job)
+    tidy(twin, 4)
+    assert nothing_is_left(twin)
+    assert kept(twin, job) is None
+
+
+def test_a_name_without_an_artifact_goes_alone(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada)
+    (name,), (artifact,) = of(twin, Output), of(twin, Artifact)
+    put(twin, name, artifact="")
+    owning.let_go(twin.on, name.key, Output, f"job#{job}")
+    assert (of(twin, Output), of(twin, Artifact)) == ([], [artifact])
+
+
+def failed(twin: Twin, user: User, **ask: object) -> str:
+    twin.pass_time(60)
+    return ended(twin, user, result=Result.FAILED, **ask)
+
+
+def days(twin: Twin, job: str) -> int:
+    settled = job_of(twin, job).times.settled
+    assert settled
+    return (end_of(twin, job) - settled).days
+
+
+def test_the_latest_failure_of_a_name_is_kept_longer(twin: Twin, ada: User) -> None:
+    first, other = failed(twin, ada, name="build"), failed(twin, ada, name="test")
+    ended(twin, ada, name="build")
+    assert (days(twin, first), days(twin, other)) == (90, 90)
+    second = failed(twin, ada, name="build")
+    assert (days(twin, first), days(twin, second), days(twin, other)) == (14, 90, 90)
+
+
+def test_of_another_owner_it_is_another(twin: Twin, ada: User, root: User) -> None:
+    first, second = failed(twin, ada, name="build"), failed(twin, root, name="build")
+    assert (days(twin, first), days(twin, second)) == (90, 90)
+
+
+def test_the_failure_that_is_heard_of_late_does_not_take_the_place_of_a_later_one(twin: Twin, ada: User) -> None:
+    first = failed(twin, ada, name="build")
+    second = failed(twin, ada, name="build")
+    retaining.remember(twin.on, job_of(twin, first))
+    assert (days(twin, first), days(twin, second)) == (14, 90)
+    written = commits(twin)
+    retaining.remember(twin.on, job_of(twin, second))
+    assert written == []
+
+
+def test_a_failure_that_nobody_came_to_remember_is_remembered_before_anything_ends(twin: Twin, ada: User) -> None:
+    job = failed(twin, ada, name="build")
+    row, (latest,) = kept(twin, job), of(twin, LatestFailure)
+    assert row
+    put(twin, row, longer=None)
+    drop(twin, latest)
+    at_the_end(twin, job)
+    tidy(twin, 3)
+    assert days(twin, job) == 90
+    assert len(twin.objects.objects) == 1
+
+
+def test_who_was_named_and_is_not_kept_longer_is(twin: Twin, ada: User) -> None:
+    """A crash is none here, for both are one write; a restored row is as good as one."""
+    job = failed(twin, ada, name="build")
+    row = kept(twin, job)
+    assert row
+    put(twin, row, longer=None)
+    retaining.remember(twin.on, job_of(twin, job))
+    assert days(twin, job) == 90
+
+
+def test_a_latest_failure_ends_too_and_its_name_is_free(twin: Twin, ada: User) -> None:
+    job = failed(twin, ada, name="build")
+    at_the_end(twin, job)
+    tidy(twin, 3)
+    assert nothing_is_left(twin)
+    assert of(twin, LatestFailure) == []
+    retaining.remember(twin.on, job_of(twin, job))
+    assert of(twin, LatestFailure) == []
+
+
+def test_the_end_of_one_forgets_no_later_failure(twin: Twin, ada: User) -> None:
+    first, second = failed(twin, ada, name="build"), failed(twin, ada, name="build")
+    at_the_end(twin, first)
+    tidy(twin, 3)
+    (latest,) = of(twin, LatestFailure)
+    assert latest.job == second
+    assert len(twin.objects.objects) == 1
+
+
+def test_one_that_is_being_taken_apart_is_neither_remembered_nor_changed(twin: Twin, ada: User) -> None:
+    first = failed(twin, ada, name="build")
+    row = kept(twin, first)
+    assert row
+    put(twin, row, longer=None, until=twin.world.now(), ended=twin.world.now())
+    retaining.remember(twin.on, job_of(twin, first))
+    failed(twin, ada, name="build")
+    row = kept(twin, first)
+    assert row
+    assert row.longer is None
+
+
+def test_two_failures_at_once_keep_the_later_one(twin: Twin, ada: User) -> None:
+    first, second = failed(twin, ada, name="a"), failed(twin, ada, name="b")
+    for job in (first, second):
+        found, row = job_of(twin, job), kept(twin, job)
+        assert row
+        twin.store.commit([Replace(found, replace(found, name="build"))])
+        put(twin, row, longer=None)
+    later: Job = job_of(twin, second)
+    before_the_next_commit(twin, lambda: retaining.remember(twin.on, later))
+    retaining.remember(twin.on, job_of(twin, first))
+    assert (days(twin, first), days(twin, second)) == (14, 90)

@@ -1,0 +1,175 @@
+"""The store beside the rows, both ways. [ART-1] [ART-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain import ids, metrics
+from penstock.domain.users import User
+from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.ports import Stored
+from penstock.usecases import expiring, inventory
+from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import commits
+from tests.usecases.keeping_for import ended, of, tidy
+from tests.usecases.test_one_job import told
+
+
+def stray(twin: Twin, hours: float = 24) -> str:
+    """An object of which no row knows, stored so long ago."""
+    id = ids.ulid(twin.world.now(), twin.world.dice.randbytes(ids.RANDOM_BYTES))
+    twin.objects.objects[object_name(id)] = b"what?"
+    twin.objects.times[object_name(id)] = twin.world.now() - timedelta(hours=hours)
+    return id
+
+
+def next_day(twin: Twin) -> None:
+    twin.pass_time(24 * 3600)
+
+
+def test_bytes_that_no_row_knows_of_are_destroyed_after_a_while(twin: Twin) -> None:
+    """ART-2"""
+    old, new = stray(twin), stray(twin, 23)
+    tidy(twin)
+    (row,) = of(twin, Volume)
+    assert (row.artifact, row.state, row.size) == (old, VolumeState.DESTROYING, 5)
+    assert twin.metrics.of(metrics.STRAY_OBJECTS) == [1]
+    tidy(twin)
+    assert (list(twin.objects.objects), of(twin, Volume)) == ([object_name(new)], [])
+    next_day(twin)
+    tidy(twin, 2)
+    assert twin.objects.objects == {}
+
+
+def test_what_is_not_named_by_us_is_not_touched(twin: Twin) -> None:
+    for name in ("artifacts/x", "outputs/1", f"artifacts/{'0' * 26}/x"):
+        twin.objects.objects[name] = b""
+        twin.objects.times[name] = START - timedelta(days=9)
+    tidy(twin, 2)
+    assert len(twin.objects.objects) == 3
+
+
+def test_what_has_a_row_is_no_stray_also_when_the_listing_lags(twin: Twin, ada: User) -> None:
+    """ART-1"""
+    ended(twin, ada)
+    for row in of(twin, Volume):
+        twin.objects.times[row.object_name] = START - timedelta(days=9)
+    twin.store.listed = lambda *given, **more: []  # type: ignore[method-assign, assignment]
+    inventory.take(twin.on)
+    (row,) = of(twin, Volume)
+    assert (row.state, row.lost) == (VolumeState.CREATED, None)
+
+
+def test_bytes_that_are_missing_are_told_and_nothing_is_deleted(twin: Twin, ada: User) -> None:
+    """ART-1: of what somebody owns nothing goes, not even the row of what is not there."""
+    job = ended(twin, ada, 2)
+    first, second = of(twin, Volume)
+    missing = twin.objects.objects.pop(first.object_name)
+    tidy(twin)
+    rows = {row.artifact: row for row in of(twin, Volume)}
+    assert (rows[first.artifact].lost, rows[second.artifact].lost) == (twin.world.now(), None)
+    assert rows[first.artifact].state is VolumeState.CREATED
+    assert twin.metrics.of(metrics.BYTES_LOST) == [1]
+    assert "/work/0 is lost: its bytes are no longer in the store" in told(twin, job)
+    next_day(twin)
+    tidy(twin)
+    assert twin.metrics.of(metrics.BYTES_LOST) == [1]
+    twin.objects.objects[first.object_name] = missing
+    next_day(twin)
+    tidy(twin)
+    assert all(row.lost is None for row in of(twin, Volume))
+
+
+def test_what_the_list_leaves_out_is_looked_for_before_it_is_lost(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    twin.objects.list = lambda *given: []  # type: ignore[method-assign, assignment]
+    written = commits(twin)
+    inventory.take(twin.on)
+    assert of(twin, Volume)[0].lost is None
+    assert len(written) == 1
+
+
+def test_a_volume_that_goes_meanwhile_is_not_lost(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    (row,) = of(twin, Volume)
+    twin.objects.objects.clear()
+    commit = twin.store.commit
+
+    def racing(changes: Sequence[object]) -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        before_the_next_commit(twin, lambda: twin.store.rows.pop(row.key))
+        return commit(changes)  # type: ignore[arg-type]
+
+    twin.store.commit = racing  # type: ignore[method-assign, assignment]
+    inventory.take(twin.on)
+    assert twin.metrics.of(metrics.BYTES_LOST) == []
+
+
+def test_a_list_that_cannot_be_had_is_acted_upon_by_nobody(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    stray(twin)
+    before = twin.store.rows.copy()
+
+    def fails(prefix: str, after: str, limit: int) -> Sequence[Stored]:
+        raise OSError("503")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.objects, "list", fails)
+        expiring.tidy(twin.on)
+        assert dict(twin.store.rows) == dict(before)
+        assert twin.metrics.of(metrics.STORE_UNLISTED) == [1]
+    tidy(twin)
+    assert twin.store.get(INVENTORY_KEY, Inventory)
+
+
+def test_it_is_compared_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much there is, one sweep compares a bounded part; the next goes on behind it."""
+    monkeypatch.setattr(inventory, "PAGE", 3)
+    ended(twin, ada, 5)
+    strays = [stray(twin) for _ in range(4)]
+    asked, listing = [], twin.objects.list
+
+    def noting(prefix: str, after: str, limit: int) -> Sequence[Stored]:
+        asked.append(after)
+        return listing(prefix, after, limit)
+
+    twin.objects.list = noting  # type: ignore[method-assign]
+    for _ in range(8):
+        inventory.take(twin.on)
+    assert asked[0] == ""
+    assert asked == sorted(set(asked))
+    assert 3 <= len(asked) <= 5
+    doomed = {row.artifact for row in of(twin, Volume) if row.state is VolumeState.DESTROYING}
+    assert doomed == set(strays)
+    row = twin.store.get(INVENTORY_KEY, Inventory)
+    assert row
+    assert row.after == ""
+    next_day(twin)
+    inventory.take(twin.on)
+    assert asked[-1] == ""
+
+
+def test_rows_without_any_object_are_compared_in_parts_too(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inventory, "PAGE", 2)
+    ended(twin, ada, 5)
+    twin.objects.objects.clear()
+    inventory.take(twin.on)
+    assert sum(row.lost is not None for row in of(twin, Volume)) == 2
+    for _ in range(3):
+        inventory.take(twin.on)
+    assert all(row.lost for row in of(twin, Volume))
+
+
+def test_of_two_that_compare_at_once_one_acts(twin: Twin) -> None:
+    stray(twin)
+    before_the_next_commit(twin, lambda: inventory.take(twin.on))
+    written = commits(twin)
+    inventory.take(twin.on)
+    assert len(of(twin, Volume)) == 1
+    assert len(written) <= 3

@@ -12,11 +12,11 @@ from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, hosts, outputs, users
+from penstock.usecases import agents, hosts, inputs, outputs, users
 from penstock.usecases.agents import Caller, Hello
 from penstock.usecases.hosts import Ask
 from penstock.web.entry import answer, body, reply, resolver
-from penstock.wire.agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentHost, AgentOutputs
+from penstock.wire.agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentHost, AgentInputs, AgentOutputs
 
 log = Logger()
 app = resolver()
@@ -74,12 +74,20 @@ def agent_commit(job: str) -> Response[Any]:
     return reply(outputs.commit(bootstrap.aws(), who.job, body(app, AgentCommit).ids))
 
 
+@app.post("/v1/agent/jobs/<job>/inputs")
+def agent_inputs(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(inputs.fetched(bootstrap.aws(), who.job, body(app, AgentInputs).after))
+
+
 @app.post("/v1/agent/jobs/<job>/finish")
 def agent_finish(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentFinish)
     if ask.result == "broken":
         return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how"))
+    if ask.result == "unprepared":
+        return reply(agents.unprepared(bootstrap.aws(), who, ask.reason or "its inputs could not be had"))
     reason = ask.reason or f"the script {ask.result}"
     return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code, ask.broken or ""))
 

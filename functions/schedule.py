@@ -1,4 +1,4 @@
-"""Claims, grants and resizes: woken by SQS."""
+"""Claims, grants and resizes, and jobs that wait for others: woken by SQS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap, messages
-from penstock.usecases import acquiring, resizing
+from penstock.usecases import acquiring, judging, resizing, waking
 
 log = Logger()
 
@@ -27,6 +27,10 @@ def step(message: dict[str, Any]) -> None:
             resizing.resize(on, pool)
         case {"do": "start", "job": job}:
             acquiring.start(on, job)
+        case {"do": "judge", "job": job}:
+            judging.judge(on, job)
+        case {"do": "wake", "job": job, "after": after}:
+            waking.wake(on, job, after)
         case _:
             log.error("a message that nobody understands", extra={"do": message.get("do")})
 

@@ -1,5 +1,6 @@
 """A real HTTP server that speaks the service's side of the agent API, and misbehaves when told to."""
 
+import hashlib
 import json
 import os
 import threading
@@ -59,6 +60,10 @@ class ControlPlane:
         self.finishes: list[dict[str, Any]] = []
         self.cancel = False
         self.fresh: dict[str, Any] = {}
+        self.inputs: list[dict[str, Any]] = []
+        self.kept: dict[str, bytes] = {}
+        self.page = 100
+        self.ranges: list[str | None] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"plane": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -117,6 +122,18 @@ class ControlPlane:
     def _resources(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"resources": self.fresh}
 
+    def keep(self, path: str, data: bytes, **wrong: Any) -> None:
+        """Keep an input for the job; `wrong` is what is said of it that is not so."""
+        id_ = f"i{len(self.inputs) + 1}"
+        self.kept[id_] = data
+        told = {"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        self.inputs.append({**told, "url": f"{self.url}/kept/{id_}?signature=s", **wrong})
+
+    def _inputs(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        start = int(body["after"] or 0)
+        end = start + self.page
+        return 200, {"inputs": self.inputs[start:end], "next": str(end) if end < len(self.inputs) else None}
+
     def _outputs(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         uploads = []
         for file in body["files"]:
@@ -146,6 +163,24 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.serve(self.path.rpartition("/")[2])
+
+    def do_GET(self) -> None:
+        """Bytes that are kept. A number as misbehaviour is a status, unless negative: then so many bytes less come."""
+        with self.plane.changed:
+            self.plane.calls.append("kept")
+            fault = self.plane.misbehave("kept", self.plane.calls.count("kept"))
+            data = self.plane.kept[self.path.split("/")[2].split("?")[0]]
+            wanted = self.headers["Range"]
+            self.plane.ranges.append(wanted)
+            self.plane.changed.notify_all()
+        if isinstance(fault, int) and fault > 0:
+            self.reply(fault, {"detail": "as the test wants"})
+        elif fault != "drop":
+            part = data[int(wanted[6:-1]) :] if wanted and fault != "whole" else data
+            self.send_response(206 if wanted and fault != "whole" else 200)
+            self.send_header("Content-Length", str(len(part)))
+            self.end_headers()
+            self.wfile.write(part[:fault] if isinstance(fault, int) else part)
 
     def do_PUT(self) -> None:
         self.serve("store")

@@ -94,6 +94,8 @@ class Service:
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     looks: int = 0
+    sent: dict[str, str] = field(default_factory=dict)
+    refuse_puts: int = 0
     proof: Proof = field(default_factory=lambda: Proof(OUTPUT))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -122,9 +124,7 @@ class Service:
                 states = query.get("state")
                 return 200, _page([job for job in wanted if not states or job["state"] in states], query)
             case _, ["jobs", job, *rest]:
-                if job not in self.jobs:
-                    return 404, _problem(404, "job-not-found", f"there is no job {job} that you may see")
-                return self._job(method, self.jobs[job], rest, query, body)
+                return self._of_job(method, job, rest, query, body)
             case _, ["workers", "w1", *rest]:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
@@ -147,14 +147,28 @@ class Service:
         return user | {"stopped": ["j7"], "holding": ["j8", "j9"]}
 
     def _submit(self, body: Any, key: str | None) -> tuple[int, Any]:
-        if body.get("inputs") or body.get("dependencies"):
-            return 422, _problem(422, "not-available-yet", "inputs are not available yet: put the file in the script")
         if body.get("target") == "nowhere":
             place = {"file": body["path"], "line": 2, "column": 4, "message": "no such target", "hint": "try default"}
             return 422, _problem(422, "unsatisfiable", "there is no target nowhere", [place, {"message": "no file"}])
         if key not in self.keys:
             self.keys[str(key)] = self.add(body.get("tags", {}).get("end", "succeeded"), **body)
         return 201, {"id": self.keys[str(key)]}
+
+    def _of_job(
+        self, method: str, job: str, rest: list[str], query: dict[str, list[str]], body: Any
+    ) -> tuple[int, Any]:
+        if job not in self.jobs:
+            return 404, _problem(404, "job-not-found", f"there is no job {job} that you may see")
+        if rest[:1] == ["inputs"]:
+            return self._input(rest[1:], body)
+        return self._job(method, self.jobs[job], rest, query, body)
+
+    def _input(self, rest: list[str], body: Any) -> tuple[int, Any]:
+        name = body["name"]
+        if rest == ["commit"]:
+            return (200, {"items": []}) if name in self.sent else (409, _problem(409, "x", "nothing came"))
+        there = self.sent.get(name) == body["sha256"]
+        return 200, {"there": there, "method": "PUT", "url": f"{self.url}/sent/{name}", "headers": {"x-kept": "1"}}
 
     def _job(self, method: str, job: Job, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         match method, rest:
@@ -386,6 +400,9 @@ class Handler(BaseHTTPRequestHandler):
         service = self.service
         parts = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
+        if parts.path.startswith("/sent/"):
+            self._sent(parts.path.removeprefix("/sent/"), self.rfile.read(length))
+            return
         body = json.loads(self.rfile.read(length)) if length else None
         service.asked.append((self.command, self.path, dict(self.headers), body))
         if parts.path == "/bytes":
@@ -407,6 +424,15 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, document)
 
     do_GET = do_POST = do_PUT = do_DELETE = _any
+
+    def _sent(self, name: str, data: bytes) -> None:
+        """An input that arrives where bytes are kept."""
+        if self.service.refuse_puts or self.headers["x-kept"] != "1":
+            self.service.refuse_puts -= 1
+            self._send(403, {"message": "Expired"})
+        else:
+            self.service.sent[name] = hashlib.sha256(data).hexdigest()
+            self._send(200, {})
 
     def _misbehaves(self) -> bool:
         service = self.service

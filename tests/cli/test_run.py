@@ -1,5 +1,6 @@
 """Submitting a job, following it, and exiting as it did."""
 
+import hashlib
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import follow, transport
+from penstock.cli import follow, inputs, transport
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
 
@@ -131,12 +132,58 @@ def test_refusals_are_shown_whole(penstock: Run, good: str) -> None:
     ]
 
 
-def test_inputs_and_dependencies_are_sent_and_refused(penstock: Run, service: Service, good: str) -> None:
-    result = penstock("job", "run", good, "-i", "data/a.txt", "-i", "b=c.txt", "-d", "first=j1")
-    assert (result.exit_code, "not available yet" in result.stderr) == (2, True)
-    body = service.asked[0][3]
-    assert body["inputs"] == ["a.txt", "b"]
-    assert body["dependencies"] == {"first": {"job": "j1"}}
+def test_dependencies_are_sent(penstock: Run, service: Service, good: str) -> None:
+    depends = ["-d", "first=j1", "-d", "last=j2,on=failure,copy_outputs=false"]
+    assert penstock("job", "run", good, *depends, "--no-wait").exit_code == 0
+    assert service.asked[0][3]["dependencies"] == {
+        "first": {"job": "j1"},
+        "last": {"job": "j2", "on": "failure", "copy_outputs": False},
+    }
+
+
+def test_inputs_are_sent_after_the_job_that_waits_for_them(
+    penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    (tmp_path / "a.txt").write_bytes(b"a" * 600_000)
+    (tmp_path / "c.txt").write_bytes(b"")
+    service.refuse_puts = 2
+    given = ["-i", str(tmp_path / "a.txt"), "-i", f"b={tmp_path / 'c.txt'}"]
+    result = penstock("job", "run", good, *given, "--no-wait")
+    assert (result.exit_code, result.stdout) == (0, "j1\n"), result.stderr
+    assert service.asked[0][3]["inputs"] == ["a.txt", "b"]
+    digests = {"a.txt": hashlib.sha256(b"a" * 600_000).hexdigest(), "b": hashlib.sha256(b"").hexdigest()}
+    assert service.sent == digests
+    asked = [body for _, path, _, body in service.asked if path == "/v1/jobs/j1/inputs"]
+    assert asked[-1] == {"name": "b", "size": 0, "sha256": digests["b"]}
+    assert "sending a.txt broke off (403 Forbidden): once more" in result.stderr
+    assert service.paths("POST").count("/v1/jobs/j1/inputs/commit") == 2
+
+
+def test_inputs_that_will_not_go_are_given_up(
+    penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    service.refuse_puts = 100
+    (tmp_path / "a.txt").write_text("a")
+    result = penstock("job", "run", good, "-i", str(tmp_path / "a.txt"))
+    assert result.exit_code == 4
+    assert "sending a.txt broke off: 403 Forbidden" in result.stderr
+    assert "`penstock job cancel j1` ends the job" in result.stderr
+
+
+def test_what_cannot_be_sent_is_refused_before_anything_is_submitted(
+    penstock: Run, service: Service, good: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_text("a")
+    for words, said in (
+        (["-i", str(tmp_path / "none")], "is not there"),
+        (["-i", str(tmp_path)], "is a folder"),
+        (["-i", str(tmp_path / "a"), "-i", f"a={good}"], "two inputs are called `a`"),
+    ):
+        result = penstock("job", "run", good, *words)
+        assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+    assert service.asked == []
 
 
 def test_lost_reply_makes_one_job(penstock: Run, service: Service, good: str) -> None:

@@ -46,6 +46,7 @@ class Agent:
     ended: bool = False
     output: str = ""
     reuse: bool = False
+    inputs: bool = False
     turn: int = 0
     heard: int = -1  # the version of its worker's row when it was told to ask again
 
@@ -262,7 +263,8 @@ class Life:
 
     def _step(self, agent: Agent) -> bool:
         lines = [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "task": 0, "payload": each} for each in LINES]
-        steps: list[tuple[str, Any]] = [("events", {"first": 1, "events": lines[:2]})]
+        steps: list[tuple[str, Any]] = [("inputs", {"after": after}) for after in ("", "1:") if agent.inputs]
+        steps.append(("events", {"first": 1, "events": lines[:2]}))
         steps.append(("events", {"first": 2, "events": lines[1:]}))  # as after an answer that was lost
         if agent.did == 0:
             return self._hello(agent)
@@ -295,7 +297,7 @@ class Life:
         if reply.status == 200 and reply.body.get("idle"):
             agent.did, agent.heard = 0, self.site.unit(agent.worker).version
         elif reply.status == 200:
-            agent.job, agent.reuse = reply.body["job"], reply.body["reuse"]
+            agent.job, agent.reuse, agent.inputs = reply.body["job"], reply.body["reuse"], reply.body["inputs"]
         return True
 
     def _upload(self, agent: Agent, step: int) -> bool:
@@ -318,6 +320,8 @@ class Life:
         reply = self.runtime.ask(agent.worker, "POST", path, agent.token if what else "", body)
         if reply.status == 200:
             agent.did += what != "heartbeat"
+            if what == "inputs" and body["after"]:
+                assert [each["path"] for each in reply.body["inputs"]] == ["/input/first/work/result"]
             agent.cancelled |= bool(what != "" and reply.body.get("cancel"))
         elif not reply.should_be_repeated:
             agent.ended = True

@@ -315,3 +315,33 @@ def outputs_go(life: Life) -> Steps:
     job = life.submit()
     yield life.is_(job)
     yield life.nothing_is_kept(job)
+
+
+@scenario()
+def depend(life: Life) -> Steps:
+    """A job waits for another and gets what that kept; a third waits for its failure, which never comes."""
+    life.writes_outputs = True
+    first = life.submit()
+    life.held.add(first)
+    yield life.is_(first, State.RUNNING)
+    second = life.submit(dependencies={"first": {"job": first}})
+    third = life.submit(dependencies={"second": {"job": second, "on": "failure"}})
+    yield life.is_(third, State.WAITING)
+    life.let_go(first)
+    yield life.is_(second)
+    yield life.is_(third)
+
+
+@scenario()
+def cancel_what_depends(life: Life) -> Steps:
+    """A job that waits for another is cancelled, and with it fails the one that waits for it."""
+    first = life.submit()
+    life.held.add(first)
+    yield life.is_(first, State.RUNNING)
+    second = life.submit(dependencies={"first": {"job": first}})
+    third = life.submit(dependencies={"second": {"job": second}})
+    yield life.is_(third, State.WAITING)
+    life.cancel(second)
+    yield life.is_(third)
+    life.let_go(first)
+    yield life.is_(first)

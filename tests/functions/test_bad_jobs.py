@@ -103,8 +103,16 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "a time beyond reckoning": ({"timeout": 10**40}, 400, "bad-request"),
     "too many retries": ({"retries": 11}, 400, "bad-request"),
     "negative retries": ({"retries": -1}, 400, "bad-request"),
-    "inputs": ({"inputs": ["a"]}, 422, "not-available-yet"),
-    "dependencies": ({"dependencies": {"a": {"job": "b"}}}, 422, "not-available-yet"),
+    "an input with a path for a name": ({"inputs": ["a/b"]}, 400, "bad-request"),
+    "an input that is a number": ({"inputs": [1]}, 400, "bad-request"),
+    "one input twice": ({"inputs": ["a", "a"]}, 400, "bad-request"),
+    "26 inputs": ({"inputs": [f"f{n}" for n in range(26)]}, 400, "bad-request"),
+    "a dependency on no job": ({"dependencies": {"a": {"job": "b"}}}, 422, "unknown-dependency"),
+    "a dependency without a job": ({"dependencies": {"a": {}}}, 400, "bad-request"),
+    "a dependency that is a word": ({"dependencies": {"a": "b"}}, 400, "bad-request"),
+    "a dependency with a path for a name": ({"dependencies": {"a/b": {"job": "b"}}}, 400, "bad-request"),
+    "a dependency on an end that is none": ({"dependencies": {"a": {"job": "b", "on": "x"}}}, 400, "bad-request"),
+    "65 dependencies": ({"dependencies": {f"d{n}": {"job": "b"} for n in range(65)}}, 400, "bad-request"),
     "a file that is not enabled": ({"script": headed("enable = false")}, 422, "job-disabled"),
     "a file that publishes": (
         {"script": headed('output_rules = ["/x"]', "[[publish]]", 'from_output = "/x"', 'series = "s"', 'name = "x"')},
@@ -113,7 +121,7 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     ),
     "a file that wants repositories": ({"script": headed('access_repos = ["a/b"]')}, 422, "not-available-yet"),
     "a file that wants Rust": ({"script": headed('rust_toolchain = "stable"')}, 422, "not-available-yet"),
-    "a file that depends": ({"script": headed("[dependencies.a]", 'job = "b"')}, 422, "not-available-yet"),
+    "a file that depends": ({"script": headed("[dependencies.a]", 'job = "b"')}, 422, "dependency-without-job"),
 }
 
 

@@ -35,6 +35,9 @@ BODIES: dict[str, Any] = {
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
     "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
+    "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
+    "commit_input": {"name": "data"},
+    "agent_inputs": {"after": ""},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }
@@ -50,6 +53,7 @@ class Stage:
         self.service = service
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])
+        self.given = service.submit(inputs=["data"])
         self.hello()
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
@@ -87,6 +91,11 @@ class Stage:
         if operation.name == "get_factory_test":
             begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
             values["job"] = begun.json["id"]
+        if operation.name in ("list_inputs", "send_input", "commit_input"):
+            values["job"] = self.given
+        if operation.name == "commit_input":
+            sent = self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"]).json
+            self.service.twin.objects.objects[sent["url"].removeprefix("memory://")] = BYTES
         if operation.name == "send_canary":
             canary = 'canary = { every = "1h", script = "true" }'
             self.service.ask(

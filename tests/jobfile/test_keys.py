@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.domain.jobfile import check_inputs
 from tests.jobfile.helpers import below, only
 
 KEY_ROWS = [
@@ -54,14 +55,19 @@ KEY_ROWS = [
     ('dependencies.x = "y"', 4, 21, "`dependencies.x` wants a table, not a string", 'job = "name of'),
     ("[dependencies.x]", 4, 18, "`dependencies.x` has no `job`", "like [dependencies.build]"),
     ("[dependencies.x]\njob = 1", 5, 10, "`dependencies.x.job` wants a string", ""),
-    ("[dependencies.x]\njob = 'b'\ncopy = 1", 6, 4, "unknown key `copy`", "known here: job"),
+    ("[dependencies.x]\njob = 'b'\ncopy = 1", 6, 4, "unknown key `copy`", "known here: job, on, copy_outputs"),
     ("[dependencies.'x/y']\njob = 'b'", 4, 18, "no `/` in a dependency's name", "/input"),
+    ("[dependencies.'..']\njob = 'b'", 4, 18, "`dependencies...` cannot be a dependency's name", "255 bytes"),
+    (f"[dependencies.'{'ß' * 128}']\njob = 'b'", 4, 18, "cannot be a dependency's name", "255 bytes"),
+    ("[dependencies.x]\njob = 'b'\non = 'failed'", 6, 9, "cannot be `failed`", "success, failure, always"),
+    ("[dependencies.x]\njob = 'b'\non = 1", 6, 9, "`dependencies.x.on` wants a string", ""),
+    ("[dependencies.x]\njob = 'b'\ncopy_outputs = 'no'", 6, 19, "wants true or false", "without quotes"),
     ("[dependencies.x]\njob = 'a'", 4, 18, "the job depends on itself", "another job"),
     (
-        "\n".join(f"dependencies.d{at}.job = 'b'" for at in range(9)),
-        12,
+        "\n".join(f"dependencies.d{at}.job = 'b'" for at in range(65)),
+        68,
         17,
-        "9 entries; it may have at most 8",
+        "65 entries; it may have at most 64",
         "",
     ),
     ("[[publish]]\nseries = 's'\nname = 'n'", 4, 6, "`publish` has no `from_output`", "[[publish]]"),
@@ -150,3 +156,19 @@ def test_key(toml: str, line: int, column: int, message: str, hint: str) -> None
     assert found[:2] == (line, column), found
     assert message in found[2]
     assert hint in found[3]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a", "b.txt"], []),
+        (["a/b"], ["an entry of `inputs`: no `/` in an input's name"]),
+        ([".."], ["an entry of `inputs` cannot be an input's name"]),
+        ([""], ["an entry of `inputs` is empty"]),
+        (["a", "a"], ["/input/a is there twice"]),
+        (["build"], ["/input/build is there twice"]),
+        ([f"f{number}" for number in range(26)], ["`inputs` has 26 entries; it may have at most 25"]),
+    ],
+)
+def test_names_of_inputs(names: list[str], said: list[str]) -> None:
+    assert [fault.message for fault in check_inputs(names, ["build"])] == said

@@ -17,7 +17,7 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
-from penstock.usecases import acquiring, resizing, settling, units
+from penstock.usecases import acquiring, judging, resizing, settling, units, waking
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.store import MemoryStore
 
@@ -285,9 +285,14 @@ class Twin:
         elif step == "run":
             acquiring.run(self.on, given["job"], given["attempt"], given["token"])
         else:
-            {"serve": acquiring.serve, "resize": resizing.resize, "start": acquiring.start}[step](
-                self.on, *given.values()
-            )
+            take = {
+                "serve": acquiring.serve,
+                "resize": resizing.resize,
+                "start": acquiring.start,
+                "judge": judging.judge,
+                "wake": waking.wake,
+            }
+            take[step](self.on, *given.values())  # type: ignore[operator]
 
     def pass_time(self, seconds: float) -> None:
         """Move the clock."""

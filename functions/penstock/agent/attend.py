@@ -6,11 +6,13 @@ import threading
 from dataclasses import asdict, replace
 
 from . import health, helpers
+from .clock import now
 from .control import Abandon
 from .delivery import Delivery
 from .desk import desk
 from .ending import end
 from .errors import ServiceError
+from .inputs import Inputs
 from .job import Job
 from .log import log
 from .outcome import REASON_CHARS, Outcome
@@ -47,7 +49,11 @@ def attend(job: Job, progress: Progress) -> int:
 
 
 def work(job: Job) -> Outcome:
-    """Run the tasks and upload; then see whether the machine is still fit for others. Raises ServiceError."""
+    """Fetch, run the tasks and upload; then see whether the machine is still fit for others. Raises ServiceError."""
+    job.control.deadline = now() + job.order.timeout  # which the inputs are part of
+    wrong = Inputs(job).fetch() if job.order.reply.get("inputs") else None
+    if wrong:
+        return wrong
     with desk(job):
         outcome = run_tasks(job)
     job.control.check()

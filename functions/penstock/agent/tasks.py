@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .clock import now
 from .ending import end
 from .job import Job
 from .outcome import Outcome
@@ -11,7 +10,6 @@ from .run import Run
 
 def run_tasks(job: Job) -> Outcome:
     """Run the tasks in their order, up to the first that fails or the wish to stop; then end what they left running."""
-    job.control.deadline = now() + job.order.timeout
     outcome = _run_each(job)
     job.control.deadline = None
     strays = end(job.family.everybody, job.control.short_grace)

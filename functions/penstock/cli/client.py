@@ -45,9 +45,9 @@ class Api:
         """The entries of a list, of as many pages as it takes for `most` of them (None: all)."""
         return Pages(self, path, query or [], most)
 
-    def submit(self, body: Mapping[str, object]) -> str:
-        """Submit a job and return its id. A lost answer leads to the same job, not to a second one."""
-        key = {"Idempotency-Key": str(uuid.uuid4())}
+    def submit(self, body: Mapping[str, object], key_: str | None = None) -> str:
+        """Submit a job and return its id. A lost answer leads to the same job, not to a second one; so does the key."""
+        key = {"Idempotency-Key": key_ or str(uuid.uuid4())}
         return str(self.make("jobs", body=body, headers=key)["id"])
 
     def plan(self, body: Mapping[str, object]) -> Object:

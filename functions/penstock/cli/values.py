@@ -32,3 +32,12 @@ def mapping(pairs: Sequence[tuple[str, str]], option: str) -> dict[str, str]:
         if found.setdefault(name, value) != value:
             raise click.UsageError(f"{option}: `{name}` is given twice, as `{found[name]}` and as `{value}`")
     return found
+
+
+def depend(text: str) -> dict[str, object]:
+    """A job and how it is depended on, JOB[,on=failure][,copy_outputs=false], in the API's words."""
+    job, *settings = text.split(",")
+    given: dict[str, object] = dict(pair(setting) for setting in settings)
+    if "copy_outputs" in given:
+        given["copy_outputs"] = {"true": True, "false": False}.get(str(given["copy_outputs"]), given["copy_outputs"])
+    return {"job": job, **given}

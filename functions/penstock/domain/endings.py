@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from penstock.domain import idling, jobs
+from penstock.domain import idling, jobs, judging
 from penstock.domain.jobs import Job, Outcome, Report, Result
 
 REASONS = {
@@ -39,7 +39,7 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
         return _lost(job, Report(Result.LOST, reason, now), now)
     if error == idling.ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
-    outcome = Outcome.FAILED if error == "Unsatisfiable" else Outcome.ERRORED
+    outcome = Outcome.FAILED if error in ("Unsatisfiable", judging.ERROR) else Outcome.ERRORED
     return jobs.settle(job, outcome, reason, now)
 
 

@@ -41,11 +41,16 @@ class Way(StrEnum):
     HELLO = "hello"
     MAKE = "make"
     PUT_BACK = "put back"
+    END = "end"
+    ARRIVE = "arrive"
 
 
 @dataclass(frozen=True)
 class Unblock:
-    """One thing that has to happen. `what` is what is given back or made, `job` by whom, `limit` what is enough."""
+    """One thing that has to happen. `what` is what is given back or made, `job` by whom, `limit` what is enough.
+
+    Of a job that has to end, `what` says how; of a file that has to come, which.
+    """
 
     way: Way
     pool: str = ""
@@ -66,6 +71,8 @@ class Unblock:
             Way.HELLO: "the agent of its worker says hello",
             Way.MAKE: f"{self.what} is made ready",
             Way.PUT_BACK: f"what its attempt {self.what} used is put back",
+            Way.END: f"job {self.job} {self.what}",
+            Way.ARRIVE: f"its input {self.what} arrives",
         }[self.way]
 
 

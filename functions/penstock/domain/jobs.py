@@ -3,7 +3,7 @@
                     ┌──────────── lost, and tries are left ────────────┐
                     ▼                                                  │
     submit ──▶ queued ──first acquire──▶ acquiring ──hello──▶ running ─┤
-                  └───────────────────────────┴──────────────────┴─────┴──▶ settled
+       └▶ waiting ┴───────────────────────────┴──────────────────┴─────┴──▶ settled
 
 A job settles exactly once [JOB-1]: `settle` is the only function that makes it settled, and it takes only an
 unsettled one. Cancellation is a fact beside the state, so that it never races with it.
@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from penstock.domain.dependencies import Dependency
 from penstock.domain.leases import Need
 from penstock.domain.rows import Key, Place, Row
 
@@ -36,7 +37,7 @@ SETTLE_WITHIN = timedelta(minutes=2)
 class State(StrEnum):
     """Where a job is. Each says who moves it on, and by when."""
 
-    WAITING = "waiting"  # for other jobs; moved on by their settling
+    WAITING = "waiting"  # for other jobs and inputs; moved on by their settling and coming; due: the sweep looks
     QUEUED = "queued"  # moved on by its flow's first step; due START_WITHIN: the sweep starts the flow again
     ACQUIRING = "acquiring"  # moved on by its leases, due at the queue deadline; between two steps by its flow
     RUNNING = "running"  # moved on by finish; due at its timeout and some: the sweep calls it lost
@@ -142,6 +143,8 @@ class Job(Row):
     priority: int = 0
     retries: int = 1
     retry_failed: bool = False
+    dependencies: tuple[Dependency, ...] = ()
+    inputs: tuple[str, ...] = ()
     attempt: int = 1
     attempts: tuple[PastAttempt, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)

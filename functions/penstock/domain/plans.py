@@ -10,6 +10,8 @@ from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Need, demand
 from penstock.domain.looks import could_now
 
+UNKNOWN = "when it could start cannot be said"
+
 
 @dataclass(frozen=True)
 class Acquire:
@@ -25,6 +27,7 @@ class Plan:
     """The steps in order, the worker's last; the privileges that are needed and had; and each wait there would be.
 
     `seconds` is until everything may be had: 0 for at once, None when nobody knows. Making it takes time on top.
+    `depends` says that other jobs are to end before that.
     """
 
     target: str
@@ -34,6 +37,7 @@ class Plan:
     waits: tuple[Forecast, ...]
     seconds: float | None
     sentences: tuple[str, ...]
+    depends: bool = False
 
 
 def steps_of(job: Job) -> list[int]:
@@ -41,13 +45,16 @@ def steps_of(job: Job) -> list[int]:
     return [*sorted({need.step for need in job.needs} - {WORKER}), WORKER]
 
 
-def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast]) -> Plan:
-    """The plan of a job that could be accepted, given what each of its steps has before it."""
+def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], first: Sequence[str] = ()) -> Plan:
+    """The plan of a job that could be accepted, given what each of its steps has before it.
+
+    `first` are the jobs that it would wait for before that, a sentence each: how long they take nobody knows.
+    """
     steps = tuple(_acquires([need for need in job.needs if need.step == step]) for step in steps_of(job))
     waits = tuple(one for one in forecasts if one.would_wait)
-    seconds, _ = altogether(forecasts)
-    told = (_order(job), *map(_wait, waits), _start(waits, seconds))
-    return Plan(job.target, job.target_resolved, steps, tuple(privileges), waits, seconds, told)
+    seconds = None if first else altogether(forecasts)[0]
+    told = (*first, _order(job), *map(_wait, waits), UNKNOWN if first else _start(waits, seconds))
+    return Plan(job.target, job.target_resolved, steps, tuple(privileges), waits, seconds, told, bool(first))
 
 
 def _acquires(needs: Sequence[Need]) -> tuple[Acquire, ...]:
@@ -72,6 +79,6 @@ def _start(waits: Sequence[Forecast], seconds: float | None) -> str:
     if not waits:
         return "everything that it needs is free at present: it would start at once"
     if seconds is None:
-        return "when it could start cannot be said"
+        return UNKNOWN
     basis = altogether(waits)[1]
     return f"it could start in about {lasting(seconds)}" + (f": {basis}" if basis else "")

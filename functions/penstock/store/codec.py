@@ -17,7 +17,9 @@ from penstock.domain.budgets import Budget
 from penstock.domain.canaries import Canary
 from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
+from penstock.domain.dependencies import Dependent
 from penstock.domain.hosts import Host
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, Spec
 from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
@@ -37,6 +39,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        Dependent, Input,
         Retention, LatestFailure, Artifact, Volume, Inventory, Pin,
     )
 }  # fmt: skip

@@ -249,6 +249,11 @@ def broken(on: System, caller: Caller, why: str) -> dict[str, Any]:
     return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why)
 
 
+def unprepared(on: System, caller: Caller, why: str) -> dict[str, Any]:
+    """Record that a job's inputs could not be had, so that its script was not begun: the attempt is lost. [JOB-1]"""
+    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "")
+
+
 def _report(on: System, caller: Caller, report: Report, broken: str) -> dict[str, Any]:
     """Write an attempt's report, and with it that its machine is broken: it is never lent again after that. [UNIT-2]"""
 

@@ -12,7 +12,7 @@ from penstock.domain.leases import Lease, lease_key
 from penstock.domain.site import Health, Site
 from penstock.domain.units import Unit, unit_key
 from penstock.system import System
-from penstock.usecases import sealing
+from penstock.usecases import inputs, sealing
 
 
 def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
@@ -36,6 +36,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
+        "inputs": inputs.wants(job),
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
         "env": dict(spec.env),

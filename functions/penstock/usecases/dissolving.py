@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from penstock.domain import retention
 from penstock.domain.artifacts import Name
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.outputs import Output
 from penstock.domain.owners import JOB, owner
@@ -19,7 +20,7 @@ from penstock.domain.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import owning, race, retaining, sites
 
-NAMES: Mapping[str, type[Name]] = {"output#": Output}
+NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
 """What a job calls what it owns, by where these rows stand in its collection."""
 
 AT_ONCE = 50

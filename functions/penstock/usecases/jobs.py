@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.domain import cooling as cooling_rules
-from penstock.domain import ids, jobs, leases, plans, quarantine, users, why
+from penstock.domain import ids, jobs, judging, leases, plans, quarantine, users, waits, why
 from penstock.domain.errors import Refused, not_found
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.judging import Verdict
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.why import Stopped, Why
 from penstock.system import System
-from penstock.usecases import auditing, cooling, logs, outlook, race
+from penstock.usecases import auditing, cooling, logs, outlook, race, settling
 
 SCANNED = 1000
 """How many jobs one page of a filtered list looks at."""
@@ -84,7 +86,10 @@ def cancel(on: System, user: User, job_id: str) -> Job:
     stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
     if job.parked_until:  # its flow is started, to hear that it is cancelled
         on.queues.schedule({"do": "start", "job": job.id})
-    return job
+    if job.state is not State.WAITING:
+        return job
+    settling.settle(on, job.id, job.attempt, "Cancelled", None)  # no flow is there to do it
+    return find(on, user, job_id)
 
 
 def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
@@ -106,6 +111,28 @@ def every_lease(on: System, job: Job) -> list[Lease]:
 
 def explain(on: System, job: Job) -> Why:
     """Why a job is where it is, when it may go on, and what has to happen before."""
+    return _explain_waiting(on, job, waits.DEEP) if job.state is State.WAITING else _explain(on, job)
+
+
+def _explain_waiting(on: System, job: Job, deep: int) -> Why:
+    """What a job waits for that depends on others, and what the first of those waits for in its turn."""
+    verdict, priors = look(on, job)
+    first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
+    if first is None:
+        return waits.explain(job, verdict, priors, None)
+    next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain(on, first)
+    return waits.explain(job, verdict, priors, next_)
+
+
+def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
+    """How those stand that a job depends on, and which of its files are there; and these jobs, by id."""
+    found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
+    priors = {prior.id: prior for prior in found if prior}
+    files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
+    return judging.judge(job.dependencies, priors, files, on.world.now()), priors
+
+
+def _explain(on: System, job: Job) -> Why:
     held = leases_of(on, job)
     waiting = next((lease for lease in held if lease.state is LeaseState.WAITING), None)
     granted = next((lease for lease in held if lease.state is LeaseState.GRANTED), None)

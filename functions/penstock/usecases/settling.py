@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import endings, idling, leases, units
+from penstock.domain import endings, idling, judging, leases, units
 from penstock.domain.causes import Ending
 from penstock.domain.jobs import Job, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retaining
+from penstock.usecases import counting, logs, race, retaining, waking
 
 
 def settle(
@@ -27,8 +27,9 @@ def settle(
 ) -> None:
     """Record how an attempt ended and begin to put back what it had. A second call only passes the turn again.
 
-    With `overdue` it is the sweep that ends it: only if the job is due by then, still, when its end is written; and
-    its flow, which nothing moves on, is then to be stopped.
+    Those that depend on the job are woken after that is written: see `waking`. With `overdue` it is the sweep that ends
+    it: only if the job is due by then, still, when its end is written; and its flow, which nothing moves on, is then to
+    be stopped.
     """
     ended = race.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
@@ -44,6 +45,17 @@ def settle(
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
         logs.say(on, job_id, attempt, told)
     put_back(on, job_id, attempt)
+    after_all = ended[0].after if ended else on.store.get(job_key(job_id), Job)
+    if after_all and after_all.is_settled:
+        waking.wake(on, job_id)
+        _let_go(on, after_all)
+
+
+def _let_go(on: System, job: Job) -> None:
+    """What the job needed of others need not be kept for it any more. Done twice, it is done once. [ART-1]"""
+    for each in job.dependencies:
+        if each.copy_outputs:
+            retaining.unpin(on, each.job, job.id)
 
 
 def _end(
@@ -60,6 +72,8 @@ def _end(
         return [], None
     if overdue and (job.due is None or job.due > overdue):
         return [], None
+    if error == judging.ERROR and job.state is not State.WAITING:
+        return [], None  # it was judged before, and otherwise
     stopping = replace(job, stop_from=job.stop_from or attempt) if overdue else job
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     if error == idling.ERROR and not idling.is_over(job, held, on.world.now()):

@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from pathlib import PurePosixPath
-from typing import Any
 
 from penstock.domain import limits, looks, metrics
-from penstock.domain.errors import Fault, Refused, Unreached
-from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
-from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, spec_key
+from penstock.domain.dependencies import Dependency
+from penstock.domain.errors import Refused, Unreached
+from penstock.domain.jobfile import JobFile
+from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, job_key, spec_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
@@ -21,37 +20,32 @@ from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest
 from penstock.system import System
-from penstock.usecases import acquiring, keeps, logs, race, retaining, sites
+from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites
 from penstock.wire import SubmitJob
-
-CHECKED = (
-    "name",
-    "target",
-    "resources",
-    "output_rules",
-    "tags",
-    "env",
-    "priority",
-    "timeout",
-    "retries",
-    "hold_on_failure",
-)
-"""The values of a request that are checked as if they stood in the file."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A request that could be accepted: the rows that it would become, and what they were made from."""
+    """A request that could be accepted: the rows that it would become, and what they were made from.
+
+    `priors` are the jobs that it depends on, by id.
+    """
 
     job: Job
     spec: Spec
     file: JobFile
     site: Site
+    priors: dict[str, Job]
 
 
-def make(on: System, user: User, ask: SubmitJob) -> Made:
-    """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written."""
-    file, site = _file(ask), sites.current(on)
+def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False) -> Made:
+    """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written.
+
+    One that is only `planned` may depend on other files' jobs, which are not there yet.
+    """
+    file, site = requests.file(ask), sites.current(on)
+    if not planned:
+        requests.refuse_unnamed(ask, file)
     target = looks.could_any(site, file)
     if isinstance(target, Refused):
         raise target
@@ -61,9 +55,10 @@ def make(on: System, user: User, ask: SubmitJob) -> Made:
         raise refused
     if file.hold_on_failure:
         keeps.check(site, user, file.hold_on_failure)
+    priors = judging.priors(on, user, [each for each in _waits_for(file) if each.name in (ask.dependencies or {})])
     job, spec = _rows(on, user, ask, file, target, needs, site)
     _check_fits(job, spec)
-    return Made(job, spec, file, site)
+    return Made(job, spec, file, site, priors)
 
 
 def submit(
@@ -81,78 +76,38 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated(known, memory)
-        return [Create(job), Create(spec), retaining.begin(job), *([Create(memory)] if memory else [])], job.id
+        begun = [Create(job), Create(spec), retaining.begin(job), *judging.rows(job, made.priors)]
+        return [*begun, *([Create(memory)] if memory else [])], job.id
 
     accepted = race.run(on, decide)
     if accepted == job.id:
         on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
-        logs.say(on, job.id, 1, _welcome(job))
-        with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
-            on.flows.start(job.id, 1, acquiring.steps(job.needs))
+        logs.say(on, job.id, 1, _welcome(job, made.priors))
+        _begin(on, job)
     return accepted
 
 
-def _welcome(job: Job) -> str:
+def _begin(on: System, job: Job) -> None:
+    """Start the job's flow; of one that waits for others, look first whether they have settled meanwhile."""
+    if job.state is State.WAITING:
+        judging.begin(on, job)
+        return
+    with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
+        on.flows.start(job.id, 1, acquiring.steps(job.needs))
+
+
+def _welcome(job: Job, priors: Mapping[str, Job]) -> str:
     wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
     aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
-    return (
-        f"job {job.id} accepted: {f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
-    )
-
-
-def _file(ask: SubmitJob) -> JobFile:
-    """The job file with the request's own values over it."""
-    if not ask.path.isprintable():
-        fault = Fault("path holds a character that cannot be printed", where="path", hint="rename the file")
-        raise Refused(400, "bad-request", fault.message, [fault])
-    path = ask.path[: limits.NAME_CHARS]
-    file = parse(ask.script, path)
-    if isinstance(file, Problems):
-        too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
-        code = (413, "script-too-big") if too_big else (400, "bad-job-file")
-        raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in file.items])
-    values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
-    checked = {name: check_key(name, value) for name, value in values.items()}
-    faults = [
-        Fault(fault.message, where=fault.where, hint=fault.hint) for _, found in checked.values() for fault in found
+    named = [
+        *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
+        *(f"input {name}" for name in job.inputs),
     ]
-    if faults:
-        raise Refused(400, "bad-request", "some values of the request cannot be", faults)
-    _refuse_not_yet(ask, file)
-    return _merge(file, {name: value for name, (value, _) in checked.items()})
-
-
-def _fault(problem: Problem) -> Fault:
-    return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
-
-
-def _refuse_not_yet(ask: SubmitJob, file: JobFile) -> None:
-    faults = [_fault(problem) for problem in file.not_yet]
-    for name in ("inputs", "dependencies"):
-        if getattr(ask, name):
-            faults.append(Fault(f"{name} are not available yet", where=name, hint="leave them out for now"))
-    if faults:
-        raise Refused(422, "not-available-yet", "the job needs what is not built yet", faults)
-    if not file.enable:
-        raise Refused(
-            422,
-            "job-disabled",
-            f"{file.path} says enable = false",
-            [Fault("the job is disabled", file=file.path)],
-        )
-
-
-def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
-    merged = dict(values)
-    merged["tags"] = {**file.tags, **values.get("tags", {})}
-    merged["env"] = {**file.env, **values.get("env", {})}
-    merged["output_rules"] = (*file.output_rules, *values.get("output_rules", ()))
-    merged.setdefault("name", file.name or PurePosixPath(file.path).stem or "job")
-    for key in ("tags", "env", "output_rules"):
-        most = {"tags": limits.TAGS, "env": limits.ENV_ENTRIES, "output_rules": limits.OUTPUT_RULES}[key]
-        if len(merged[key]) > most:
-            raise Refused(400, "bad-request", f"there are more than {most} {key}")
-    return replace(file, **merged)
+    waits = ", ".join(named)
+    return (
+        f"job {job.id} accepted: {f'it waits for {waits}; then ' if waits else ''}"
+        f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
+    )
 
 
 def _resources(site: Site, file: JobFile) -> Iterator[Need]:
@@ -178,19 +133,26 @@ def _worker(site: Site, file: JobFile, target: Target) -> Need:
     )  # fmt: skip
 
 
+def _waits_for(file: JobFile) -> tuple[Dependency, ...]:
+    return tuple(Dependency(each.name, each.job, each.on, each.copy_outputs) for each in file.dependencies)
+
+
 def _rows(
     on: System, user: User, ask: SubmitJob, file: JobFile, target: Target, needs: tuple[Need, ...], site: Site
 ) -> tuple[Job, Spec]:
     now = on.world.now()
+    waits_for = _waits_for(file)
     job = Job(
         id=on.world.ulid(),
         name=file.name or "job",
         owner=user.name,
         target=file.target,
         target_resolved=target.name,
-        state=State.QUEUED,
+        state=State.WAITING if waits_for or ask.inputs else State.QUEUED,
         needs=needs,
-        times=Times(submitted=now, ready=now),
+        times=Times(submitted=now, ready=None if waits_for or ask.inputs else now),
+        dependencies=waits_for,
+        inputs=tuple(ask.inputs or ()),
         timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
         queue_seconds=site.limits.queue,
         grace=site.limits.grace,
@@ -235,4 +197,8 @@ def retry(on: System, user: User, job: Job) -> str:
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
-    return submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)
+    again = submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)
+    fresh = on.store.get(job_key(again), Job) if job.inputs else None
+    if fresh:
+        inputs.adopt(on, fresh, job)
+    return again

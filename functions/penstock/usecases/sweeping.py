@@ -19,7 +19,18 @@ from penstock.domain.pools import Claim, Pool, collection
 from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind
 from penstock.system import System
-from penstock.usecases import acquiring, canaries, expiring, gauges, jobs, presence, reconciling, settling, sites
+from penstock.usecases import (
+    acquiring,
+    canaries,
+    expiring,
+    gauges,
+    jobs,
+    judging,
+    presence,
+    reconciling,
+    settling,
+    sites,
+)
 
 AT_ONCE = 500
 """How many overdue rows one sweep looks at; the rest are the next one's."""
@@ -97,6 +108,8 @@ def _nudge_job(on: System, key: Key) -> None:
         return
     if job.is_settled:
         _stop(on, job)
+    elif job.state is State.WAITING:
+        judging.judge(on, job.id)
     elif job.report or job.cancelled_by:
         _end(on, job, "Cancelled", "")
     elif job.state is State.RUNNING:

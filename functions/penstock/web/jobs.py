@@ -13,7 +13,7 @@ from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State
 from penstock.domain.users import User
-from penstock.usecases import jobs, keeps, logs, outputs, planning, submitting, users
+from penstock.usecases import inputs, jobs, keeps, logs, outputs, planning, submitting, users
 from penstock.web import views
 from penstock.web.entry import body, idempotency_key, is_on, page_after, reply, whole_number
 
@@ -124,6 +124,28 @@ def sign_output(job: str, output: str) -> Response[Any]:
     ask = body(router, wire.SignOutput) if router.current_event.body else wire.SignOutput()
     signed = outputs.sign(bootstrap.aws(), _job(job), output, ask.expires_in)
     return reply(wire.SignedOutput(**signed))
+
+
+def _inputs(job: Job) -> Response[Any]:
+    return reply(wire.InputList([views.input(row) for row in inputs.listed(bootstrap.aws(), job)]))
+
+
+@router.get("/v1/jobs/<job>/inputs")
+def list_inputs(job: str) -> Response[Any]:
+    return _inputs(_job(job))
+
+
+@router.post("/v1/jobs/<job>/inputs")
+def send_input(job: str) -> Response[Any]:
+    found = _job(job)
+    return reply(wire.InputUpload(**inputs.begin(bootstrap.aws(), found, body(router, wire.NewInput))))
+
+
+@router.post("/v1/jobs/<job>/inputs/commit")
+def commit_input(job: str) -> Response[Any]:
+    found = _job(job)
+    inputs.commit(bootstrap.aws(), found, body(router, wire.InputName).name)
+    return _inputs(found)
 
 
 @router.get("/v1/jobs/<job>/timings")

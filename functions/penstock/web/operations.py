@@ -100,6 +100,23 @@ OPERATIONS = (
         wire.SignedOutput,
         wire.SignOutput,
     ),
+    Operation("list_inputs", "GET", "/v1/jobs/{job}/inputs", "List what is sent with a job", wire.InputList),
+    Operation(
+        "send_input",
+        "POST",
+        "/v1/jobs/{job}/inputs",
+        "Get a URL to send an input to",
+        wire.InputUpload,
+        wire.NewInput,
+    ),
+    Operation(
+        "commit_input",
+        "POST",
+        "/v1/jobs/{job}/inputs/commit",
+        "Say that an input was sent",
+        wire.InputList,
+        wire.InputName,
+    ),
     Operation("get_timings", "GET", "/v1/jobs/{job}/timings", "Show how long each step took", wire.TimingsView),
     Operation(
         "list_artifacts",
@@ -227,6 +244,13 @@ AGENT_OPERATIONS = (
     ),
     Operation("agent_events", "POST", "/v1/agent/jobs/{job}/events", "Send lines", body=wire_agent.AgentEvents),
     Operation("agent_resources", "POST", "/v1/agent/jobs/{job}/resources", "Ask anew what is known of the resources"),
+    Operation(
+        "agent_inputs",
+        "POST",
+        "/v1/agent/jobs/{job}/inputs",
+        "Ask what to fetch before the script begins",
+        body=wire_agent.AgentInputs,
+    ),
     Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
     Operation(
         "agent_outputs", "POST", "/v1/agent/jobs/{job}/outputs", "Ask leave to send files", body=wire_agent.AgentOutputs

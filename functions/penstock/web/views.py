@@ -12,6 +12,7 @@ from penstock.domain import holding, prospects, units
 from penstock.domain.audit import Entry
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
+from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, Keep, Times
 from penstock.domain.keeps import Held
 from penstock.domain.leases import WORKER, Lease
@@ -64,6 +65,9 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
         timeout=row.timeout,
         attempts=[wire.JobAttempt(past.attempt, past.outcome, past.reason) for past in row.attempts],
         held=held(row.keep, kept) if row.keep and kept else None,
+        dependencies=[
+            wire.JobDependency(each.name, each.job, each.on.value, each.copy_outputs) for each in row.dependencies
+        ],
         outputs_gone=stamp(row.outputs_gone),
     )
 
@@ -88,7 +92,7 @@ def times(given: Times) -> wire.JobTimes:
 def timings(row: Job, leases: Sequence[Lease], now: datetime) -> wire.TimingsView:
     """A job's stations and the seconds between them, and what it held; what is not over yet is counted up to now."""
     end = row.times.settled or now
-    ready, started = row.times.ready or row.times.submitted, row.times.started
+    ready, started = row.times.ready or end, row.times.started
     seconds = {
         "waiting": ready - row.times.submitted,
         "acquiring": (started or end) - ready,
@@ -143,7 +147,7 @@ def plan(found: Plan) -> wire.PlanView:
             for number, step in enumerate(found.steps, 1)
         ],
         privileges=list(found.privileges),
-        would_wait=bool(found.waits),
+        would_wait=bool(found.waits) or found.depends,
         waits_for=[wire.PlanWaitView(one.pool, one.position, one.seconds, one.basis) for one in found.waits],
         expected_seconds=found.seconds,
         sentences=list(found.sentences),
@@ -161,6 +165,14 @@ def event(found: Event) -> wire.EventView:
     """A line of a log."""
     line = found.line
     return wire.EventView(found.seq, _stamp(line.time), line.stream, line.task, found.attempt, line.payload)
+
+
+def input(row: Input) -> wire.InputView:
+    """A file that is sent with a job."""
+    there = row.is_committed
+    return wire.InputView(
+        row.name, there, row.size if there else None, row.sha256 if there else None, _stamp(row.until)
+    )
 
 
 def output(row: Output) -> wire.OutputView:

@@ -75,13 +75,21 @@ class AgentCommit:
 
 
 @dataclass(frozen=True)
+class AgentInputs:
+    """Which page of the job's inputs the agent asks for: the first, or the one that a page before called `next`."""
+
+    after: Annotated[str, Bound(most=64)] = ""
+
+
+@dataclass(frozen=True)
 class AgentFinish:
     """How the script ended. `broken` says what is wrong with the machine, whatever became of the script.
 
-    The result `broken` is for a machine that was found so before the script began.
+    The result `broken` is for a machine that was found so before the script began, `unprepared` for inputs that could
+    not be had.
     """
 
-    result: Literal["succeeded", "failed", "cancelled", "timed_out", "broken"]
+    result: Literal["succeeded", "failed", "cancelled", "timed_out", "broken", "unprepared"]
     exit_code: int | None = None
     signal: int | None = None
     task: int | None = None

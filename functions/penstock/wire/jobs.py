@@ -14,7 +14,11 @@ JobOutcome = Literal["succeeded", "failed", "cancelled", "errored"]
 
 @dataclass(frozen=True)
 class SubmitJob:
-    """A job to run. `script` is a whole job file; the other values win over those in its header."""
+    """A job to run. `script` is a whole job file; the other values win over those in its header.
+
+    It waits for `inputs`, which are sent after it: they are the names of files below /input. Each of `dependencies` is
+    `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there.
+    """
 
     script: str
     path: Annotated[str, Bound(most=1024)] = "job.sh"
@@ -60,6 +64,16 @@ class JobAttempt:
     attempt: int
     outcome: str
     reason: str
+
+
+@dataclass(frozen=True)
+class JobDependency:
+    """A job that was to end before this one: as `on` says, and with its outputs below /input/`name` if so."""
+
+    name: str
+    job: str
+    on: Literal["success", "failure", "always"]
+    copy_outputs: bool
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,7 @@ class JobView:
     timeout: int
     attempts: list[JobAttempt]
     held: HeldJob | None = None
+    dependencies: list[JobDependency] = field(default_factory=list)
     outputs_gone: str | None = None
 
 
@@ -211,6 +226,50 @@ class EventPage:
     next: int
     state: JobState
     outcome: JobOutcome | None
+
+
+@dataclass(frozen=True)
+class NewInput:
+    """A file to be sent with a job: its name, its size in bytes, its SHA-256 in hex."""
+
+    name: Annotated[str, Bound(most=128)]
+    size: Annotated[int, Bound(most=10**15)]
+    sha256: Annotated[str, Bound(most=64)]
+
+
+@dataclass(frozen=True)
+class InputUpload:
+    """Leave to send a file: how, where, and with which headers. `there` says that it is there already."""
+
+    there: bool
+    method: str
+    url: str
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class InputName:
+    """A file that was sent."""
+
+    name: Annotated[str, Bound(most=128)]
+
+
+@dataclass(frozen=True)
+class InputView:
+    """A file that is sent with a job. `until` is when it must be there; size and digest are null until it is."""
+
+    name: str
+    there: bool
+    size: int | None
+    sha256: str | None
+    until: str
+
+
+@dataclass(frozen=True)
+class InputList:
+    """The files that are sent with a job."""
+
+    items: list[InputView]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,25 +14,21 @@ from penstock.cli.framework import Command, arguments
 from penstock.cli.screen import open_screen
 from penstock.cli.session import Session, pass_session
 from penstock.cli.summary import summarize
-from penstock.cli.values import duration, mapping, pair
+from penstock.cli.values import depend, duration, mapping, pair
 
 LEAST, MOST = -100, 100
 SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 
 
-def _input(text: str) -> str:
-    """[NAME=]PATH as the name of an input."""
-    name, equals, _ = text.partition("=")
-    return name if equals else text.rpartition("/")[2]
-
-
 @click.command(cls=Command, epilog="Example: penstock job run build.sh -t ubuntu-24.04 -r bench -O '/work/*.log'")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE|DIR")
 @click.option("-t", "--target", metavar="TARGET", help="Where it runs (default: what the file says).")
 @click.option("-r", "--resource", "resources", multiple=True, metavar="NAME", help="A resource type it needs.")
 @click.option("-O", "--output", "rules", multiple=True, metavar="RULE", help="Files to keep: '/work/*.log'.")
 @click.option("-i", "--input", "inputs", multiple=True, metavar="[NAME=]PATH", help="A file it reads.")
-@click.option("-d", "--depend", "depends", multiple=True, type=pair, metavar="NAME=JOB", help="A job before it.")
+@click.option(
+    "-d", "--depend", "depends", multiple=True, type=pair, metavar="NAME=JOB", help="A job before it: its id."
+)
 @click.option("-T", "--tag", "tags", multiple=True, type=pair, metavar="K=V", help="A tag to find it by.")
 @click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="A variable of its environment.")
 @click.option("-n", "--name", metavar="NAME", help="What it is called (default: what the file says).")
@@ -40,17 +37,27 @@ def _input(text: str) -> str:
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
 @click.option("--hold-on-failure", type=duration, metavar="D", help="Hold what it had so long if it fails: 30m.")
 @click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
+@click.option("--set", "set_id", metavar="ID", help="With DIR: go on with the run of this name.")
 @click.option("--plan", is_flag=True, help="Submit nothing: show what it would acquire and wait for.")
 @pass_session
-def run(session: Session, /, file: str, no_wait: bool, plan: bool, **options: Any) -> int:
-    """Submit a job file; stream its log and exit as the job did. FILE - is stdin.
+def run(session: Session, /, file: str, no_wait: bool, plan: bool, set_id: str | None, **options: Any) -> int:
+    """Submit a job file; stream its log and exit as the job did. FILE - is stdin. DIR is a set of jobs.
 
     The file is checked first. The job's stdout goes to stdout, everything else to stderr; with --json the whole
     log goes to stderr, and stdout gets the settled job. Ctrl-C leaves the job running.
+
+    The .sh files of a folder are submitted together, as they depend on each other; the exit code is the worst of
+    theirs. Options count for each of them. What broke off is gone on with by --set.
     """
+    if Path(file).is_dir():
+        return _run_set(session, file, set_id, no_wait=no_wait, planned=plan, options=options)
+    if set_id:
+        raise click.UsageError("--set is for a folder of jobs")
+    from penstock.cli.inputs import given, send
     from penstock.cli.submit import request
 
-    body = request(file, _wishes(**options))
+    files = given(options.pop("inputs"))
+    body = request(file, {**_wishes(**options), "inputs": list(files)})
     if plan:
         _show_plan(session, body)
         return 0
@@ -58,11 +65,40 @@ def run(session: Session, /, file: str, no_wait: bool, plan: bool, **options: An
         job = session.api.submit(body)
     except KeyboardInterrupt:
         raise Interrupted("stopped; the job may have been submitted already", SEE_LIST) from None
+    try:
+        send(session.api, job, files)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped; job {job} waits for what was not sent", f"`penstock job cancel {job}` ends it"
+        ) from None
     if no_wait:
         session.out.done(job, {"id": job})
         return 0
     session.out.note(f"job {job}")
     return watch(session, job, 0, whole=True)
+
+
+def _run_set(
+    session: Session, folder: str, set_id: str | None, *, no_wait: bool, planned: bool, options: dict[str, Any]
+) -> int:
+    from penstock.cli import sets
+    from penstock.cli.submit import counted
+
+    for option in ("inputs", "depends", "name"):
+        if options[option]:
+            raise click.UsageError(f"-{option[0]} is for one job; in a folder, the files say it")
+    options.pop("inputs")
+    wishes = _wishes(**options)
+    jobs = sets.load(folder, set_id)
+    if planned:
+        sets.plan(session, jobs, wishes)
+        return 0
+    session.out.note(f"set {jobs.id}: {counted(len(jobs.members), 'job')}")
+    ids = sets.submit(session, jobs, wishes)
+    if not no_wait:
+        return sets.follow(session, jobs, ids)
+    session.out.table([{"id": id, "name": name} for name, id in ids.items()], sets.SUBMITTED, "")
+    return 0
 
 
 def _show_plan(session: Session, body: Mapping[str, object]) -> None:
@@ -78,7 +114,6 @@ def _show_plan(session: Session, body: Mapping[str, object]) -> None:
 def _wishes(
     resources: tuple[str, ...],
     rules: tuple[str, ...],
-    inputs: tuple[str, ...],
     depends: tuple[tuple[str, str], ...],
     tags: tuple[tuple[str, str], ...],
     env: tuple[tuple[str, str], ...],
@@ -89,8 +124,7 @@ def _wishes(
         **plain,
         "resources": list(resources),
         "output_rules": list(rules),
-        "inputs": [_input(text) for text in inputs],
-        "dependencies": {name: {"job": job} for name, job in mapping(depends, "-d").items()},
+        "dependencies": {name: depend(job) for name, job in mapping(depends, "-d").items()},
         "tags": mapping(tags, "-T"),
         "env": mapping(env, "-e"),
     }

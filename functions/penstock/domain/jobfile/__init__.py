@@ -8,7 +8,7 @@ from penstock.domain.jobfile.keys import check_key
 from penstock.domain.jobfile.parse import JobFile, parse
 from penstock.domain.jobfile.place import Fault
 from penstock.domain.jobfile.problem import Problem, Problems
-from penstock.domain.jobfile.relations import Dependency, Publish
+from penstock.domain.jobfile.relations import Dependency, Publish, check_inputs
 from penstock.domain.jobfile.resources import ResourceAsk
 from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
 
@@ -21,6 +21,7 @@ __all__ = [
     "Problems",
     "Publish",
     "ResourceAsk",
+    "check_inputs",
     "check_key",
     "parse",
     "parse_duration",

@@ -47,7 +47,7 @@ _TABLE = (
     Key("name", text, required='name = "build"', common=True),
     Key("variety", one_of("basic"), required='variety = "basic"', common=True),
     Key("enable", flag, common=True),
-    Key("dependencies", check_dependencies, common=True, not_yet="jobs cannot depend on other jobs yet"),
+    Key("dependencies", check_dependencies, common=True),
     Key("target", text),
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain, not_yet="no Rust toolchain is installed for a job yet"),

@@ -39,8 +39,8 @@ class JobFile:
     """What a job file asks for. `script` is the whole text, header and all; `timeout` and `hold_on_failure` are
     in seconds.
 
-    A file with no `#:` line is a plain script: it has no name. `not_yet` holds a problem for each key that is
-    understood and checked but that no job can use so far.
+    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column. `not_yet`
+    holds a problem for each key that is understood and checked but that no job can use so far.
     """
 
     path: str
@@ -63,6 +63,7 @@ class JobFile:
     access_repos: tuple[str, ...] = ()
     rust_toolchain: bool | str | None = None
     not_yet: tuple[Problem, ...] = ()
+    name_spot: tuple[int, int] | None = field(default=None, compare=False)
 
 
 def parse(text: str | bytes, path: str) -> JobFile | Problems:
@@ -104,15 +105,23 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
     del values["variety"]
     if "resources" in values:
         values["resources"] = tuple(_placed(ask, spots, header) for ask in values["resources"])
+    if "dependencies" in values:
+        values["dependencies"] = tuple(_located(each, spots, header) for each in values["dependencies"])
     retry_failed = values.pop("on_failure", False)
     not_yet = tuple(_not_yet(values, spots, header, path))
-    return {**values, "retry_failed": retry_failed, "not_yet": not_yet}
+    name_spot = header.spot(spots["name",].value)
+    return {**values, "retry_failed": retry_failed, "not_yet": not_yet, "name_spot": name_spot}
 
 
 def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> ResourceAsk:
     """A resource with where its options stand, if it has some."""
     spot = spots.get(("resources", ask.name, "options"))
     return replace(ask, spot=header.spot(spot.key)) if spot else ask
+
+
+def _located(found: Dependency, spots: dict[Path, Spot], header: Header) -> Dependency:
+    """A dependency with where the name of its job stands."""
+    return replace(found, spot=header.spot(spots["dependencies", found.name, "job"].value))
 
 
 def _toml_problem(error: ValueError, header: Header, path: str) -> Problem:

@@ -1,31 +1,42 @@
 """What ties a job to other jobs, to repositories and to published files."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from penstock.domain.jobfile.checks import entries, listed, matching, record, text, wanted
-from penstock.domain.jobfile.place import Place
+from penstock.domain import limits
+from penstock.domain.dependencies import On
+from penstock.domain.jobfile.checks import entries, flag, listed, matching, record, text, wanted
+from penstock.domain.jobfile.place import Fault, Place, clip
 
 __all__ = [
     "Dependency",
     "Publish",
     "check_access_repos",
     "check_dependencies",
+    "check_folder",
+    "check_inputs",
     "check_publish",
     "check_toolchain",
 ]
 
-# buildomat's limit on dependencies; its files never had more than 14 `publish` tables.
-DEPENDENCIES = 8
+# buildomat's files never had more than 14 `publish` tables.
 PUBLISHES = 100
 REPOSITORIES = 100
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """The outputs of `job` appear below /input/`name`."""
+    """A job before this one, by the name that its own file gives it; or, in a request, by its id.
+
+    It is to end as `on` says. With `copy_outputs` its outputs appear below /input/`name`. `spot` is the line and column
+    of `job` in the job file, if it stands in one.
+    """
 
     name: str
     job: str
+    on: On = On.SUCCESS
+    copy_outputs: bool = True
+    spot: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,7 @@ class Publish:
     name: str
 
 
-_dependency = record({"job": text}, {}, '[dependencies.build] with job = "name of the other job"')
+FOLDER_BYTES = 255
 _output = matching("/.*", "an absolute path", "the exact path of an output, like /work/image.tar.gz")
 _publish = record(
     {"from_output": _output, "series": text, "name": text},
@@ -47,15 +58,52 @@ _publish = record(
 _repository = matching("[0-9A-Za-z._-]+/[0-9A-Za-z._-]+", "a repository", 'like "owner/name"')
 
 
+def _on(value: object, place: Place) -> On:
+    found = text(value, place)
+    if isinstance(value, str) and found not in list(On):
+        place.fault(f"{place.label} cannot be `{clip(found)}`", f"there are: {', '.join(On)}")
+        return On.SUCCESS
+    return On(found) if found else On.SUCCESS
+
+
+_dependency = record(
+    {"job": text},
+    {"on": _on, "copy_outputs": flag},
+    '[dependencies.build] with job = "name of the other job"',
+)
+
+
 def check_dependencies(value: object, place: Place) -> tuple[Dependency, ...]:
     found = []
-    for name, settings in entries(value, place, DEPENDENCIES, "tables like [dependencies.build]"):
+    for name, settings in entries(value, place, limits.DEPENDENCIES, "tables like [dependencies.build]"):
         here = place / name
         text(name, here)
-        if "/" in name:
-            here.fault(f"{here.label}: no `/` in a dependency's name", "it names a folder of /input", on_key=True)
-        found.append(Dependency(name, _dependency(settings, here).get("job", "")))
+        check_folder(name, here, "a dependency's name")
+        found.append(Dependency(**{"job": "", **_dependency(settings, here), "name": name}))
     return tuple(found)
+
+
+def check_folder(name: str, place: Place, what: str) -> None:
+    """A name that becomes that of an entry of /input."""
+    if "/" in name:
+        place.fault(f"{place.label}: no `/` in {what}", "it names a folder of /input", on_key=True)
+    elif name in (".", "..") or len(name.encode("utf-8", "surrogatepass")) > FOLDER_BYTES:
+        most = f"it has at most {FOLDER_BYTES} bytes, and is neither . nor .."
+        place.fault(f"{place.label} cannot be {what}", most, on_key=True)
+
+
+def check_inputs(names: Sequence[str], folders: Sequence[str]) -> tuple[Fault, ...]:
+    """What is wrong with the names of files that are sent with a job; `folders` are those of its dependencies."""
+    top = Place(("inputs",))
+    if len(names) > limits.INPUTS:
+        top.fault(f"`inputs` has {len(names)} entries; it may have at most {limits.INPUTS}")
+    for at, name in enumerate(names[: limits.INPUTS]):
+        here = top / at
+        text(name, here)
+        check_folder(name, here, "an input's name")
+        if name in names[:at] or name in folders:
+            here.fault(f"/input/{clip(name)} is there twice", "give one of them another name")
+    return tuple(top.faults)
 
 
 def check_publish(value: object, place: Place) -> tuple[Publish, ...]:

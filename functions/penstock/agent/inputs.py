@@ -1,0 +1,80 @@
+"""Fetches the job's inputs before its script begins: what other jobs kept for it, and what its user sent."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .fetch import NotFetched, Stopped, fetch
+from .job import Job
+from .outcome import Outcome
+from .words import size
+
+AT_ONCE = 4
+ROUNDS = 3  # a fresh URL for what was refused (it may have expired), fresh bytes for those that came wrong
+
+
+class Inputs:
+    """The inputs of a job. They are asked for page by page: there may be thousands."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._count, self._bytes = job, 0, 0
+
+    def fetch(self) -> Outcome | None:
+        """Put every input in its place. Return how the job stands if that failed. Raises ServiceError."""
+        self._say("fetching inputs")
+        try:
+            after: str | None = ""
+            while after is not None:
+                after = self._page(after)
+        except Stopped:
+            return self._stopped()
+        except NotFetched as why:
+            return Outcome("unprepared", str(why))
+        self._say(f"fetched {self._count} input(s), {size(self._bytes)}")
+        return None
+
+    def _page(self, after: str) -> str | None:
+        """Fetch a page; what failed once more, with fresh URLs. Return what the next one begins with."""
+        failed: dict[str, NotFetched] = {}
+        for round in range(ROUNDS):
+            page = self._job.call("inputs", {"after": after})
+            wanted = [told for told in page["inputs"] if not round or told["path"] in failed]
+            failed = self._fetch(wanted)
+            for path, why in failed.items():
+                self._say(f"the input {path} could not be fetched: {why}")
+            if not failed or not all(why.stale for why in failed.values()):
+                break
+        for path, why in failed.items():
+            raise NotFetched(f"the input {path} could not be fetched: {why}")
+        self._count += len(page["inputs"])
+        self._bytes += sum(int(told["size"]) for told in page["inputs"])
+        following: str | None = page.get("next")
+        return following
+
+    def _fetch(self, wanted: list[dict[str, Any]]) -> dict[str, NotFetched]:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = list(pool.map(self._one, wanted))
+        return {told["path"]: why for told, why in zip(wanted, found) if why}
+
+    def _one(self, told: dict[str, Any]) -> NotFetched | None:
+        places, path = self._job.places, str(told["path"])
+        where = places.on_machine(path)
+        if not where.startswith(places.on_machine("/input") + "/"):
+            return NotFetched("its path leads out of /input")
+        if self._job.control.stopping:
+            self._job.control.check()
+            raise Stopped
+        try:
+            fetch(self._job.control, told, where)
+        except NotFetched as why:
+            return why
+        return None
+
+    def _stopped(self) -> Outcome:
+        self._job.control.check()
+        first = self._job.order.tasks[0].index if self._job.order.tasks else 0
+        return self._job.stopped(first, "its inputs were still being fetched")
+
+    def _say(self, text: str) -> None:
+        self._job.outbox.put("worker", None, text)

@@ -1,0 +1,155 @@
+"""Job files that are submitted together: read, checked as a whole, submitted in order, and followed to their end."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.cli import times
+from penstock.cli.client import Object
+from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted, Refused
+from penstock.cli.follow import SLOW
+from penstock.cli.output import Column
+from penstock.cli.plan import show_plan
+from penstock.cli.session import Session
+from penstock.cli.submit import counted, read
+from penstock.domain.jobfile import JobFile, Problem, Problems, parse
+from penstock.domain.jobset import Member, arrange
+
+TAG = "set"
+WORST = (0, 3, 1, 4)
+"""Exit codes, the worst last."""
+
+SUBMITTED = (Column("ID", "id"), Column("NAME", "name"))
+
+
+def _took(job: Mapping[str, Any]) -> str | None:
+    begun, ended = job["times"]["submitted"], job["times"].get("settled")
+    return times.duration((times.parse(ended) - times.parse(begun)).total_seconds()) if ended else None
+
+
+ENDED = (
+    Column("NAME", "name"),
+    Column("OUTCOME", lambda job: job.get("outcome") or job["state"]),
+    Column("TOOK", _took),
+    Column("ID", "id"),
+    Column("REASON", lambda job: job.get("reason") if job.get("outcome") != "succeeded" else None),
+)
+
+
+@dataclass(frozen=True)
+class JobSet:
+    """The jobs of a folder, and the name of this run of them."""
+
+    folder: str
+    id: str
+    members: Sequence[Member]
+
+    @property
+    def hint(self) -> str:
+        """What can be done with what was submitted."""
+        return f"`penstock job list -T {TAG}={self.id}` shows them, `penstock job cancel --set {self.id}` ends them"
+
+
+def load(folder: str, id: str | None) -> JobSet:
+    """The job files of a folder. Raises Refused, before anything is submitted, with every problem."""
+    paths = sorted(Path(folder).glob("*.sh"))
+    if not paths:
+        raise Refused(f"there is no job file in {folder}", "job files of a set are those that end in .sh")
+    parsed = [parse(read(str(path)), str(path)) for path in paths]
+    files = [file for file in parsed if isinstance(file, JobFile)]
+    wrong = [problem for file in parsed if isinstance(file, Problems) for problem in file.items]
+    wrong += [problem for file in files if file.enable for problem in file.not_yet]
+    found = arrange(files) if not wrong else Problems(tuple(wrong))
+    if isinstance(found, Problems):
+        raise _refused(folder, found.items)
+    if not found:
+        raise Refused(f"every job of {folder} is disabled", "`enable = true`, or no `enable`, in one of them")
+    return JobSet(folder, id or uuid.uuid4().hex[:12], found)
+
+
+def _refused(folder: str, problems: Sequence[Problem]) -> Refused:
+    what = f"the jobs of {folder} cannot be submitted: {counted(len(problems), 'problem')}"
+    return Refused(what, "nothing was submitted", [str(problem) for problem in problems])
+
+
+def submit(session: Session, jobs: JobSet, options: Mapping[str, Any]) -> dict[str, str]:
+    """Submit all jobs, those first that others wait for; their ids by name. Doing it again submits what is missing.
+
+    Raises Refused, Broken, Unreachable or Interrupted, saying how far it came.
+    """
+    ids: dict[str, str] = {}
+    try:
+        for member in jobs.members:
+            ids[member.name] = session.api.submit(body_of(member, jobs, options, ids), _key(jobs, member))
+            session.out.note(f"{member.name}: submitted ({ids[member.name]})")
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped; {_so_far(jobs, ids)}", jobs.hint) from None
+    except CliError as error:
+        error.what, error.hint = f"{error.what}; {_so_far(jobs, ids)}", jobs.hint if ids else error.hint
+        raise
+    return ids
+
+
+def _so_far(jobs: JobSet, ids: Mapping[str, str]) -> str:
+    again = f"`penstock job run {jobs.folder} --set {jobs.id}` submits the rest"
+    return f"{len(ids)} of {counted(len(jobs.members), 'job')} submitted: {again}"
+
+
+def _key(jobs: JobSet, member: Member) -> str:
+    return f"set-{jobs.id}-{hashlib.sha256(member.name.encode()).hexdigest()}"
+
+
+def body_of(member: Member, jobs: JobSet, options: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, object]:
+    """The body of one job's submit. Options count for every job of the set."""
+    given = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
+    tags = {**given.pop("tags", {}), TAG: jobs.id}
+    body: dict[str, object] = {"script": member.file.script, "path": member.file.path, **given, "tags": tags}
+    if member.dependencies and ids:
+        body["dependencies"] = {each.name: {"job": ids[each.job]} for each in member.dependencies}
+    return body
+
+
+def plan(session: Session, jobs: JobSet, options: Mapping[str, Any]) -> None:
+    """Show what each job would acquire and wait for. Nothing is submitted."""
+    plans = [(member, session.api.plan(body_of(member, jobs, options, {}))) for member in jobs.members]
+    if session.json:
+        session.out.json([{"name": member.name, **found} for member, found in plans])
+        return
+    for number, (member, found) in enumerate(plans, 1):
+        session.out.line(f"{number}. {member.name} ({member.file.path})", "bold")
+        show_plan(session.out, found)
+        session.out.line()
+
+
+def follow(session: Session, jobs: JobSet, ids: Mapping[str, str]) -> int:
+    """Tell what becomes of each job until all have settled, and all in a table; the exit code of the worst."""
+    states: dict[str, str] = {}
+    found: dict[str, Object] = {}
+    try:
+        while any(state != "settled" for state in states.values()) or not states:
+            if states:
+                time.sleep(SLOW)
+            for name, job in ids.items():
+                if states.get(name) != "settled":
+                    found[name] = session.api.job(job)
+                    _tell(session, name, found[name], states)
+    except KeyboardInterrupt:
+        raise Interrupted("stopped watching; the jobs go on", jobs.hint) from None
+    shown = [found[name] for name in ids]
+    session.out.table(shown, ENDED, "")
+    return max((OUTCOME_CODES.get(str(job.get("outcome")), 4) for job in shown), key=WORST.index)
+
+
+def _tell(session: Session, name: str, job: Object, states: dict[str, str]) -> None:
+    state = str(job["state"])
+    if states.get(name) != state:
+        states[name] = state
+        outcome = job.get("outcome")
+        why = f": {job['reason']}" if outcome not in (None, "succeeded") and job.get("reason") else ""
+        session.out.note(f"{name}: {outcome or state}{why}")

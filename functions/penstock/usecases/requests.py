@@ -1,0 +1,113 @@
+"""The job file that a request amounts to: the one that it brings, with the request's own values over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from penstock.domain import limits
+from penstock.domain.errors import Fault, Refused
+from penstock.domain.jobfile import JobFile, Problem, Problems, check_inputs, check_key, parse
+from penstock.wire import SubmitJob
+
+CHECKED = (
+    "name",
+    "target",
+    "resources",
+    "output_rules",
+    "tags",
+    "env",
+    "priority",
+    "timeout",
+    "retries",
+    "hold_on_failure",
+)
+"""The values of a request that are checked as if they stood in the file."""
+
+
+def file(ask: SubmitJob) -> JobFile:
+    """The job file with the request's own values over it."""
+    if not ask.path.isprintable():
+        fault = Fault("path holds a character that cannot be printed", where="path", hint="rename the file")
+        raise Refused(400, "bad-request", fault.message, [fault])
+    path = ask.path[: limits.NAME_CHARS]
+    found = parse(ask.script, path)
+    if isinstance(found, Problems):
+        too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
+        code = (413, "script-too-big") if too_big else (400, "bad-job-file")
+        raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in found.items])
+    values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
+    values |= _depends(ask, found)
+    checked = {name: check_key(name, value) for name, value in values.items()}
+    checked["inputs"] = (
+        None,
+        check_inputs(ask.inputs or (), [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]),
+    )
+    faults = [
+        Fault(fault.message, where=fault.where, hint=fault.hint) for _, wrong in checked.values() for fault in wrong
+    ]
+    if faults:
+        raise Refused(400, "bad-request", "some values of the request cannot be", faults)
+    _refuse_not_yet(ask, found)
+    return _merge(found, {name: checked[name][0] for name in values})
+
+
+def _depends(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
+    """The dependencies that a request names jobs for. How they are to end is said there, or in the file."""
+    if not ask.dependencies:
+        return {}
+    said = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
+    asked = {
+        name: {**said.get(name, {}), **given} if isinstance(given, dict) else given
+        for name, given in ask.dependencies.items()
+    }
+    return {"dependencies": asked}
+
+
+def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
+    """Raises Refused 422 for dependencies that are other files' names: only whoever submits all of them knows ids."""
+    faults = []
+    for each in file.dependencies:
+        if each.name not in (ask.dependencies or {}):
+            line, column = each.spot or (1, 1)
+            why = f"the dependency {each.name!r} is the job of another file, {each.job!r}, of which no job is named"
+            hint = f"submit the folder: penstock job run DIR; or name its job: -d {each.name}=JOB"
+            faults.append(Fault(why, file=file.path, line=line, column=column, hint=hint))
+    if faults:
+        raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
+
+
+def _fault(problem: Problem) -> Fault:
+    return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
+
+
+def _refuse_not_yet(ask: SubmitJob, file: JobFile) -> None:
+    faults = [_fault(problem) for problem in file.not_yet]
+    if faults:
+        raise Refused(422, "not-available-yet", "the job needs what is not built yet", faults)
+    if not file.enable:
+        raise Refused(
+            422,
+            "job-disabled",
+            f"{file.path} says enable = false",
+            [Fault("the job is disabled", file=file.path)],
+        )
+
+
+def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
+    merged = dict(values)
+    merged["tags"] = {**file.tags, **values.get("tags", {})}
+    merged["env"] = {**file.env, **values.get("env", {})}
+    if "dependencies" in values:
+        given = {each.name for each in values["dependencies"]}
+        others = (each for each in file.dependencies if each.name not in given)
+        merged["dependencies"] = (*values["dependencies"], *others)
+    merged["output_rules"] = (*file.output_rules, *values.get("output_rules", ()))
+    merged.setdefault("name", file.name or PurePosixPath(file.path).stem or "job")
+    for key in ("tags", "env", "output_rules"):
+        most = {"tags": limits.TAGS, "env": limits.ENV_ENTRIES, "output_rules": limits.OUTPUT_RULES}[key]
+        if len(merged[key]) > most:
+            raise Refused(400, "bad-request", f"there are more than {most} {key}")
+    return replace(file, **merged)

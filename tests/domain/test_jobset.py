@@ -1,0 +1,71 @@
+"""Job files that are submitted together: their order, and what is wrong with them as a whole."""
+
+from __future__ import annotations
+
+from penstock.domain.jobfile import JobFile, Problems, parse
+from penstock.domain.jobset import Member, arrange, name_of
+
+
+def file(name: str, *after: str, enable: bool = True, path: str = "") -> JobFile:
+    lines = [f'name = "{name}"', 'variety = "basic"', *([] if enable else ["enable = false"])]
+    for number, job in enumerate(after):
+        lines += [f"[dependencies.d{number}]", f'job = "{job}"']
+    found = parse("\n".join(["#!/bin/sh", *(f"#: {line}" for line in lines), "true"]), path or f"{name}.sh")
+    assert isinstance(found, JobFile), str(found)
+    return found
+
+
+def names(*files: JobFile) -> list[str]:
+    found = arrange(files)
+    assert not isinstance(found, Problems), str(found)
+    return [member.name for member in found]
+
+
+def problems(*files: JobFile) -> list[str]:
+    found = arrange(files)
+    assert isinstance(found, Problems)
+    return [str(problem) for problem in found.items]
+
+
+def test_each_comes_after_those_that_it_waits_for() -> None:
+    order = names(file("sign", "a", "b"), file("b", "fetch"), file("a", "fetch"), file("fetch"), file("lint"))
+    assert set(order) == {"sign", "a", "b", "fetch", "lint"}
+    for earlier, later in (("fetch", "a"), ("fetch", "b"), ("a", "sign"), ("b", "sign")):
+        assert order.index(earlier) < order.index(later)
+
+
+def test_a_plain_script_is_called_by_its_file_and_a_disabled_job_is_none() -> None:
+    plain = parse("#!/bin/sh\ntrue\n", "dir/plain.sh")
+    assert isinstance(plain, JobFile)
+    assert names(plain, file("off", enable=False), file("last", "plain")) == ["plain", "last"]
+    assert name_of(JobFile("/", "")) == "job"
+    assert arrange([plain]) == (Member("plain", plain),)
+
+
+def test_two_jobs_of_one_name() -> None:
+    found = problems(file("a", path="x.sh"), file("a", path="y.sh"))
+    assert found == ["y.sh:2:11: the job of x.sh is called `a` too (give each job a name of its own)"]
+    plain = parse("#!/bin/sh\ntrue\n", "dir/a.sh")
+    assert isinstance(plain, JobFile)
+    assert problems(file("a", path="x.sh"), plain)[0].startswith("dir/a.sh:1:1: ")
+
+
+def test_names_that_are_not_there() -> None:
+    found = problems(file("test", "biuld", "off"), file("build"), file("off", enable=False))
+    assert found == [
+        "test.sh:5:10: there is no job `biuld` in this folder "
+        "(did you mean `build`?; every `.sh` file of the folder is a job of the set)",
+        "test.sh:7:10: the job `off` is disabled (enable it, or do not depend on it)",
+    ]
+
+
+def test_a_circle_is_spelled_out_at_each_of_its_places() -> None:
+    found = problems(file("a", "b"), file("b", "x", "c"), file("c", "a"), file("x"), file("after", "a"))
+    assert len(found) == 3
+    (told,) = {problem.partition(": these jobs wait for each other: ")[2].partition(" (")[0] for problem in found}
+    around = told.split(" -> ")
+    assert around[0] == around[-1]
+    assert set(around) == {"a", "b", "c"}
+    assert all(f"{one} -> {other}" in f"{told} -> {around[1]}" for one, other in ("ab", "bc", "ca"))
+    places = {"a": "a.sh:5:10", "b": "b.sh:7:10", "c": "c.sh:5:10"}
+    assert [problem.partition(": ")[0] for problem in found] == [places[name] for name in around[:-1]]

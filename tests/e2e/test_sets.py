@@ -1,0 +1,47 @@
+"""Jobs that depend on each other and on files, end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Local
+
+pytestmark = pytest.mark.xdist_group("e2e")
+
+SET = Path(__file__).parents[2] / "examples" / "set"
+
+
+def test_three_builds_are_signed_by_a_job_that_waits_for_them(local: Local, tmp_path: Path) -> None:
+    done = local.cli("job", "run", str(SET))
+    assert done.returncode == 0, done.stderr + done.stdout
+    jobs = {job["name"]: job for job in local.json("job", "list", "--limit", "5")}
+    assert set(jobs) == {"build board-a", "build board-b", "build board-c", "sign", "report"}
+    sign = jobs["sign"]
+    assert sorted(each["name"] for each in sign["dependencies"]) == ["board-a", "board-b", "board-c"]
+    ends = [jobs[f"build board-{board}"]["times"]["settled"] for board in "abc"]
+    assert sign["times"]["ready"] >= max(ends)
+    assert jobs["report"]["times"]["ready"] >= sign["times"]["settled"]
+    copied = local.cli("job", "copy", sign["id"], "/work/sums.txt", str(tmp_path / "sums"))
+    assert copied.returncode == 0, copied.stderr
+    signed = [line.split()[1] for line in (tmp_path / "sums").read_text().splitlines()]
+    assert signed == [f"board-{board}/work/image.bin" for board in "abc"]
+    local.put_back()
+
+
+def test_a_failed_build_fails_what_waits_for_it_and_a_file_is_sent(local: Local, tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("sent along\n")
+    script = local.job_file('cat "$PENSTOCK_INPUT/data.txt"; echo evidence > "$PENSTOCK_WORK/why.txt"; exit 1\n')
+    words = ["-i", str(tmp_path / "data.txt"), "-O", "/work/*.txt"]
+    first = local.json("job", "run", script, "--no-wait", *words)["id"]
+    second = local.submit("true\n", "-d", f"build={first}")
+    last = local.submit('cat "$PENSTOCK_INPUT/build/work/why.txt"\n', "-d", f"build={first},on=failure")
+    assert local.settled(first)["outcome"] == "failed"
+    assert [line["payload"] for line in local.log(first) if line["stream"] == "stdout"] == ["sent along"]
+    found = local.settled(second)
+    assert found["outcome"] == "failed"
+    assert found["reason"].endswith("completing, but it has failed; failing job")
+    assert local.settled(last)["outcome"] == "succeeded"
+    assert [line["payload"] for line in local.log(last) if line["stream"] == "stdout"] == ["evidence"]
+    local.put_back()

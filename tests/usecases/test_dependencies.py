@@ -1,0 +1,314 @@
+"""Jobs that wait for other jobs, through the real use cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain import limits
+from penstock.domain.dependencies import Dependent
+from penstock.domain.errors import Refused, Unreached
+from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.rows import Create
+from penstock.domain.users import User
+from penstock.usecases import jobs, judging, planning, settling, submitting, waking
+from penstock.usecases.agents import Caller
+from penstock.wire import SubmitJob
+from tests.twin.world import START, Twin
+from tests.usecases.steps import sweep
+from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
+
+BOB = User(name="bob", created=START, version=1)
+
+
+def depends(*priors: str, **more: object) -> dict[str, object]:
+    return {"dependencies": {f"n{number}": {"job": prior, **more} for number, prior in enumerate(priors)}}
+
+
+def run(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
+    twin.run()
+    caller: Caller = hello(twin, job)
+    assert caller.job.id == job
+    finish(twin, job, result)
+
+
+def waking_is_lost(twin: Twin) -> None:
+    kept = [each for each in twin.queues.messages if each[2].get("do") not in ("judge", "wake")]
+    twin.queues.messages.clear()
+    twin.queues.messages.extend(kept)
+
+
+def test_a_job_waits_until_the_other_has_succeeded(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada, name="build")
+    second = submit(twin, ada, **depends(first))
+    twin.run()
+    waiting = job_of(twin, second)
+    assert (waiting.state, waiting.times.ready) == (State.WAITING, None)
+    assert f"it waits for job {first} (build); then a worker of linux" in told(twin, second)[0]
+    run(twin, first)
+    begun = job_of(twin, second)
+    assert (begun.state, begun.times.ready is not None) == (State.ACQUIRING, True)
+    assert any(line.startswith("job dependencies complete; ready to run") for line in told(twin, second))
+    run(twin, second)
+    assert job_of(twin, second).outcome is Outcome.SUCCEEDED
+
+
+def test_all_of_several_are_waited_for(twin: Twin, ada: User) -> None:
+    first, second = submit(twin, ada), submit(twin, ada)
+    last = submit(twin, ada, **depends(first, second))
+    run(twin, second)
+    assert job_of(twin, last).state is State.WAITING
+    run(twin, first)
+    assert job_of(twin, last).state is State.ACQUIRING
+
+
+def test_what_has_settled_is_not_waited_for(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    run(twin, first)
+    second = submit(twin, ada, **depends(first))
+    twin.run()
+    assert job_of(twin, second).state is State.ACQUIRING
+    assert not [row for row in twin.store.rows.values() if isinstance(row, Dependent)]
+    failing = submit(twin, ada, **depends(first, on="failure"))
+    found = job_of(twin, failing)
+    assert found.outcome is Outcome.FAILED
+    assert found.reason == f"this job depends on job {first} (job) failing, but it has completed; failing job"
+
+
+def test_a_failure_fails_those_that_depend_on_it_one_after_the_other(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada, name="build")
+    second = submit(twin, ada, name="test", **depends(first))
+    third = submit(twin, ada, **depends(second))
+    cleaner = submit(twin, ada, **depends(second, on="failure", copy_outputs=False))
+    run(twin, first, Result.FAILED)
+    assert (job_of(twin, second).outcome, job_of(twin, third).outcome) == (Outcome.FAILED, Outcome.FAILED)
+    said = f"this job depends on job {first} (build) completing, but it has failed; failing job"
+    assert job_of(twin, second).reason == said
+    assert f"settled: failed: {said}" in told(twin, second)
+    assert "job " + second in (job_of(twin, third).reason or "")
+    run(twin, cleaner)
+    assert job_of(twin, cleaner).outcome is Outcome.SUCCEEDED
+
+
+def test_a_waiting_job_is_cancelled_at_once_and_so_fails_those_behind_it(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    third = submit(twin, ada, **depends(second))
+    found = jobs.cancel(twin.on, ada, second)
+    assert (found.state, found.outcome, found.reason) == (State.SETTLED, Outcome.CANCELLED, "cancelled by ada")
+    twin.run()
+    assert "completing, but it was cancelled" in (job_of(twin, third).reason or "")
+    run(twin, first)
+    assert job_of(twin, second).outcome is Outcome.CANCELLED
+
+
+def test_a_cancellation_that_stopped_halfway_is_finished_by_who_looks_next(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    was = settling.settle
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs.settling, "settle", lambda *_: None)
+        jobs.cancel(twin.on, ada, second)
+    assert settling.settle is was
+    assert job_of(twin, second).state is State.WAITING
+    sweep(twin, 200)
+    assert job_of(twin, second).outcome is Outcome.CANCELLED
+
+
+def test_a_lost_message_is_made_good_by_the_sweep(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    twin.run()
+    hello(twin, first)
+    sweep(twin)
+    assert job_of(twin, second).due
+    settling.settle(twin.on, first, 1, "Cancelled", "stopped")
+    waking_is_lost(twin)
+    twin.run()
+    assert job_of(twin, second).state is State.WAITING
+    sweep(twin, 121)
+    assert job_of(twin, second).is_settled
+
+
+def test_who_settles_and_dies_before_waking_wakes_when_called_again(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first, on="always"))
+    twin.run()
+    hello(twin, first)
+    finish_without_waking(twin, first)
+    assert job_of(twin, second).state is State.WAITING
+    settling.settle(twin.on, first, 1, None, None)
+    twin.run()
+    assert job_of(twin, second).state is State.ACQUIRING
+
+
+def finish_without_waking(twin: Twin, job: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling.waking, "wake", lambda *_: None)
+        finish(twin, job)
+
+
+def test_an_attempt_that_is_followed_by_another_wakes_nobody(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada, retries=1)
+    second = submit(twin, ada, **depends(first))
+    twin.run()
+    hello(twin, first)
+    settling.settle(twin.on, first, 1, "Lost", "it was lost")
+    assert not [each for each in twin.queues.messages if each[2].get("do") == "judge"]
+    assert job_of(twin, second).state is State.WAITING
+
+
+def test_many_dependents_are_told_page_by_page(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    for number in range(waking.AT_ONCE + 5):
+        twin.store.commit([Create(Dependent(job=first, dependent=f"D{number:04}"))])
+    twin.run()
+    hello(twin, first)
+    finish(twin, first)
+    waking.wake(twin.on, first)
+    assert sum(each[2]["do"] == "judge" for each in twin.queues.messages) == waking.AT_ONCE
+    twin.queues.messages.rotate(1)
+    more = twin.queues.messages.popleft()[2]
+    twin.queues.messages.clear()
+    waking.wake(twin.on, more["job"], more["after"])
+    assert [each[2]["job"] for each in twin.queues.messages] == [f"D{number:04}" for number in range(100, 105)]
+
+
+def test_a_flow_that_could_not_be_started_is_by_the_sweep(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    was = twin.flows.start
+
+    def unreached(job: str, attempt: int, steps: object) -> bool:
+        if job == second:
+            raise Unreached("no")
+        return was(job, attempt, steps)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(twin.flows, "start", unreached)
+        run(twin, first)
+    assert job_of(twin, second).state is State.QUEUED
+    sweep(twin)
+    assert job_of(twin, second).state is State.ACQUIRING
+
+
+def test_another_s_job_is_as_good_as_none(twin: Twin, ada: User, root: User) -> None:
+    first = submit(twin, ada)
+    said = set()
+    for job in (first, "0" * 26, "no id"):
+        with pytest.raises(Refused, match=r"dependencies\.n0: there is no job") as refused:
+            submit(twin, BOB, **depends(job))
+        said.add((refused.value.status, refused.value.code, refused.value.detail.replace(job, "")))
+    assert len(said) == 1
+    assert job_of(twin, submit(twin, root, **depends(first))).state is State.WAITING
+
+
+def test_too_many_wait_for_one_job(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WAITING_DEPENDENTS", 2)
+    first = submit(twin, ada)
+    submit(twin, ada, **depends(first))
+    submit(twin, ada, **depends(first))
+    with pytest.raises(Refused, match="at most 2 jobs may wait for one") as refused:
+        submit(twin, ada, **depends(first))
+    assert refused.value.status == 409
+    run(twin, first)
+    submit(twin, ada, **depends(first))
+
+
+def test_as_many_as_there_may_be_fit_one_commit(twin: Twin, ada: User) -> None:
+    priors = [submit(twin, ada) for _ in range(limits.DEPENDENCIES)]
+    sizes = []
+    was = twin.store.commit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.store, "commit", lambda changes: sizes.append(len(changes)) or was(changes))
+        last = submit(twin, ada, **depends(*priors))
+    assert len(job_of(twin, last).dependencies) == 64
+    assert max(sizes) <= 100
+
+
+def test_the_same_job_twice_is_waited_for_once(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first, first))
+    run(twin, first)
+    assert job_of(twin, second).state is State.ACQUIRING
+
+
+def test_why_says_for_what_and_what_that_is_waiting_for(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada, name="build", resources=["bench"])
+    second = submit(twin, ada, name="test", **depends(first))
+    third = submit(twin, ada, **depends(second))
+    twin.run()
+    why = jobs.explain(twin.on, job_of(twin, third))
+    assert why.summary == (
+        f"the job waits for 1 of the 1 that it depends on: job {second} (test) to succeed; "
+        f"job {second}: the job waits for 1 of the 1 that it depends on: job {first} (build) to succeed; "
+        f"job {first}: the job waits for its worker to say hello"
+    )
+    assert (why.state, why.waiting_for) == (State.WAITING, f"job {second}")
+    for _ in range(7):
+        third = submit(twin, ada, **depends(third))
+    assert jobs.explain(twin.on, job_of(twin, third)).summary.count("the job waits for") == 6
+    settling.settle(twin.on, first, 1, "Unsatisfiable", "so it is")
+    assert "nothing any more" not in jobs.explain(twin.on, job_of(twin, third)).summary
+
+
+HEADED = """#!/bin/bash
+#: name = "test"
+#: variety = "basic"
+#: [dependencies.build]
+#: job = "the build"
+#: on = "failure"
+#: copy_outputs = false
+true
+"""
+
+
+def test_what_a_file_says_of_a_dependency_counts_for_the_job_that_is_named(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    ask = SubmitJob(HEADED, path="test.sh", dependencies={"build": {"job": first}})
+    (found,) = job_of(twin, submitting.submit(twin.on, ada, ask, None)).dependencies
+    assert (found.name, found.job, found.on, found.copy_outputs) == ("build", first, "failure", False)
+    ask = SubmitJob(HEADED, dependencies={"build": {"job": first, "on": "always"}})
+    (found,) = job_of(twin, submitting.submit(twin.on, ada, ask, None)).dependencies
+    assert (found.on, found.copy_outputs) == ("always", False)
+
+
+def test_a_file_s_dependency_needs_a_job(twin: Twin, ada: User) -> None:
+    with pytest.raises(Refused, match="depends on the jobs of other files") as refused:
+        submitting.submit(twin.on, ada, SubmitJob(HEADED, path="test.sh"), None)
+    (fault,) = refused.value.faults
+    assert (fault.file, fault.line, fault.column) == ("test.sh", 5, 10)
+    assert "penstock job run DIR" in (fault.hint or "")
+
+
+def test_a_plan_needs_none_and_says_for_what_it_would_wait(twin: Twin, ada: User) -> None:
+    found = planning.plan(twin.on, ada, SubmitJob(HEADED))
+    assert found.sentences[0] == "first it would wait for the job of 'the build' to fail"
+    first = submit(twin, ada, name="build")
+    found = planning.plan(twin.on, ada, SubmitJob(SCRIPT, dependencies={"build": {"job": first}}))
+    assert found.sentences[0] == f"first it would wait for job {first} (build), which is queued, to succeed"
+    assert (found.depends, found.seconds) == (True, None)
+
+
+def test_a_job_that_depends_is_retried_with_what_it_depended_on(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    run(twin, first)
+    run(twin, second, Result.FAILED)
+    again = submitting.retry(twin.on, ada, job_of(twin, second))
+    assert job_of(twin, again).dependencies == job_of(twin, second).dependencies
+    run(twin, again)
+    assert job_of(twin, again).outcome is Outcome.SUCCEEDED
+
+
+def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    run(twin, first)
+    hello(twin, second)
+    before = job_of(twin, second)
+    judging.judge(twin.on, second)
+    judging.judge(twin.on, "0" * 26)
+    settling.settle(twin.on, second, 1, judging.judging.ERROR, "late")
+    assert job_of(twin, second) == before

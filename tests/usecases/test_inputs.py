@@ -1,0 +1,357 @@
+"""What jobs are given: what other jobs kept, by reference, and what their users send."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain import limits
+from penstock.domain.artifacts import Artifact
+from penstock.domain.errors import Refused
+from penstock.domain.inputs import ARRIVE_WITHIN
+from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.retention import Retention, retention_key
+from penstock.domain.rows import Delete, Replace
+from penstock.domain.users import User
+from penstock.usecases import agents, inputs, jobs, judging, outputs, submitting
+from penstock.usecases.agents import Caller
+from penstock.wire import NewInput, SubmitJob
+from penstock.wire.agent import AgentFile
+from tests.twin.world import Twin
+from tests.usecases.steps import sweep
+from tests.usecases.test_dependencies import depends
+from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def keep(twin: Twin, who: Caller, *paths: str) -> None:
+    """Have a job's agent send files, in which their paths stand."""
+    files = [AgentFile(path, len(path.encode()), digest(path.encode())) for path in paths]
+    for start in range(0, len(files), limits.OUTPUTS_PER_CALL):
+        part = files[start : start + limits.OUTPUTS_PER_CALL]
+        for upload in outputs.begin(twin.on, who.job, part)["uploads"]:
+            twin.objects.objects[upload["url"].removeprefix("memory://")] = upload["path"].encode()
+            outputs.commit(twin.on, who.job, [upload["id"]])
+
+
+def run(twin: Twin, job: str, *paths: str, result: Result = Result.SUCCEEDED) -> None:
+    twin.run()
+    keep(twin, hello(twin, job), *paths)
+    finish(twin, job, result)
+
+
+def all_inputs(twin: Twin, job: str) -> list[dict[str, Any]]:
+    """What an agent gets that asks page by page."""
+    found, after = [], ""
+    while True:
+        page = inputs.fetched(twin.on, job_of(twin, job), after)
+        found += page["inputs"]
+        if page["next"] is None:
+            return found
+        after = page["next"]
+
+
+def bytes_of(twin: Twin, told_: dict[str, Any]) -> bytes:
+    return twin.objects.objects[told_["url"].removeprefix("memory://")]
+
+
+def test_outputs_of_other_jobs_are_inputs_and_nothing_is_copied(twin: Twin, ada: User) -> None:
+    first, second = submit(twin, ada), submit(twin, ada)
+    last = submit(
+        twin,
+        ada,
+        dependencies={
+            "one": {"job": first},
+            "none": {"job": first, "copy_outputs": False},
+            "two": {"job": second, "on": "always"},
+        },
+    )
+    run(twin, first, "/work/a", "/work/b")
+    run(twin, second, "/work/../../etc/c", result=Result.FAILED)
+    kept = dict(twin.objects.objects)
+    twin.run()
+    assert hello(twin, last)
+    found = all_inputs(twin, last)
+    assert [each["path"] for each in found] == ["/input/one/work/a", "/input/one/work/b", "/input/two/etc/c"]
+    assert bytes_of(twin, found[0]) == b"/work/a"
+    assert (found[0]["size"], found[0]["sha256"]) == (7, digest(b"/work/a"))
+    assert twin.objects.objects == kept
+
+
+def test_the_agent_is_told_whether_there_is_anything_to_fetch(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    run(twin, first, "/work/a")
+    assert inputs.wants(job_of(twin, submit(twin, ada, **depends(first))))
+    assert not inputs.wants(job_of(twin, submit(twin, ada, **depends(first, copy_outputs=False))))
+    assert inputs.wants(job_of(twin, submit(twin, ada, inputs=["a"])))
+
+
+@pytest.mark.parametrize("count", [99, 100, 101, 250])
+def test_there_may_be_many(twin: Twin, ada: User, count: int) -> None:
+    first, second, third = submit(twin, ada), submit(twin, ada), submit(twin, ada)
+    last = submit(twin, ada, **depends(first, second, third))
+    run(twin, first, *(f"/work/{number}" for number in range(count)))
+    run(twin, second)
+    run(twin, third, "/work/last")
+    found = all_inputs(twin, last)
+    assert len(found) == len({each["path"] for each in found}) == count + 1
+    assert found[-1]["path"] == "/input/n2/work/last"
+
+
+def test_only_what_the_last_attempt_kept_is_an_input(twin: Twin, ada: User) -> None:
+    script = "#!/bin/bash\n#: name='a'\n#: variety='basic'\n#: on_failure='retry'\n#: retries=1\n"
+    first = submitting.submit(twin.on, ada, SubmitJob(script), None)
+    last = submit(twin, ada, **depends(first))
+    run(twin, first, "/work/early", result=Result.FAILED)
+    run(twin, first, "/work/late")
+    assert [each["path"] for each in all_inputs(twin, last)] == ["/input/n0/work/late"]
+
+
+@pytest.mark.parametrize("after", ["x", "-1:", "1:x", "9999:", ":", "²:"])
+def test_a_page_that_nobody_named_is_refused(twin: Twin, ada: User, after: str) -> None:
+    job = job_of(twin, submit(twin, ada, inputs=["a"]))
+    with pytest.raises(Refused, match="after must be what `next`"):
+        inputs.fetched(twin.on, job, after)
+
+
+def test_a_page_behind_the_last_is_empty(twin: Twin, ada: User) -> None:
+    job = job_of(twin, submit(twin, ada, inputs=["a"]))
+    assert inputs.fetched(twin.on, job, "7:") == {"inputs": [], "next": None}
+
+
+def retention(twin: Twin, job: str) -> Retention:
+    found = twin.store.get(retention_key(job), Retention)
+    assert found
+    return found
+
+
+def test_inputs_are_pinned_until_the_job_settles(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    run(twin, first, "/work/a")
+    last = submit(twin, ada, **depends(first))
+    only_after = submit(twin, ada, **depends(first, copy_outputs=False))
+    assert retention(twin, first).dependents == (last,)
+    run(twin, last)
+    assert retention(twin, first).dependents == ()
+    assert job_of(twin, only_after).state is not State.SETTLED
+
+
+def test_of_what_is_gone_nothing_can_be_had(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    run(twin, first)
+    row = retention(twin, first)
+    twin.store.commit([Replace(row, replace(row, ended=twin.world.now()))])
+    with pytest.raises(Refused, match=f"n0: the outputs of job {first} are gone") as refused:
+        submit(twin, ada, **depends(first))
+    assert refused.value.code == "outputs-gone"
+
+
+def test_what_goes_while_one_waits_fails_it_with_a_sentence(twin: Twin, ada: User) -> None:
+    first, other = submit(twin, ada), submit(twin, ada)
+    last = submit(twin, ada, **depends(first, other))
+    run(twin, first)
+    row = retention(twin, first)
+    assert row.dependents == (last,)
+    twin.store.commit([Replace(row, replace(row, ended=twin.world.now()))])
+    run(twin, other)
+    found = job_of(twin, last)
+    assert found.outcome is Outcome.FAILED
+    assert (found.reason or "").startswith(f"this job needs what job {first} (n0) kept, but the outputs of job")
+    assert f"settled: failed: {found.reason}" in told(twin, last)
+
+
+def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, retries=1)
+    for _ in range(2):
+        twin.run()
+        agents.unprepared(twin.on, hello(twin, job), "the input a is not what it was")
+        twin.run()
+    found = job_of(twin, job)
+    assert (found.outcome, found.reason) == (Outcome.ERRORED, "tried 2 times: the input a is not what it was")
+
+
+# What users send
+
+
+def send(twin: Twin, job: str, name: str, data: bytes, *, arrives: bool = True) -> dict[str, Any]:
+    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, len(data), digest(data)))
+    if arrives:
+        twin.objects.objects[leave["url"].removeprefix("memory://")] = data
+        inputs.commit(twin.on, job_of(twin, job), name)
+    return leave
+
+
+def test_a_job_waits_for_what_is_sent(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a.txt", "b.txt"])
+    twin.run()
+    assert job_of(twin, job).state is State.WAITING
+    assert "it waits for input a.txt, input b.txt; then" in told(twin, job)[0]
+    send(twin, job, "a.txt", b"aaa")
+    why = jobs.explain(twin.on, job_of(twin, job))
+    assert "waits for its user to send b.txt (until" in why.summary
+    assert (why.waiting_for, why.next_steps) == ("input b.txt", "its input b.txt arrives")
+    send(twin, job, "b.txt", b"b")
+    twin.run()
+    assert job_of(twin, job).state is State.ACQUIRING
+    hello(twin, job)
+    found = all_inputs(twin, job)
+    assert [(each["path"], bytes_of(twin, each)) for each in found] == [
+        ("/input/a.txt", b"aaa"),
+        ("/input/b.txt", b"b"),
+    ]
+    assert {row.owners for row in twin.store.rows.values() if isinstance(row, Artifact)} == {(f"job#{job}",)}
+    inputs.commit(twin.on, job_of(twin, job), "a.txt")
+    assert send(twin, job, "a.txt", b"aaa", arrives=False)["there"] is True
+
+
+def test_what_was_not_sent_whole_is_not_taken(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    with pytest.raises(Refused, match="of a 0 of 0 bytes"):
+        inputs.commit(twin.on, job_of(twin, job), "a")
+    leave = send(twin, job, "a", b"abc", arrives=False)
+    twin.objects.objects[leave["url"].removeprefix("memory://")] = b"ab"
+    with pytest.raises(Refused, match="of a 2 of 3 bytes") as refused:
+        inputs.commit(twin.on, job_of(twin, job), "a")
+    assert refused.value.status == 409
+
+
+def test_asking_again_is_asking_once_and_other_bytes_are_another_file(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    first = send(twin, job, "a", b"abc", arrives=False)
+    assert send(twin, job, "a", b"abc", arrives=False) == first
+    assert send(twin, job, "a", b"xyz", arrives=False)["url"] != first["url"]
+    send(twin, job, "a", b"xyz")
+    with pytest.raises(Refused, match="there already, with other bytes"):
+        send(twin, job, "a", b"abc")
+
+
+@pytest.mark.parametrize(
+    ("ask", "status"),
+    [
+        (NewInput("b", 1, "0" * 64), 404),
+        (NewInput("a", 1, "x" * 64), 400),
+        (NewInput("a", 2**60, "0" * 64), 413),
+    ],
+)
+def test_what_cannot_be_sent(twin: Twin, ada: User, ask: NewInput, status: int) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    with pytest.raises(Refused) as refused:
+        inputs.begin(twin.on, job_of(twin, job), ask)
+    assert refused.value.status == status
+
+
+def test_a_settled_job_takes_no_more(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    leave = send(twin, job, "a", b"abc", arrives=False)
+    twin.objects.objects[leave["url"].removeprefix("memory://")] = b"abc"
+    jobs.cancel(twin.on, ada, job)
+    for late in (lambda: inputs.commit(twin.on, job_of(twin, job), "a"), lambda: send(twin, job, "a", b"abc")):
+        with pytest.raises(Refused, match="does not wait for its inputs any more"):
+            late()
+
+
+def test_what_was_forgotten_meanwhile_is_to_be_sent_again(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    leave = send(twin, job, "a", b"abc", arrives=False)
+    twin.objects.objects[leave["url"].removeprefix("memory://")] = b"abc"
+    for row in [row for row in twin.store.rows.values() if isinstance(row, Artifact)]:
+        twin.store.commit([Delete(row)])
+    with pytest.raises(Refused, match="send it again"):
+        inputs.commit(twin.on, job_of(twin, job), "a")
+    send(twin, job, "a", b"abc")
+    assert job_of(twin, job).state is State.QUEUED
+
+
+@pytest.mark.parametrize(("begun", "said"), [(False, "nobody began to send it"), (True, "begun and not finished")])
+def test_what_never_comes_fails_the_job(twin: Twin, ada: User, begun: bool, said: str) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    if begun:
+        sweep(twin, 1800)
+        send(twin, job, "a", b"abc", arrives=False)
+    sweep(twin, ARRIVE_WITHIN.total_seconds() - 60)
+    assert job_of(twin, job).state is State.WAITING
+    sweep(twin, 600)
+    found = job_of(twin, job)
+    assert found.outcome is Outcome.FAILED
+    assert (found.reason or "").startswith("the input a did not arrive within 60 min: ")
+    assert said in (found.reason or "")
+
+
+def test_a_late_file_is_noticed_when_it_is_late(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    until = job_of(twin, job).times.submitted + ARRIVE_WITHIN
+    for _ in range(70):
+        sweep(twin)
+        if job_of(twin, job).is_settled:
+            break
+        assert job_of(twin, job).due <= until  # type: ignore[operator]
+    assert job_of(twin, job).is_settled
+
+
+def test_a_retry_needs_nothing_sent_again(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    send(twin, job, "a", b"abc")
+    run(twin, job, result=Result.FAILED)
+    again = submitting.retry(twin.on, ada, job_of(twin, job))
+    twin.run()
+    assert job_of(twin, again).state is State.ACQUIRING
+    (found,) = all_inputs(twin, again)
+    assert bytes_of(twin, found) == b"abc"
+    (artifact,) = [row for row in twin.store.rows.values() if isinstance(row, Artifact)]
+    assert artifact.owners == tuple(sorted((f"job#{job}", f"job#{again}")))
+
+
+def test_a_retry_of_what_is_gone_waits_for_it(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a"])
+    jobs.cancel(twin.on, ada, job)
+    again = submitting.retry(twin.on, ada, job_of(twin, job))
+    assert job_of(twin, again).state is State.WAITING
+    judging.judge(twin.on, again)
+    send(twin, again, "a", b"abc")
+    assert job_of(twin, again).state is State.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a/b"], "no `/`"),
+        (["."], "cannot be"),
+        ([""], "is empty"),
+        (["a", "a"], "there twice"),
+        (["n0"], "there twice"),
+        ([f"f{number}" for number in range(26)], "at most 25"),
+    ],
+)
+def test_names_that_cannot_be(twin: Twin, ada: User, names: list[str], said: str) -> None:
+    first = submit(twin, ada)
+    with pytest.raises(Refused) as refused:
+        submit(twin, ada, inputs=names, **depends(first))
+    assert said in refused.value.faults[0].message
+
+
+def test_all_that_may_be_waited_for_fits_one_commit(twin: Twin, ada: User) -> None:
+    priors = [submit(twin, ada) for _ in range(limits.DEPENDENCIES)]
+    sizes = []
+    was = twin.store.commit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.store, "commit", lambda changes: sizes.append(len(changes)) or was(changes))
+        submit(twin, ada, inputs=[f"f{number}" for number in range(limits.INPUTS)], **depends(*priors))
+    assert 90 < max(sizes) <= 100
+
+
+def test_inputs_go_with_all_else_that_a_job_owned(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, inputs=["a", "b"])
+    send(twin, job, "a", b"abc")
+    jobs.cancel(twin.on, ada, job)
+    sweep(twin, 8 * 24 * 3600)
+    for _ in range(4):
+        sweep(twin)
+    assert job_of(twin, job).outputs_gone
+    assert not inputs.listed(twin.on, job_of(twin, job))
+    assert not twin.objects.objects

@@ -13,10 +13,11 @@ from typing import Any
 from penstock.domain import limits, looks, metrics
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_key, parse
-from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, spec_key
+from penstock.domain.jobs import START_WITHIN, Job, State, Times
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
+from penstock.domain.specs import Keep, Proves, Spec, spec_key
 from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest

@@ -8,7 +8,8 @@ import pytest
 
 from penstock.domain import absence
 from penstock.domain.absence import CALL_WITHIN
-from penstock.domain.units import BACK_OFF, CleanProof, Unit, UnitState
+from penstock.domain.retries import BACK_OFF
+from penstock.domain.units import CleanProof, Unit, UnitState
 from tests.domain.helpers import NOW
 from tests.domain.helpers import unit as a_unit
 

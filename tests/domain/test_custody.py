@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import custody, estimates, idle, pools, prospects, units, why
+from penstock.domain import custody, estimates, idle, pools, prospects, renewals, retries, units, why
 from penstock.domain.errors import Refused
 from penstock.domain.forward import Queue
 from penstock.domain.holds import MOST, REASON, Drain, Hold
@@ -145,7 +145,7 @@ def test_a_held_unit_is_never_given_up_nor_begun(state: UnitState) -> None:
 
 
 def test_a_held_resource_is_due_at_the_end_of_its_hold() -> None:
-    assert units.ready(unit(is_a=UnitKind.RESOURCE, hold=HOLD, tries=2), {}, NOW).due == HOLD.until
+    assert renewals.ready(unit(is_a=UnitKind.RESOURCE, hold=HOLD, tries=2), {}, NOW).due == HOLD.until
 
 
 def test_heartbeats_do_not_put_off_a_recycling() -> None:
@@ -201,9 +201,9 @@ def test_a_journal_keeps_its_numbers_when_it_forgets() -> None:
 
 
 def test_a_reason_is_noted_when_it_is_new() -> None:
-    found = units.later(unit(), "no capacity", NOW)
-    again = units.look_again(units.later(found, "no capacity", NOW), "no capacity", NOW)
-    other = units.look_again(again, "the account is full", NOW)
+    found = retries.later(unit(), "no capacity", NOW)
+    again = retries.look_again(retries.later(found, "no capacity", NOW), "no capacity", NOW)
+    other = retries.look_again(again, "the account is full", NOW)
     assert [entry.what for entry in other.journal.entries] == ["no capacity", "the account is full"]
 
 
@@ -276,7 +276,7 @@ def test_what_is_being_destroyed_already_is_not_recycled_again() -> None:
 @pytest.mark.parametrize(("tries", "told"), [(0, ""), (2, " after 2 failures")])
 def test_how_often_making_failed_is_noted(tries: int, told: str) -> None:
     assert last(units.made(unit(tries=tries), NOW, MINUTE)) == f"made{told}"
-    assert last(units.ready(unit(tries=tries, is_a=UnitKind.RESOURCE), {}, NOW)) == f"ready{told}"
+    assert last(renewals.ready(unit(tries=tries, is_a=UnitKind.RESOURCE), {}, NOW)) == f"ready{told}"
 
 
 def test_a_unit_whose_hold_is_over_goes_on_at_once() -> None:
@@ -294,6 +294,6 @@ def test_an_agent_that_did_not_get_clean_is_still_known() -> None:
 
 def test_no_reason_is_not_noted() -> None:
     before = unit(reason="down")
-    assert units.later(before, None, NOW).journal == before.journal
-    assert units.later(before, "down", NOW).journal == before.journal
-    assert units.later(before, "up", NOW).journal != before.journal
+    assert retries.later(before, None, NOW).journal == before.journal
+    assert retries.later(before, "down", NOW).journal == before.journal
+    assert retries.later(before, "up", NOW).journal != before.journal

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from penstock.domain import granting
 from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
-from penstock.domain.jobs import Proves
 from penstock.domain.leases import Need
 from penstock.domain.pools import Claim, Slot, SlotState
+from penstock.domain.specs import Proves
 from penstock.domain.warmth import Warm
 from tests.domain.helpers import NOW, SECOND, claim, job, pool, slot, unit
 

@@ -8,7 +8,8 @@ import pytest
 
 from penstock.domain import keeps
 from penstock.domain.holds import Drain, Hold
-from penstock.domain.jobs import Job, Keep, Report, Result, State
+from penstock.domain.jobs import Job, Report, Result, State
+from penstock.domain.specs import Keep
 from penstock.domain.units import Unit, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, unit
 

@@ -12,9 +12,10 @@ import pytest
 
 from penstock.domain import proving
 from penstock.domain.holds import Hold
-from penstock.domain.jobs import Job, Proves, Report, Result, State, Times
+from penstock.domain.jobs import Job, Report, Result, State, Times
 from penstock.domain.proving import Check, Facts
 from penstock.domain.sights import LOOKS, Look, Seen
+from penstock.domain.specs import Proves
 from penstock.domain.units import CleanProof, Unit, UnitState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, unit
 

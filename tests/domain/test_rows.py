@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Spec, State
+from penstock.domain.jobs import State
 from penstock.domain.leases import LeaseState
 from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
 from penstock.domain.pools import SlotName, SlotState
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
 from penstock.domain.site import SiteText
+from penstock.domain.specs import Spec
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import Token, User

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from penstock.domain import seeing
+from penstock.domain.retries import EARLY
 from penstock.domain.seeing import EACH, LATE, Sight
 from penstock.domain.sights import LOOKS, Look, Seen
-from penstock.domain.units import EARLY, Unit, UnitState
+from penstock.domain.units import Unit, UnitState
 from tests.domain.helpers import NOW, SECOND, unit
 
 HERE, NOT_HERE, DOWN = Sight(listed=True), Sight(), Sight(failure="RateLimited: slow down")

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import units
+from penstock.domain import renewals, retries, units
 from penstock.domain.holds import Hold
-from penstock.domain.units import BACK_OFF, BACK_OFF_MOST, STEP_WITHIN, CleanProof, UnitKind, UnitState
+from penstock.domain.retries import BACK_OFF, BACK_OFF_MOST
+from penstock.domain.units import STEP_WITHIN, CleanProof, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, SECOND, unit
 
 PROOF = CleanProof("lock", NOW, "nothing to clean")
@@ -34,7 +35,7 @@ def test_what_a_driver_notes_takes_the_place_of_what_it_noted_before() -> None:
 
 
 def test_a_ready_resource_owes_nothing_of_its_own() -> None:
-    found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
+    found = renewals.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
     assert (found.state, found.since, found.made, found.due) == (UnitState.READY, NOW + MINUTE, NOW + MINUTE, None)
     assert (found.sealed, found.tries, found.reason) == ("s", 0, None)
 
@@ -44,42 +45,42 @@ RESOURCE = unit(is_a=UnitKind.RESOURCE, state=UnitState.READY)
 
 
 def test_what_ends_by_itself_is_asked_for_anew_at_half_its_time() -> None:
-    found = units.ready(unit(is_a=UnitKind.RESOURCE), "s", NOW, NOW + HOUR)
+    found = renewals.ready(unit(is_a=UnitKind.RESOURCE), "s", NOW, NOW + HOUR)
     assert (found.renews, found.due) == (NOW + 30 * MINUTE, NOW + 30 * MINUTE)
-    assert units.ready(found, "s", NOW).renews is None
+    assert renewals.ready(found, "s", NOW).renews is None
     for end in (NOW - HOUR, NOW, NOW + SECOND):
-        assert units.ready(RESOURCE, "s", NOW, end).renews == NOW + 30 * SECOND, "and no more often than that"
+        assert renewals.ready(RESOURCE, "s", NOW, end).renews == NOW + 30 * SECOND, "and no more often than that"
 
 
 def test_what_is_renewed_is_new_and_owes_the_next_renewal() -> None:
     before = replace(RESOURCE, sealed="old", tries=3, reason="slow", busy=NOW, next_look=NOW, since=NOW - HOUR)
-    found = units.renewed(before, "new", NOW, NOW + HOUR)
+    found = renewals.renewed(before, "new", NOW, NOW + HOUR)
     assert (found.sealed, found.tries, found.reason, found.busy, found.next_look) == ("new", 0, None, None, None)
     assert (found.renews, found.due, found.since) == (NOW + 30 * MINUTE, NOW + 30 * MINUTE, NOW - HOUR)
     assert found.journal.entries[-1].what == "renewed after 3 failures"
-    assert units.renewed(RESOURCE, "new", NOW, None).journal == RESOURCE.journal
+    assert renewals.renewed(RESOURCE, "new", NOW, None).journal == RESOURCE.journal
     for state in set(UnitState) - {UnitState.READY}:
         with pytest.raises(ValueError, match=f"is {state}, not ready"):
-            units.renewed(replace(before, state=state), "new", NOW, None)
+            renewals.renewed(replace(before, state=state), "new", NOW, None)
 
 
 def test_a_lease_is_due_at_the_end_of_its_hold_or_when_its_well_is_asked_anew() -> None:
     hold = Hold("ada", "", NOW, NOW + 2 * MINUTE)
     for renews, due in ((MINUTE, MINUTE), (3 * MINUTE, 2 * MINUTE)):
-        assert units.rest_of_lease(replace(RESOURCE, hold=hold, renews=NOW + renews)) == NOW + due
-    assert units.rest_of_lease(RESOURCE) is None
+        assert renewals.rest_of_lease(replace(RESOURCE, hold=hold, renews=NOW + renews)) == NOW + due
+    assert renewals.rest_of_lease(RESOURCE) is None
 
 
 def test_only_a_leased_resource_is_renewed_and_only_when_it_is_due() -> None:
     due = replace(RESOURCE, renews=NOW, due=NOW)
-    assert units.is_to_renew(due, NOW)
-    assert units.is_to_renew(replace(due, due=NOW + units.EARLY), NOW), "messages come in whole seconds"
-    assert not units.is_to_renew(replace(due, due=NOW + units.EARLY + SECOND), NOW), "its next try is later"
-    assert not units.is_to_renew(replace(due, renews=NOW + SECOND), NOW)
-    assert not units.is_to_renew(replace(due, renews=None), NOW)
-    assert not units.is_to_renew(replace(due, renews=None, due=None), NOW)
-    assert not units.is_to_renew(replace(due, is_a=UnitKind.WORKER), NOW)
-    assert not units.is_to_renew(replace(due, state=UnitState.DIRTY), NOW)
+    assert renewals.is_to_renew(due, NOW)
+    assert renewals.is_to_renew(replace(due, due=NOW + retries.EARLY), NOW), "messages come in whole seconds"
+    assert not renewals.is_to_renew(replace(due, due=NOW + retries.EARLY + SECOND), NOW), "its next try is later"
+    assert not renewals.is_to_renew(replace(due, renews=NOW + SECOND), NOW)
+    assert not renewals.is_to_renew(replace(due, renews=None), NOW)
+    assert not renewals.is_to_renew(replace(due, renews=None, due=None), NOW)
+    assert not renewals.is_to_renew(replace(due, is_a=UnitKind.WORKER), NOW)
+    assert not renewals.is_to_renew(replace(due, state=UnitState.DIRTY), NOW)
 
 
 def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
@@ -104,9 +105,9 @@ def test_what_is_dirty_or_gone_is_left_as_it_is(state: UnitState) -> None:
 
 
 def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> None:
-    found = units.later(unit(tries=2), "booting", NOW, 7 * SECOND)
+    found = retries.later(unit(tries=2), "booting", NOW, 7 * SECOND)
     assert (found.due, found.tries, found.reason) == (NOW + 7 * SECOND, 2, "booting")
-    assert units.later(unit(), None, NOW, timedelta(0)).due == NOW
+    assert retries.later(unit(), None, NOW, timedelta(0)).due == NOW
 
 
 @pytest.mark.parametrize(
@@ -122,27 +123,27 @@ def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> No
 def test_of_two_looks_that_are_not_over_one_is_followed_by_another(
     passed: timedelta, after: timedelta, next_look: timedelta
 ) -> None:
-    first = units.look_again(unit(), "booting", NOW, 60 * SECOND)
+    first = retries.look_again(unit(), "booting", NOW, 60 * SECOND)
     assert first.due == first.next_look == NOW + 60 * SECOND
-    found = units.look_again(first, "still booting", NOW + passed, after)
+    found = retries.look_again(first, "still booting", NOW + passed, after)
     assert found.due == found.next_look == NOW + next_look
     assert found.reason == "still booting"
 
 
 def test_a_message_that_comes_just_then_is_soon_enough() -> None:
     first = replace(unit(), next_look=NOW + BACK_OFF)
-    assert replace(units.look_again(first, "down", NOW), journal=first.journal) == replace(first, reason="down")
+    assert replace(retries.look_again(first, "down", NOW), journal=first.journal) == replace(first, reason="down")
 
 
 def test_a_message_that_may_be_this_one_is_followed_by_another() -> None:
-    first = replace(unit(), next_look=NOW + units.EARLY)
-    assert units.look_again(first, "down", NOW).next_look == NOW + BACK_OFF
+    first = replace(unit(), next_look=NOW + retries.EARLY)
+    assert retries.look_again(first, "down", NOW).next_look == NOW + BACK_OFF
 
 
 @given(st.integers(0, 10**6))
 def test_pauses_grow_up_to_a_bound_however_long_a_provider_is_down(tries: int) -> None:
-    found = units.later(unit(tries=tries), "down", NOW)
-    sooner = units.later(unit(tries=max(0, tries - 1)), "down", NOW)
+    found = retries.later(unit(tries=tries), "down", NOW)
+    sooner = retries.later(unit(tries=max(0, tries - 1)), "down", NOW)
     assert found.tries == tries + 1
     assert found.due
     assert sooner.due

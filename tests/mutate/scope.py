@@ -15,7 +15,7 @@ LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
 WHOLE = (
     *(f"penstock.domain.{name}" for name in (
         "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
-        "hand", "graph", "users", "ahead", "quarantine", "hosts", "idling",
+        "hand", "graph", "users", "ahead", "quarantine", "hosts", "idling", "renewals", "retries",
     )),
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "assigning", "units", "settling", "agents", "sweeping", "resizing", "configuring",

@@ -292,7 +292,7 @@ class Twin:
                 "judge": judging.judge,
                 "wake": waking.wake,
             }
-            take[step](self.on, *given.values())  # type: ignore[operator]
+            take[step](self.on, *given.values())
 
     def pass_time(self, seconds: float) -> None:
         """Move the clock."""

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import Refused
-from penstock.domain.jobs import Report, Result, State, spec_key
+from penstock.domain.jobs import Report, Result, State
 from penstock.domain.leases import LeaseState
 from penstock.domain.logs import Line
+from penstock.domain.specs import spec_key
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
 from penstock.usecases import agents, custody, jobs, units

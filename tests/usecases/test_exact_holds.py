@@ -15,9 +15,10 @@ from penstock.domain.holds import Drain, Hold
 from penstock.domain.jobs import Result
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim
+from penstock.domain.retries import BACK_OFF
 from penstock.domain.rows import Row
 from penstock.domain.site import Limits
-from penstock.domain.units import BACK_OFF, STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.warmth import Warm
 from penstock.ports import NotYet

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain import proving as checks
 from penstock.domain.errors import Misconfigured, NoCapacity, RateLimited, Refused
-from penstock.domain.jobs import Outcome, Proves, Result, State
+from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.limits import PRIORITY
 from penstock.domain.logs import Line
 from penstock.domain.outputs import Output
@@ -14,6 +14,7 @@ from penstock.domain.pools import Claim, Slot, SlotState
 from penstock.domain.rows import Create
 from penstock.domain.seeing import EACH, LATE
 from penstock.domain.sights import LOOKS
+from penstock.domain.specs import Proves
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.ports import NotYet

@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from math import ceil
 
-from penstock.domain.units import BACK_OFF, CleanProof, Unit
+from penstock.domain.retries import BACK_OFF
+from penstock.domain.units import CleanProof, Unit
 
 CALL_WITHIN = timedelta(minutes=2)
 """How long a call that makes something may be under way. No function of a factory or well lives longer."""

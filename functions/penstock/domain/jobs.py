@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from penstock.domain.dependencies import Dependency
 from penstock.domain.leases import Need
 from penstock.domain.rows import Key, Place, Row
+from penstock.domain.specs import Keep, Proves
 
 START_WITHIN = timedelta(minutes=1)
 """How long an accepted job may wait for its flow before the sweep starts it again."""
@@ -94,28 +95,6 @@ class PastAttempt:
     reason: str
 
 
-@dataclass(frozen=True)
-class Proves:
-    """That a job is there to show that a factory works: its worker is new, looked for in the factory's list, not kept.
-
-    With `keep`, its worker is held for that many seconds from when it is ordered.
-    """
-
-    factory: str
-    keep: int | None = None
-
-
-@dataclass(frozen=True)
-class Keep:
-    """Who wants to look at a job's worker and resources when its script has failed, and for how many seconds they are
-    held for that; `whatever` it came to, if so."""
-
-    by: str
-    reason: str
-    seconds: int
-    whatever: bool = False
-
-
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
@@ -188,31 +167,9 @@ class Job(Row):
         return self.state is State.SETTLED
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spec(Row):
-    """What a job is to do: written once, read by whoever starts or repeats it."""
-
-    kind: ClassVar[str] = "spec"
-    job: str
-    path: str
-    script: str
-    output_rules: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    request: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> Key:
-        return spec_key(self.job)
-
-
 def job_key(job: str) -> Key:
     """Where a job's row is."""
     return Key(f"job#{job}", "job")
-
-
-def spec_key(job: str) -> Key:
-    """Where a job's spec is."""
-    return Key(f"job#{job}", "spec")
 
 
 def acquire(job: Job, now: datetime) -> Job:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from penstock.domain.retries import EARLY
 from penstock.domain.sights import Look, Seen
-from penstock.domain.units import EARLY, Unit, UnitState, noted
+from penstock.domain.units import Unit, UnitState, noted
 
 EACH = 5
 """Seconds between two looks."""

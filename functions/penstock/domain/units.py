@@ -37,19 +37,6 @@ CLEAN_WITHIN = timedelta(minutes=3)
 """How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
 function of ours lives, so that who takes over never meets who began."""
 
-BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
-_DOUBLINGS = 10
-"""More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
-
-RENEW_LEAST = timedelta(minutes=1)
-"""What ends sooner is asked for anew no more often than this would be."""
-
-MESSAGE_MOST = 900
-"""Seconds by which a message can be put off at most. Source: Amazon SQS, DelaySeconds."""
-
-EARLY = timedelta(seconds=2)
-"""A message may come that much before its time, for its delay is in whole seconds; what comes earlier is another."""
-
 
 class UnitKind(StrEnum):
     """Who makes the unit: a factory makes workers, a well makes resources."""
@@ -201,39 +188,6 @@ def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any]
     return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
 
 
-def ready(unit: Unit, sealed: str, now: datetime, expires: datetime | None = None) -> Unit:
-    """A resource that its well has made. Its job's row has the due time from here, but for the end of a hold, and of
-    what its well said of it."""
-    unit = noted(unit, now, f"ready after {unit.tries} failures" if unit.tries else "ready")
-    return _said(replace(unit, state=UnitState.READY, made=now, since=now), sealed, now, expires)
-
-
-def _said(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
-    """A resource of which its well has told its job what it may know. When half its time is over, it is asked anew."""
-    renews = now + max(expires - now, RENEW_LEAST) / 2 if expires else None
-    told = replace(unit, sealed=sealed, renews=renews, reason=None, tries=0, next_look=None, busy=None)
-    return replace(told, due=rest_of_lease(told))
-
-
-def rest_of_lease(unit: Unit) -> datetime | None:
-    """When a leased resource is due: at the end of its hold, or when its well is asked anew."""
-    return min((time for time in (unit.hold and unit.hold.until, unit.renews) if time), default=None)
-
-
-def is_to_renew(unit: Unit, now: datetime) -> bool:
-    """Whether it is time to ask a well anew what the job of a leased resource may know of it."""
-    is_leased = unit.is_a is UnitKind.RESOURCE and unit.state is UnitState.READY
-    return is_leased and is_due(unit, now + EARLY) and unit.renews is not None and unit.renews <= now
-
-
-def renewed(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
-    """A leased resource of which its well has said anew what its job may know. Raises ValueError for any other."""
-    if unit.state is not UnitState.READY:
-        raise ValueError(f"unit {unit.id} is {unit.state}, not ready")
-    told = noted(unit, now, f"renewed after {unit.tries} failures") if unit.tries else unit
-    return _said(told, sealed, now, expires)
-
-
 def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:
     """A worker whose agent said hello; it must renew before its lease runs out.
 
@@ -308,30 +262,6 @@ def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Un
 def breaks(unit: Unit, reason: str, now: datetime) -> Unit:
     """A worker whose agent says that its machine is broken: nobody is lent it again. What it said first stands."""
     return unit if unit.broken else replace(noted(unit, now, f"broken: {reason}"), broken=reason)
-
-
-def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
-    """A unit whose driver is not done: the same step again, with a growing pause unless the driver named one."""
-    pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
-    tries = unit.tries if after is not None else unit.tries + 1
-    return replace(_told(unit, reason, now), reason=reason, tries=tries, due=now + pause)
-
-
-def _told(unit: Unit, reason: str | None, now: datetime) -> Unit:
-    """A reason is noted when it is another than before."""
-    return noted(unit, now, reason) if reason and reason != unit.reason else unit
-
-
-def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
-    """The same, by a message that is sent for then; unless one that comes no later is on its way.
-
-    Without that, a nudge and the message that it did not wait for would each go on sending the next, and every further
-    coincidence would add another, for as long as the driver is not done.
-    """
-    next_try = later(unit, reason, now, after)
-    if unit.next_look and next_try.due and now + EARLY < unit.next_look <= next_try.due:
-        return replace(_told(unit, reason, now), reason=reason)
-    return replace(next_try, next_look=next_try.due)
 
 
 def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:

@@ -160,25 +160,19 @@ def explain(
         summary = f"the job runs on {job.worker}" + (" and is being cancelled" if job.cancelled_by else "")
         return Why(job.id, job.state, summary, None, None, since)
     if current and blocked:
-        seconds, basis = altogether(forecasts)
-        start = now + timedelta(seconds=seconds) if now and seconds is not None else None
-        unblocks = forecasts[0].unblocks if forecasts else ()
-        summary = _waiting(current, blocked)
-        return Why(job.id, job.state, summary, blocked, current.type, current.since, start, basis, unblocks)
+        return _in_a_queue(job, current, blocked, forecasts, now)
     if current:
         return _being_made(job, current, unit_reason, stopped)
     if job.attempts and job.state is State.QUEUED:
-        last = job.attempts[-1]
-        summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
-        if quarantined:
-            freed = Unblock(Way.GIVE_BACK, what=f"what attempt {last.attempt} used")
-            return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
-        if job.parked_until:
-            said = f"the job gave back what it held ({last.reason}), and queues again at {clock(job.parked_until)}"
-            return Why(job.id, job.state, said, None, None, since)
-        back = Unblock(Way.PUT_BACK, what=str(last.attempt), job=job.id)
-        return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
+        return _between_attempts(job, since, quarantined)
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
+
+
+def _in_a_queue(job: Job, lease: Lease, blocked: Block, forecasts: Sequence[Forecast], now: datetime | None) -> Why:
+    seconds, basis = altogether(forecasts)
+    start = now + timedelta(seconds=seconds) if now and seconds is not None else None
+    unblocks = forecasts[0].unblocks if forecasts else ()
+    return Why(job.id, job.state, _waiting(lease, blocked), blocked, lease.type, lease.since, start, basis, unblocks)
 
 
 def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequence[Stopped]) -> Why:
@@ -190,6 +184,19 @@ def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequen
     again = stopped[0].until if stopped else None
     basis = "its maker is asked again then; whether it has some is not known" if stopped else None
     return Why(job.id, job.state, summary, None, lease.type, lease.since, again, basis, unblocks=(act,))
+
+
+def _between_attempts(job: Job, since: datetime, quarantined: str | None) -> Why:
+    last = job.attempts[-1]
+    summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
+    if quarantined:
+        freed = Unblock(Way.GIVE_BACK, what=f"what attempt {last.attempt} used")
+        return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
+    if job.parked_until:
+        said = f"the job gave back what it held ({last.reason}), and queues again at {clock(job.parked_until)}"
+        return Why(job.id, job.state, said, None, None, since)
+    back = Unblock(Way.PUT_BACK, what=str(last.attempt), job=job.id)
+    return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
 
 
 def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:

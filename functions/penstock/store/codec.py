@@ -20,7 +20,7 @@ from penstock.domain.cooling import CoolDown, Failure
 from penstock.domain.dependencies import Dependent
 from penstock.domain.hosts import Host
 from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job, Spec
+from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease
 from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
@@ -29,6 +29,7 @@ from penstock.domain.pools import Claim, Pool, Slot, SlotName
 from penstock.domain.retention import LatestFailure, Retention
 from penstock.domain.rows import Row
 from penstock.domain.site import SiteText
+from penstock.domain.specs import Spec
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import Unit
 from penstock.domain.users import Token, User

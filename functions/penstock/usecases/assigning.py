@@ -7,9 +7,10 @@ from typing import Any
 
 from penstock.domain import leases, limits
 from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Spec, spec_key
+from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.site import Health, Site
+from penstock.domain.specs import Spec, spec_key
 from penstock.domain.units import Unit, unit_key
 from penstock.system import System
 from penstock.usecases import inputs, sealing

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from penstock.domain import hosts, units, users
+from penstock.domain import hosts, retries, users
 from penstock.domain.custody import LEASED
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.hosts import Host
@@ -99,7 +99,7 @@ def _of_its_last(on: System, host: Host, unit: Unit, said: Ask, bounds: Limits) 
         returning.release(on, unit, proof)
         return _told("forget", 0, bounds, unit.id)
     elif said.trouble:
-        retrying.again(on, unit, f"{host.name} cannot get clean: {said.trouble}", units.MESSAGE_MOST)
+        retrying.again(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MESSAGE_MOST)
     return _cleaning(on, unit, bounds)
 
 

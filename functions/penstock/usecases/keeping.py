@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock.abilities import Keeper
-from penstock.domain import breakage, estimates, idle, leases, metrics, pools, units
+from penstock.domain import breakage, estimates, idle, leases, metrics, pools, retries, units
 from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
+from penstock.domain.retries import EARLY
 from penstock.domain.rows import Change, Replace
-from penstock.domain.units import CLEAN_WITHIN, EARLY, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import counting, logs, race, retiring, sites, turns
 
@@ -29,7 +30,7 @@ def clean(on: System, unit: Unit) -> None:
     elif unit.next_look and now + EARLY < unit.next_look:
         return  # a message is on its way for then
     elif pause := turns.pause(on, unit):
-        on.store.commit([Replace(unit, units.later(unit, unit.reason, now, pause))])
+        on.store.commit([Replace(unit, retries.later(unit, unit.reason, now, pause))])
     elif unit.tries >= TRIES:
         give_up(on, unit, f"it could not be cleaned: {unit.reason}")
     else:
@@ -64,13 +65,13 @@ def _call(on: System, begun: Unit) -> None:
             return
         proof = counting.called_for(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
     except DriverError as error:
-        told = units.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
+        told = retries.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
             keep(on, begun.id, proof, timedelta(0))
             return
         noted = units.noting(begun, proof.notes)
-        told = units.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+        told = retries.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
     _again(on, begun, told)
 
 
@@ -78,7 +79,7 @@ def _again(on: System, begun: Unit, told: Unit) -> None:
     """Send the message that asks again, for the one that led here was the last."""
     if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
         seconds = int((told.due - on.world.now()).total_seconds())
-        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, units.MESSAGE_MOST)))
+        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, retries.MESSAGE_MOST)))
 
 
 def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:

@@ -10,10 +10,11 @@ from penstock.domain import custody as rules
 from penstock.domain import keeps
 from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST
-from penstock.domain.jobs import Job, Keep
+from penstock.domain.jobs import Job
 from penstock.domain.keeps import Held
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
+from penstock.domain.specs import Keep
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
 from penstock.system import System

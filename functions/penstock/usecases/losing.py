@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from penstock.domain import jobs, units
+from penstock.domain import jobs, retries
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.rows import Change, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, unit_key
@@ -28,7 +28,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         if job is None or job.is_settled or job.attempt != unit.attempt:
             return [], None
         now = on.world.now()
-        later = Replace(fresh, units.later(fresh, reason, now, STEP_WITHIN))
+        later = Replace(fresh, retries.later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
         told = jobs.report(job, Report(Result.LOST, cause, now))

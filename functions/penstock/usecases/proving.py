@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from penstock.domain import cooling as cooling_rules
 from penstock.domain import holds, limits, proving, seeing
 from penstock.domain.errors import Refused, not_found
-from penstock.domain.jobs import Job, Proves
+from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, lease_key
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.proving import Check, Facts
 from penstock.domain.site import Site, Target
+from penstock.domain.specs import Proves
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.system import System

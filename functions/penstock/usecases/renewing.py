@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.domain import metrics, units
+from penstock.domain import metrics, renewals, units
 from penstock.domain.errors import DriverError
 from penstock.domain.rows import Replace
 from penstock.domain.units import Unit
@@ -44,6 +44,6 @@ def _renew(on: System, unit: Unit, order: Order) -> None:
     if isinstance(done, NotYet):
         retrying.again(on, units.noting(unit, done.notes), done.reason, done.after)
     else:
-        told = units.renewed(unit, sealed, on.world.now(), done.expires)
+        told = renewals.renewed(unit, sealed, on.world.now(), done.expires)
         on.store.commit([Replace(unit, units.noting(told, done.notes))])
     cooling.answered(on, unit, leave, done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import units
+from penstock.domain import retries
 from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.system import System
@@ -14,8 +14,8 @@ from penstock.usecases import logs
 
 def again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
     """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
-    pause = timedelta(seconds=min(after, units.MESSAGE_MOST)) if after is not None else None
-    next_try = replace(units.look_again(unit, reason, on.world.now(), pause), busy=None)
+    pause = timedelta(seconds=min(after, retries.MESSAGE_MOST)) if after is not None else None
+    next_try = replace(retries.look_again(unit, reason, on.world.now(), pause), busy=None)
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.reason:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 
-from penstock.domain import absence, metrics, quarantine, units
+from penstock.domain import absence, metrics, quarantine, retries, units
 from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
@@ -34,7 +34,7 @@ def put_back(on: System, unit: Unit) -> None:
     """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
     pause = turns.pause(on, unit)
     if pause:  # who goes before it tells it, and the sweep makes up for that
-        on.store.commit([Replace(unit, units.later(unit, unit.reason, on.world.now(), pause))])
+        on.store.commit([Replace(unit, retries.later(unit, unit.reason, on.world.now(), pause))])
         return
     if unit.broken and sites.quarantines(on, sites.current(on), unit):
         quarantining.enter(on, unit, f"it is broken: {unit.broken}")

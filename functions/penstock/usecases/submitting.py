@@ -12,10 +12,11 @@ from penstock.domain import limits, looks, metrics
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Refused, Unreached
 from penstock.domain.jobfile import JobFile
-from penstock.domain.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Times, job_key, spec_key
+from penstock.domain.jobs import START_WITHIN, Job, State, Times, job_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
+from penstock.domain.specs import Keep, Proves, Spec, spec_key
 from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest

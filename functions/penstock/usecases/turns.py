@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.domain import leases, units
+from penstock.domain import leases, retries, units
 from penstock.domain.leases import WORKER, Lease
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.system import System
@@ -32,7 +32,7 @@ def pause(on: System, unit: Unit) -> timedelta | None:
         return None
     ahead = on.store.get(unit_key(turn.unit or ""), Unit)
     if ahead and ahead.state is UnitState.QUARANTINED:  # who ends that passes the turn on
-        return units.BACK_OFF_MOST
+        return retries.BACK_OFF_MOST
     if ahead and ahead.hold:
         return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
     return units.STEP_WITHIN

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from penstock.abilities import Chooser
 from penstock.domain import cooling as cooling_rules
-from penstock.domain import jobs, leases, metrics, units
+from penstock.domain import jobs, leases, metrics, renewals, retries, units
 from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
 from penstock.domain.errors import DriverError, Misconfigured, Short, Unsatisfiable
@@ -92,7 +92,7 @@ def _lease(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
         _lose(on, unit)
-    elif units.is_to_renew(unit, now):
+    elif renewals.is_to_renew(unit, now):
         renewing.renew(on, unit, _order(on, unit))
     elif unit.state is UnitState.READY:
         _answer(on, unit)
@@ -168,7 +168,7 @@ def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, i
     elif unit.state is UnitState.IDLE:
         ahead.ready(on, unit, timedelta(seconds=bounds.lease))
     else:
-        _hand_over(on, unit, units.noting(units.ready(unit, sealed, now, done.expires), done.notes))
+        _hand_over(on, unit, units.noting(renewals.ready(unit, sealed, now, done.expires), done.notes))
 
 
 def _hand_over(on: System, unit: Unit, made: Unit) -> None:
@@ -233,7 +233,7 @@ def _lose(on: System, unit: Unit) -> None:
             evidence.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         told = replace(unit, is_unheard=unit.leases == 1)
-        on.store.commit([Replace(unit, units.later(told, NO_HELLO, now, units.STEP_WITHIN))])
+        on.store.commit([Replace(unit, retries.later(told, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:

@@ -13,7 +13,7 @@ from penstock.domain.audit import Entry
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
 from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job, Keep, Times
+from penstock.domain.jobs import Job, Times
 from penstock.domain.keeps import Held
 from penstock.domain.leases import WORKER, Lease
 from penstock.domain.lifecycle import LIFE
@@ -21,6 +21,7 @@ from penstock.domain.outputs import Output
 from penstock.domain.plans import Plan
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.site import Site
+from penstock.domain.specs import Keep
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.domain.why import Why

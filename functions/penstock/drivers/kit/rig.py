@@ -20,7 +20,8 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import MESSAGE_MOST, CleanProof
+from penstock.domain.retries import MESSAGE_MOST
+from penstock.domain.units import CleanProof
 from penstock.ports import Driver, NotYet, Order, Ready
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)

@@ -14,7 +14,8 @@ from typing import Any
 from penstock.abilities import Standing
 from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
 from penstock.domain.jobfile.place import clip
-from penstock.domain.units import MESSAGE_MOST, CleanProof
+from penstock.domain.retries import MESSAGE_MOST
+from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.accounts import cleaner
 from penstock.drivers.wells.accounts import settings as keys

@@ -307,7 +307,7 @@ def quarantine(life: Life) -> Steps:
     yield life.empty
 
 
-@scenario(minutes=4)
+@scenario(minutes=3)
 def outputs_go(life: Life) -> Steps:
     """A job sends an output, which is kept for a minute after its end, and then is gone with all that said so."""
     life.configure(BRIEF)

@@ -50,7 +50,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": TELL,
         "well queue": TELL,
         "flow": (*ANSWER, *START),
-        "objects": ("s3:GetObject",),
+        "objects": ("s3:GetObject", "s3:PutObject"),  # what its URLs are good for: users send inputs
+        "bucket": ("s3:ListBucket",),
     },
     "agent_api": {
         "table": ROWS,

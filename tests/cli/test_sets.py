@@ -158,3 +158,13 @@ def test_a_plan_of_all(penstock: Run, service: Service, folder: Path) -> None:
     plans = json.loads(penstock("job", "run", str(folder), "--plan", "--json").stdout)
     assert plans[-1]["name"] == "sign"
     assert not service.jobs
+
+
+def test_a_file_with_a_matrix_is_as_many_jobs(penstock: Run, service: Service, folder: Path) -> None:
+    put(folder, "a", "[matrix]", 'board = ["x", "y"]')
+    result = penstock("job", "run", str(folder / "a.sh"), "--no-wait", "--json")
+    assert [row["name"] for row in json.loads(result.stdout)] == ["a (x)", "a (y)"], result.stderr
+    assert [body["matrix"] for _, _, _, body in service.asked] == [{"board": "x"}, {"board": "y"}]
+    assert penstock("job", "run", str(folder), "--no-wait").exit_code == 0
+    (sign,) = [body for _, _, _, body in service.asked if Path(body["path"]).stem == "sign"]
+    assert set(sign["dependencies"]) == {"a/x", "a/y", "b", "c"}

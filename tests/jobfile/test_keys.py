@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.domain.jobfile import check_inputs
+from penstock.domain.jobfile import check_asked, check_inputs
 from tests.jobfile.helpers import below, only
 
 KEY_ROWS = [
@@ -172,3 +172,18 @@ def test_key(toml: str, line: int, column: int, message: str, hint: str) -> None
 )
 def test_names_of_inputs(names: list[str], said: list[str]) -> None:
     assert [fault.message for fault in check_inputs(names, ["build"])] == said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("build", []),
+        ("build/board-a", []),
+        ("build/a/b", ["`dependencies.build/a/b`: no `/` in a dependency's name"]),
+        ("build/..", ["`dependencies.build/..` cannot be a dependency's name"]),
+    ],
+)
+def test_a_request_names_one_of_several_jobs_of_a_file(name: str, said: list[str]) -> None:
+    found, faults = check_asked({name: {"job": "J", "on": "always"}})
+    assert [fault.message for fault in faults] == said
+    assert [(each.name, each.job, each.on) for each in found] == [(name, "J", "always")]

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain import limits
 from penstock.domain.dependencies import Dependent
 from penstock.domain.errors import Refused, Unreached
-from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.jobs import Outcome, Result, Spec, State, spec_key
 from penstock.domain.rows import Create
 from penstock.domain.users import User
 from penstock.usecases import jobs, judging, planning, settling, submitting, waking
@@ -312,3 +312,50 @@ def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
     judging.judge(twin.on, "0" * 26)
     settling.settle(twin.on, second, 1, judging.judging.ERROR, "late")
     assert job_of(twin, second) == before
+
+
+MATRIX = """#!/bin/bash
+#: name = "build"
+#: variety = "basic"
+#: target = "${{ matrix.os }}"
+#: [dependencies.fetch]
+#: job = "fetch"
+#: [matrix]
+#: os = ["linux", "lab"]
+#: board = ["a", "b"]
+true
+"""
+
+
+def test_one_job_of_a_file_with_a_matrix(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    named = {"fetch/x": {"job": first, "on": "always"}, "fetch/y": {"job": first}}
+    ask = SubmitJob(MATRIX, path="build.sh", matrix={"os": "linux", "board": "b"}, dependencies=named)
+    job = submitting.submit(twin.on, ada, ask, None)
+    found = job_of(twin, job)
+    assert (found.name, found.target) == ("build (linux, b)", "linux")
+    assert [each.name for each in found.dependencies] == ["fetch/x", "fetch/y"]
+    spec = twin.store.get(spec_key(job), Spec)
+    assert spec
+    assert dict(spec.env) == {"MATRIX_OS": "linux", "MATRIX_BOARD": "b"}
+    assert job_of(twin, submitting.retry(twin.on, ada, found)).name == "build (linux, b)"
+
+
+@pytest.mark.parametrize(
+    ("script", "matrix", "status", "code"),
+    [
+        (MATRIX, None, 422, "matrix-without-values"),
+        (MATRIX, {"os": "linux"}, 400, "bad-request"),
+        (MATRIX, {"os": "linux", "board": "c"}, 400, "bad-request"),
+        (SCRIPT, {"os": "linux"}, 400, "bad-request"),
+        (MATRIX, {"os": "lab", "board": "a"}, 403, "privilege-missing"),
+    ],
+)
+def test_a_combination_that_cannot_be(
+    twin: Twin, ada: User, script: str, matrix: dict[str, str] | None, status: int, code: str
+) -> None:
+    first = submit(twin, ada)
+    ask = SubmitJob(script, matrix=matrix, dependencies={"fetch": {"job": first}})
+    with pytest.raises(Refused) as refused:
+        submitting.submit(twin.on, ada, ask, None)
+    assert (refused.value.status, refused.value.code) == (status, code)

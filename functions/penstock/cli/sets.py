@@ -57,8 +57,8 @@ class JobSet:
 
 
 def load(folder: str, id: str | None) -> JobSet:
-    """The job files of a folder. Raises Refused, before anything is submitted, with every problem."""
-    paths = sorted(Path(folder).glob("*.sh"))
+    """The job files of a folder, or one file. Raises Refused, before anything is submitted, with every problem."""
+    paths = sorted(Path(folder).glob("*.sh")) if Path(folder).is_dir() else [Path(folder)]
     if not paths:
         raise Refused(f"there is no job file in {folder}", "job files of a set are those that end in .sh")
     parsed = [parse(read(str(path)), str(path)) for path in paths]
@@ -110,6 +110,8 @@ def body_of(member: Member, jobs: JobSet, options: Mapping[str, Any], ids: Mappi
     given = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
     tags = {**given.pop("tags", {}), TAG: jobs.id}
     body: dict[str, object] = {"script": member.file.script, "path": member.file.path, **given, "tags": tags}
+    if member.values:
+        body["matrix"] = dict(member.values)
     if member.dependencies and ids:
         body["dependencies"] = {each.name: {"job": ids[each.job]} for each in member.dependencies}
     return body

@@ -54,6 +54,16 @@ def request(file: str, options: Mapping[str, object]) -> dict[str, object]:
     return {"script": checked(file), "path": shown(file), **given}
 
 
+def is_many(file: str) -> bool:
+    """Whether it is a folder of job files, or one that stands for several jobs."""
+    if file == STDIN:
+        return False
+    if Path(file).is_dir():
+        return True
+    found = parse(read(file), file)
+    return not isinstance(found, Problems) and found.matrix is not None
+
+
 def counted(number: int, noun: str) -> str:
     """A number and its noun: 1 problem, 2 problems."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

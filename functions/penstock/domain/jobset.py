@@ -7,12 +7,13 @@ is submitted after those before it, by their ids.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from penstock.domain.jobfile import Dependency, JobFile, Problem, Problems
+from penstock.domain import limits
+from penstock.domain.jobfile import Dependency, JobFile, Problem, Problems, variant
 from penstock.domain.jobfile.checks import did_you_mean
 
 NOT_HERE = "every `.sh` file of the folder is a job of the set"
@@ -20,22 +21,58 @@ NOT_HERE = "every `.sh` file of the folder is a job of the set"
 
 @dataclass(frozen=True)
 class Member:
-    """One job of a set. `job` of each of its dependencies is the name of another member."""
+    """One job of a set. `job` of each of its dependencies is the name of another member.
+
+    `values` are those of its matrix. Whoever depends on the file as a whole depends on all that it stands for.
+    """
 
     name: str
     file: JobFile
     dependencies: tuple[Dependency, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 def arrange(files: Sequence[JobFile]) -> tuple[Member, ...] | Problems:
     """The jobs of some files, each after those that it depends on; or all that is wrong with them together."""
-    enabled = [Member(name_of(file), file, file.dependencies) for file in files if file.enable]
+    enabled = [member for file in files if file.enable for member in members_of(file)]
+    whole: dict[str, list[Member]] = {}
+    for member in enabled:
+        if member.values:
+            whole.setdefault(name_of(member.file), []).append(member)
+    enabled = [replace(member, dependencies=tuple(_spread(member, whole))) for member in enabled]
     members = {member.name: member for member in enabled}
     disabled = {name_of(file) for file in files if not file.enable} - members.keys()
-    problems = [*_twice(enabled), *_unknown(enabled, members, disabled)]
+    problems = [*_twice(enabled), *_unknown(enabled, members, disabled), *_too_many(enabled)]
     if problems:
         return Problems(tuple(problems))
     return _ordered(members)
+
+
+def members_of(file: JobFile) -> tuple[Member, ...]:
+    """The jobs that a file stands for: one, or one for each combination of its matrix."""
+    if file.matrix is None:
+        return (Member(name_of(file), file, file.dependencies),)
+    filled = ((values, variant(file, values)) for values in file.matrix.combinations)
+    return tuple(Member(name_of(one), file, one.dependencies, values) for values, one in filled)
+
+
+def _spread(member: Member, whole: Mapping[str, Sequence[Member]]) -> Iterator[Dependency]:
+    """A member's dependencies; those on a file with a matrix are on each of its jobs, with a folder for each."""
+    for each in member.dependencies:
+        if each.job not in whole:
+            yield each
+        for other in whole.get(each.job, ()):
+            folder = "-".join(other.values.values()).replace("/", "-")
+            yield replace(each, name=f"{each.name}/{folder}", job=other.name)
+
+
+def _too_many(members: Sequence[Member]) -> Iterator[Problem]:
+    for member in members:
+        if len(member.dependencies) > limits.DEPENDENCIES:
+            why = f"this job would depend on {len(member.dependencies)} others; it may on at most {limits.DEPENDENCIES}"
+            yield Problem(
+                member.file.path, *_spot(member.dependencies[0]), why, "depend on fewer of them by their names"
+            )
 
 
 def name_of(file: JobFile) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.domain import limits
 from penstock.domain.errors import Fault, Refused
-from penstock.domain.jobfile import JobFile, Problem, Problems, check_inputs, check_key, parse
+from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
 from penstock.wire import SubmitJob
 
 CHECKED = (
@@ -38,9 +38,13 @@ def file(ask: SubmitJob) -> JobFile:
         too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
         code = (413, "script-too-big") if too_big else (400, "bad-job-file")
         raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in found.items])
+    found = _of_matrix(ask, found)
     values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
-    values |= _depends(ask, found)
-    checked = {name: check_key(name, value) for name, value in values.items()}
+    values |= _filled_in(found) if ask.matrix else {}
+    checked: dict[str, Any] = {name: check_key(name, value) for name, value in values.items()}
+    if ask.dependencies:
+        values["dependencies"] = None
+        checked["dependencies"] = check_asked(_depends(ask, found))
     checked["inputs"] = (
         None,
         check_inputs(ask.inputs or (), [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]),
@@ -56,21 +60,38 @@ def file(ask: SubmitJob) -> JobFile:
 
 def _depends(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
     """The dependencies that a request names jobs for. How they are to end is said there, or in the file."""
-    if not ask.dependencies:
-        return {}
     said = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
-    asked = {
-        name: {**said.get(name, {}), **given} if isinstance(given, dict) else given
-        for name, given in ask.dependencies.items()
+    return {
+        name: {**said.get(name.partition("/")[0], {}), **given} if isinstance(given, dict) else given
+        for name, given in (ask.dependencies or {}).items()
     }
-    return {"dependencies": asked}
+
+
+def _of_matrix(ask: SubmitJob, file: JobFile) -> JobFile:
+    """The one of a file's jobs that is asked for. Raises Refused 400 or 422."""
+    if file.matrix is None and ask.matrix is None:
+        return file
+    axes = list(file.matrix.axes) if file.matrix else []
+    if file.matrix is None or (ask.matrix is not None and ask.matrix not in file.matrix.combinations):
+        why = f"{file.path} has no such combination" if file.matrix else f"{file.path} has no matrix"
+        raise Refused(400, "bad-request", why, [Fault(why, where="matrix", hint=f"a value for each of {axes}")])
+    if ask.matrix is None:
+        why = f"{file.path} stands for {len(file.matrix.combinations)} jobs, and none of them is named"
+        hint = "`penstock job run FILE` submits all of them; over HTTP, `matrix` says which"
+        raise Refused(422, "matrix-without-values", why, [Fault(why, file=file.path, line=1, column=1, hint=hint)])
+    return variant(file, ask.matrix)
+
+
+def _filled_in(file: JobFile) -> dict[str, Any]:
+    """What values of a matrix were put into, to be checked once more."""
+    return {"name": file.name, "target": file.target}
 
 
 def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
     """Raises Refused 422 for dependencies that are other files' names: only whoever submits all of them knows ids."""
     faults = []
     for each in file.dependencies:
-        if each.name not in (ask.dependencies or {}):
+        if each.name not in (ask.dependencies or {}):  # else it stands there, or all that it stands for
             line, column = each.spot or (1, 1)
             why = f"the dependency {each.name!r} is the job of another file, {each.job!r}, of which no job is named"
             hint = f"submit the folder: penstock job run DIR; or name its job: -d {each.name}=JOB"
@@ -101,7 +122,7 @@ def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
     merged["tags"] = {**file.tags, **values.get("tags", {})}
     merged["env"] = {**file.env, **values.get("env", {})}
     if "dependencies" in values:
-        given = {each.name for each in values["dependencies"]}
+        given = {each.name.partition("/")[0] for each in values["dependencies"]}
         others = (each for each in file.dependencies if each.name not in given)
         merged["dependencies"] = (*values["dependencies"], *others)
     merged["output_rules"] = (*file.output_rules, *values.get("output_rules", ()))

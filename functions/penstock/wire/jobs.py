@@ -17,7 +17,8 @@ class SubmitJob:
     """A job to run. `script` is a whole job file; the other values win over those in its header.
 
     It waits for `inputs`, which are sent after it: they are the names of files below /input. Each of `dependencies` is
-    `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there.
+    `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there. `matrix` says which of the
+    jobs it is that a file with a matrix stands for: a value for each axis.
     """
 
     script: str
@@ -34,6 +35,7 @@ class SubmitJob:
     hold_on_failure: int | str | None = None
     inputs: list[str] | None = None
     dependencies: dict[str, Any] | None = None
+    matrix: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)

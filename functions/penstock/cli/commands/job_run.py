@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -46,10 +45,12 @@ def run(session: Session, /, file: str, no_wait: bool, plan: bool, set_id: str |
     The file is checked first. The job's stdout goes to stdout, everything else to stderr; with --json the whole
     log goes to stderr, and stdout gets the settled job. Ctrl-C leaves the job running.
 
-    The .sh files of a folder are submitted together, as they depend on each other; the exit code is the worst of
-    theirs. Options count for each of them. What broke off is gone on with by --set.
+    The .sh files of a folder are submitted together, as they depend on each other, and so are the jobs of a file with
+    a matrix; the exit code is the worst of theirs. Options count for each. What broke off is gone on with by --set.
     """
-    if Path(file).is_dir():
+    from penstock.cli.submit import is_many
+
+    if is_many(file):
         return _run_set(session, file, set_id, no_wait=no_wait, planned=plan, options=options)
     if set_id:
         raise click.UsageError("--set is for a folder of jobs")
@@ -86,7 +87,7 @@ def _run_set(
 
     for option in ("inputs", "depends", "name"):
         if options[option]:
-            raise click.UsageError(f"-{option[0]} is for one job; in a folder, the files say it")
+            raise click.UsageError(f"-{option[0]} is for one job; of several, their files say it")
     options.pop("inputs")
     wishes = _wishes(**options)
     jobs = sets.load(folder, set_id)

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.domain import limits
 from penstock.domain.jobfile.checks import GUESSES, Check, did_you_mean, flag, number, text
+from penstock.domain.jobfile.matrix import check_matrix, check_references
 from penstock.domain.jobfile.place import Fault, Place, clip
 from penstock.domain.jobfile.relations import (
     check_access_repos,
@@ -61,6 +62,7 @@ _TABLE = (
     Key("on_failure", check_on_failure),
     Key("hold_on_failure", check_hold),
     Key("env", check_env),
+    Key("matrix", check_matrix),
     Key("tags", check_tags),
 )
 KEYS = {key.name: key for key in _TABLE}
@@ -88,6 +90,8 @@ def check_document(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[F
         if key.required and key.name not in document:
             top.fault(f"the header has no `{key.name}`", _missing(key.name, key.required, document))
     values = {name: key.check(document[name], top / name) for name, key in KEYS.items() if name in document}
+    if "matrix" in values:
+        check_references(document, values["matrix"], top)
     for found in values.get("dependencies", ()):
         if found.job == values.get("name"):
             (top / "dependencies" / found.name).fault("the job depends on itself", "name another job")

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.domain.jobfile.header import Header, read_header
 from penstock.domain.jobfile.keys import KEYS, check_document
 from penstock.domain.jobfile.locate import Spot, locate, nearest
+from penstock.domain.jobfile.matrix import Matrix
 from penstock.domain.jobfile.place import Fault, Path
 from penstock.domain.jobfile.problem import Problem, Problems
 from penstock.domain.jobfile.relations import Dependency, Publish
@@ -58,6 +59,7 @@ class JobFile:
     hold_on_failure: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
+    matrix: Matrix | None = None
     dependencies: tuple[Dependency, ...] = ()
     publish: tuple[Publish, ...] = ()
     access_repos: tuple[str, ...] = ()

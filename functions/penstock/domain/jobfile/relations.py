@@ -12,6 +12,7 @@ __all__ = [
     "Dependency",
     "Publish",
     "check_access_repos",
+    "check_asked",
     "check_dependencies",
     "check_folder",
     "check_inputs",
@@ -74,11 +75,22 @@ _dependency = record(
 
 
 def check_dependencies(value: object, place: Place) -> tuple[Dependency, ...]:
+    return _dependencies(value, place, deep=1)
+
+
+def check_asked(value: object) -> tuple[tuple[Dependency, ...], tuple[Fault, ...]]:
+    """The dependencies of a request. A name may be that of a file's dependency, `/`, and which of its jobs it is."""
+    top = Place(("dependencies",))
+    return _dependencies(value, top, deep=2), tuple(top.faults)
+
+
+def _dependencies(value: object, place: Place, deep: int) -> tuple[Dependency, ...]:
     found = []
     for name, settings in entries(value, place, limits.DEPENDENCIES, "tables like [dependencies.build]"):
         here = place / name
         text(name, here)
-        check_folder(name, here, "a dependency's name")
+        for part in name.split("/", deep - 1):
+            check_folder(part, here, "a dependency's name")
         found.append(Dependency(**{"job": "", **_dependency(settings, here), "name": name}))
     return tuple(found)
 

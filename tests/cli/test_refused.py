@@ -74,7 +74,7 @@ def test_what_the_service_lacks_is_refused_in_its_words(penstock: Run, service: 
     ("words", "said"),
     [
         (("jop",), "there is no command `jop`; did you mean `job`?"),
-        (("job", "run"), "missing argument 'FILE'"),
+        (("job", "run"), "missing argument 'FILE|DIR'"),
         (("job", "run", "x.sh"), "can't read x.sh: No such file or directory"),
         (("job", "list", "-T", "a"), "`a` is not NAME=VALUE"),
         (("job", "run", "x.sh", "--timeout", "soon"), "`soon`: wanted a duration"),

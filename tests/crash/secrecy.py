@@ -147,7 +147,7 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
     other, _ = users.issue(site.on, "eve", None)
     values = {
         "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
-        "name": "bench", "output": "x",
+        "name": "bench", "output": "x", "artifact": past.jobs()[0].id,
     }  # fmt: skip
     for operation in OPERATIONS:
         if operation.method == "GET":

@@ -110,7 +110,7 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "a dependency on no job": ({"dependencies": {"a": {"job": "b"}}}, 422, "unknown-dependency"),
     "a dependency without a job": ({"dependencies": {"a": {}}}, 400, "bad-request"),
     "a dependency that is a word": ({"dependencies": {"a": "b"}}, 400, "bad-request"),
-    "a dependency with a path for a name": ({"dependencies": {"a/b": {"job": "b"}}}, 400, "bad-request"),
+    "a dependency with a path for a name": ({"dependencies": {"a/b/c": {"job": "b"}}}, 400, "bad-request"),
     "a dependency on an end that is none": ({"dependencies": {"a": {"job": "b", "on": "x"}}}, 400, "bad-request"),
     "65 dependencies": ({"dependencies": {f"d{n}": {"job": "b"} for n in range(65)}}, 400, "bad-request"),
     "a file that is not enabled": ({"script": headed("enable = false")}, 422, "job-disabled"),

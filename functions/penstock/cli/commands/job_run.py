@@ -39,7 +39,16 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("--set", "set_id", metavar="ID", help="With DIR: go on with the run of this name.")
 @click.option("--plan", is_flag=True, help="Submit nothing: show what it would acquire and wait for.")
 @pass_session
-def run(session: Session, /, file: str, no_wait: bool, plan: bool, set_id: str | None, **options: Any) -> int:
+def run(
+    session: Session,
+    /,
+    file: str,
+    no_wait: bool,
+    plan: bool,
+    set_id: str | None,
+    inputs: tuple[str, ...],
+    **options: Any,
+) -> int:
     """Submit a job file; stream its log and exit as the job did. FILE - is stdin. DIR is a set of jobs.
 
     The file is checked first. The job's stdout goes to stdout, everything else to stderr; with --json the whole
@@ -50,15 +59,17 @@ def run(session: Session, /, file: str, no_wait: bool, plan: bool, set_id: str |
     """
     from penstock.cli.submit import is_many
 
+    wishes = _wishes(**options)
     if is_many(file):
-        return _run_set(session, file, set_id, no_wait=no_wait, planned=plan, options=options)
+        alone = {"-i": inputs, "-d": wishes["dependencies"], "-n": wishes["name"]}
+        return _run_set(session, file, set_id, no_wait=no_wait, planned=plan, wishes=wishes, alone=alone)
     if set_id:
         raise click.UsageError("--set is for a folder of jobs")
     from penstock.cli.inputs import given, send
     from penstock.cli.submit import request
 
-    files = given(options.pop("inputs"))
-    body = request(file, {**_wishes(**options), "inputs": list(files)})
+    files = given(inputs)
+    body = request(file, {**wishes, "inputs": list(files)})
     if plan:
         _show_plan(session, body)
         return 0
@@ -80,16 +91,20 @@ def run(session: Session, /, file: str, no_wait: bool, plan: bool, set_id: str |
 
 
 def _run_set(
-    session: Session, folder: str, set_id: str | None, *, no_wait: bool, planned: bool, options: dict[str, Any]
+    session: Session,
+    folder: str,
+    set_id: str | None,
+    *,
+    no_wait: bool,
+    planned: bool,
+    wishes: dict[str, object],
+    alone: dict[str, object],
 ) -> int:
     from penstock.cli import sets
     from penstock.cli.submit import counted
 
-    for option in ("inputs", "depends", "name"):
-        if options[option]:
-            raise click.UsageError(f"-{option[0]} is for one job; of several, their files say it")
-    options.pop("inputs")
-    wishes = _wishes(**options)
+    for option in (option for option, value in alone.items() if value):
+        raise click.UsageError(f"{option} is for one job; of several, their files say it")
     jobs = sets.load(folder, set_id)
     if planned:
         sets.plan(session, jobs, wishes)

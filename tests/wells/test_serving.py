@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from http.client import HTTPConnection
 from threading import Thread
 from typing import Any
@@ -162,12 +163,21 @@ def test_a_refusal_is_a_problem(later: int | None) -> None:
     assert json.loads(reply.body) == {"type": "about:blank", "code": "no-capacity", "detail": "none is left"}
 
 
+@pytest.fixture
+def logs(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """What is logged, also where other tests of this process want to hear nothing."""
+    before = logging.root.manager.disable
+    logging.disable(logging.NOTSET)
+    yield caplog
+    logging.disable(before)
+
+
 @pytest.mark.parametrize("body", [b"", b"{"])
-def test_what_goes_wrong_inside_is_said_to_nobody_but_its_log(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_goes_wrong_inside_is_said_to_nobody_but_its_log(body: bytes, logs: pytest.LogCaptureFixture) -> None:
     mine = door(Shelf(raising(KeyError("the password"))))
     reply = ask(mine, "PUT", body=body)
     assert (reply.status, is_signed(reply), b"password" in reply.body) == (500, True, False)
-    assert "PUT /resources/r-1 could not be answered" in caplog.text
+    assert "PUT /resources/r-1 could not be answered" in logs.text
     assert ask(mine, "PUT", request="next").status == 500, "the next is answered all the same"
 
 

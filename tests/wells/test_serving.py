@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.drivers.wells.http import signing
+from penstock.drivers.wells.http import serving, signing
 from penstock.drivers.wells.http.protocol import BODY_BYTES, PAGE, WINDOW
 from penstock.drivers.wells.http.serving import Door, Later, Refused, Reply, Seen, server
 
@@ -165,10 +165,12 @@ def test_a_refusal_is_a_problem(later: int | None) -> None:
 
 @pytest.fixture
 def logs(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """What is logged, also where other tests of this process want to hear nothing."""
+    """What is logged, also where other tests of this process have sent logs elsewhere."""
     before = logging.root.manager.disable
     logging.disable(logging.NOTSET)
+    serving.log.addHandler(caplog.handler)
     yield caplog
+    serving.log.removeHandler(caplog.handler)
     logging.disable(before)
 
 

@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     todo = [each for each in mutants if each.key not in same and _is_wanted(given, record, each)]
     left = _hunt(record, todo, given) if todo else []
     record.open |= {mutant.key for mutant in left}
+    record.begin(mutant for mutant in mutants if mutant.key in same)  # nothing was tried of who has none but these
     record.save()
     _table(record, mutants)
     for mutant in left:

@@ -9,17 +9,17 @@ from penstock.domain.errors import Misconfigured, NoCapacity, RateLimited, Refus
 from penstock.domain.jobs import Outcome, Proves, Result, State
 from penstock.domain.limits import PRIORITY
 from penstock.domain.logs import Line
-from penstock.domain.outputs import Output
 from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Create
 from penstock.domain.seeing import EACH, LATE
 from penstock.domain.sights import LOOKS
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.domain.volumes import object_name
 from penstock.ports import NotYet
-from penstock.usecases import agents, configuring, custody, jobs, proving, units
+from penstock.usecases import agents, configuring, custody, jobs, outputs, proving, units
 from penstock.usecases.agents import Hello
 from penstock.usecases.proving import Progress
+from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
@@ -87,11 +87,10 @@ def run_as_it_should(twin: Twin, job: str) -> None:
     worker, now = worker_of(twin, job).id, twin.world.now()
     lines = [f"penstock test: job {job} on worker {worker}", checks.AS_DOCUMENTED]
     agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines])
-    output = Output(
-        id=twin.world.ulid(), job=job, attempt=1, path=checks.OUTPUT, size=1, sha256=checks.digest(job), time=now,
-        due=None,
-    )  # fmt: skip
-    assert twin.store.commit([Create(output)])
+    running = agents.authenticate(twin.on, job, TOKEN).job
+    (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, 1, checks.digest(job))])["uploads"]
+    twin.objects.objects[object_name(upload["id"])] = b"x"
+    outputs.commit(twin.on, running, [upload["id"]])
     finish(twin, job)
 
 

@@ -68,6 +68,9 @@ class Watch:
         rows: Rows = life.rows
         left = [f"job {job.id} is {job.state}" for job in rows.get("job", []) if job.state is not State.SETTLED]
         left += [f"unit {unit.id} is {unit.state}" for unit in rows.get("unit", []) if unit.state is not UnitState.GONE]
+        left += [
+            f"{unit.id}, which is gone, keeps a secret" for unit in rows.get("unit", []) if _is_told_too_much(unit)
+        ]
         left += [f"{slot.pool}/{slot.name} is held" for slot in rows.get("slot", []) if slot.state is SlotState.HELD]
         left += [f"a claim of {claim.job} waits for {claim.pool}" for claim in rows.get("claim", [])]
         left += [f"{pool.name} is still to be resized" for pool in rows.get("pool", []) if pool.due]
@@ -84,6 +87,11 @@ class Watch:
         left = self.left(life)
         assert not left, f"after {life.site.world.now()} there is left: {left}"
         assert life.script_over, "the users still wait for something"
+
+
+def _is_told_too_much(unit: Unit) -> bool:
+    """Whether what a well told for a lease is kept after it. [SEC-1]"""
+    return unit.state is UnitState.GONE and bool(unit.sealed)
 
 
 def _capacity(pool: Pool, slots: list[Slot]) -> None:

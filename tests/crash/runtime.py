@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
+from urllib.parse import parse_qsl
 
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 
@@ -70,7 +71,8 @@ class Runtime:
         name = "agent_api" if path.startswith("/v1/agent/") else "api"
         headers = {"authorization": f"Bearer {token}"} | ({"idempotency-key": key} if key else {})
         try:
-            given = self.call(name, request(method, path, body, headers, ()), who)
+            where, _, query = path.partition("?")
+            given = self.call(name, request(method, where, body, headers, parse_qsl(query)), who)
         except Died:
             return Reply(FAILED, None)
         return Reply(given["statusCode"], json.loads(given.get("body") or "null"))

@@ -9,17 +9,21 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from penstock.adapters.flows import StepFlows
+from penstock.adapters.queues import SqsQueues
+from penstock.adapters.vault import KmsVault
 from penstock.agent.disguises import secrets
 from penstock.agent.mask import Mask
+from penstock.domain.errors import Unknown
 from penstock.ports import Order, Ready
-from penstock.usecases import users
+from penstock.usecases import hiding, users
 from penstock.web.operations import OPERATIONS
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
@@ -30,6 +34,10 @@ from tests.leaks import forms
 PASSWORD = "Tr0ub4dorAnd3Horses"
 
 
+GRUMBLES = "bad login with "
+"""What the well says when it is first asked for a resource, and then the key that it was given."""
+
+
 def metadata(order: Order) -> dict[str, Any]:
     """What the well says of a resource: also the secret that it was given to make passwords of."""
     return {"name": order.slot, "password": f"{PASSWORD}-{order.id[-4:]}", "deep": {"key": order.key}}
@@ -38,22 +46,28 @@ def metadata(order: Order) -> dict[str, Any]:
 class Kept:
     """All that was said, by where."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, grumbles: bool) -> None:
+        self.grumbles = grumbles
         self.said: list[tuple[str, str]] = []
         self.told: list[Mapping[str, Any]] = []
         self.keys: set[str] = set()
 
     def create(self, hand: Hand, order: Order) -> Any:
+        if self.grumbles and not order.is_worker and order.id not in hand.asked:
+            hand.asked[order.id] = 0
+            self.keys.add(order.key)
+            raise Unknown(GRUMBLES + order.key)
         done = CREATE(hand, order)
         if isinstance(done, Ready) and not order.is_worker:
             self.keys |= {order.key, f"{PASSWORD}-{order.id[-4:]}"}
-            return Ready(metadata(order), public=["name"])
+            return Ready(metadata(order), public=["name"], expires=done.expires)
         self.keys.add(order.key)
         return done
 
     def answer(self, wire: emulator.Wire, request: Any) -> Any:
         found = ANSWER(wire, request)
-        target = str(request.headers.get("X-Amz-Target") or request.url)
+        target = request.headers.get("X-Amz-Target") or request.url
+        target = target.decode() if isinstance(target, bytes) else str(target)
         if "TrentService" not in target:
             body = request.body.read() if hasattr(request.body, "read") else request.body or b""
             sent = body if isinstance(body, str) else bytes(body).decode("utf-8", "replace")
@@ -89,9 +103,9 @@ class Log(logging.Handler):
         self._kept.said.append(("log", f"{record.getMessage()} {record.__dict__}"))
 
 
-def listen(patch: pytest.MonkeyPatch) -> Kept:
+def listen(patch: pytest.MonkeyPatch, *, grumbles: bool) -> Kept:
     """Keep all that is said from here on. Agents say their job's secret, hidden as a real one hides it."""
-    found = Kept()
+    found = Kept(grumbles=grumbles)
     patch.setattr(Hand, "create", lambda hand, order: found.create(hand, order))
     patch.setattr(emulator.Wire, "answer", lambda wire, request: found.answer(wire, request))
     patch.setattr(Runtime, "call", lambda runtime, *told: found.call(runtime, *told))
@@ -119,24 +133,84 @@ def logged(kept: Kept) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run said where, how many secrets agents were told, and where one was found."""
+    """What a run said where, how many secrets agents were told, and where one was found.
+
+    `grumbles` is where it was told what a well said when it failed, without the key in it.
+    """
 
     places: set[str]
     told: int
     leaks: list[str]
+    grumbles: set[str]
 
 
-def run(scenario: str) -> Report:
-    """One run of a scenario, in an emulated account that is this process's only one."""
+def runs(wanted: Sequence[tuple[str, str]]) -> list[Report]:
+    """Runs of scenarios, each with a leak that is planted or with none, in the one emulated account of this process."""
+    with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
+        return [run(sweep, scenario, leak) for scenario, leak in wanted]
+
+
+def run(sweep: Sweep, scenario: str, leak: str) -> Report:
+    """One run, after which all that there is is read."""
     with pytest.MonkeyPatch.context() as patch:
-        kept = listen(patch)
-        with closing(Sweep(patch)) as sweep, logged(kept):
+        kept = listen(patch, grumbles=leak == "errors" or scenario == "renew")
+        if leak:
+            LEAKS[leak](patch, kept)
+        sweep.site.on = sweep.site.plugged()  # for adapters keep the methods that they had
+        with logged(kept):
             look_around(sweep, sweep.run(scenario))
     assert all(entry["public"] == ["name"] for entry in kept.told)
     wanted = [form for secret in {PASSWORD, *kept.keys} for form in forms(secret)]
     leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
     told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
-    return Report({where for where, _ in kept.said}, told, leaks)
+    grumbles = {where for where, text in kept.said if GRUMBLES + hiding.KEY in text}
+    return Report({where for where, _ in kept.said}, told, leaks, grumbles)
+
+
+def _in_rows(patch: pytest.MonkeyPatch, _: Kept) -> None:
+    """What a well says is not sealed."""
+    patch.setattr(KmsVault, "seal", lambda vault, secret, of: secret.decode())
+    patch.setattr(KmsVault, "open", lambda vault, sealed, of: sealed.encode())
+
+
+def _in_flows(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A flow is told what its step has got."""
+
+    def succeed(flows: StepFlows, token: str) -> None:
+        flows._client.send_task_success(taskToken=token, output=json.dumps(sorted(kept.keys)))
+
+    patch.setattr(StepFlows, "succeed", succeed)
+
+
+def _in_messages(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A message has more than an id."""
+
+    def advance(queues: SqsQueues, unit: str, is_worker: bool, after: int = 0) -> None:
+        queues._send(queues._factory if is_worker else queues._well, {"unit": unit, "x": sorted(kept.keys)}, after)
+
+    patch.setattr(SqsQueues, "advance", advance)
+
+
+def _in_logs(patch: pytest.MonkeyPatch, _: Kept) -> None:
+    """A function logs its order."""
+    make = hiding.create
+
+    def create(driver: Any, order: Order) -> Any:
+        logging.getLogger("penstock").info("asks", extra={"order": order})
+        return make(driver, order)
+
+    patch.setattr(hiding, "create", create)
+
+
+def _in_errors(patch: pytest.MonkeyPatch, _: Kept) -> None:
+    """What a well says when it fails is told as it is."""
+    patch.setattr(hiding, "create", lambda driver, order: driver.create(order))
+
+
+LEAKS: Mapping[str, Callable[[pytest.MonkeyPatch, Kept], None]] = {
+    "rows": _in_rows, "flows": _in_flows, "messages": _in_messages, "logs": _in_logs, "errors": _in_errors,
+}  # fmt: skip
+"""Leaks that must be found, by where they are."""
 
 
 def look_around(sweep: Sweep, past: life.Life) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ class Hand:
     def __init__(self) -> None:
         self.made: dict[str, Order] = {}
         self.slow = 0
+        self.lasting = 0  # seconds for which what is told of a unit is good; 0 for ever
+        self.asked: Counter[str] = Counter()
         self.site: Site | None = None
         self.soiled: dict[str, int] = {}
 
@@ -47,11 +50,12 @@ class Hand:
         made ahead of need. [UNIT-2]
         """
         assert self.site is not None
+        self.asked[order.id] += 1
         if order.id in self.made:
             mine = self.site.unit(order.id)
             if mine.leases:
                 assert self.soiled.setdefault(order.id, mine.fence) == mine.fence, f"UNIT-2: {order.id} is not clean"
-            return Ready(self._metadata(order))
+            return self._ready(order)
         if self.slow:
             self.slow -= 1
             return NotYet(5, "it takes a while")
@@ -64,7 +68,7 @@ class Hand:
         self.made[order.id] = order
         if mine.leases:
             self.soiled[order.id] = mine.fence
-        return Ready(self._metadata(order))
+        return self._ready(order)
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Make a unit as new. Nobody may have it by then. [UNIT-2]"""
@@ -89,9 +93,10 @@ class Hand:
     def list(self) -> Iterable[str]:
         return list(self.made)
 
-    @staticmethod
-    def _metadata(order: Order) -> Mapping[str, Any]:
-        return {"name": order.slot}
+    def _ready(self, order: Order) -> Ready:
+        assert self.site is not None
+        expires = self.site.world.now() + timedelta(seconds=self.lasting) if self.lasting else None
+        return Ready({"name": order.slot}, expires=expires)
 
 
 class Hands(Registry):
@@ -143,8 +148,13 @@ class Site:
         self.drivers = Hands()
         for hand in self.drivers.hands.values():
             hand.site = self
-        self.on: System = replace(bootstrap.aws.__wrapped__(), world=self.world, drivers=self.drivers)
+        self._make: Callable[[], System] = bootstrap.aws.__wrapped__
+        self.on = self.plugged()
         patch.setattr(bootstrap, "aws", lambda: self.on)
+
+    def plugged(self) -> System:
+        """A new system of the real adapters, with this world and these drivers."""
+        return replace(self._make(), world=self.world, drivers=self.drivers)
 
     def unit(self, name: str) -> Unit:
         """A unit's row, read by the test itself."""
@@ -177,7 +187,8 @@ class Site:
         for hand in self.drivers.hands.values():
             hand.made.clear()
             hand.soiled.clear()
-            hand.slow = 0
+            hand.asked.clear()
+            hand.slow = hand.lasting = 0
 
     def _queue(self, name: str) -> str:
         attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}

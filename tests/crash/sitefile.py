@@ -39,5 +39,22 @@ AHEAD = SITE.replace('max = 1, idle = "2m"', 'min = 1, max = 2, idle = "1h"').re
 BRIEF = SITE + "[retention]\nsucceeded = 60\n"
 """The same, where nobody keeps for long what a job made."""
 
+CANARY = (
+    SITE
+    + """
+[resources.bench.canary]
+every = "1d"
+script = "true"
+target = "linux"
+"""
+)
+"""The same, where a job is sent to see whether the bench works."""
+
+IMPATIENT = SITE + "[limits]\nboot = 60\nidle_hold = 120\n"
+"""The same, where nobody holds for long what they cannot use."""
+
+PRIVATE = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"')
+"""The same, where the bench is not for everybody."""
+
 COLD = "\n".join(line for line in SITE.splitlines() if not line.startswith("warm"))
 """The same, where nothing is kept for the next lease."""

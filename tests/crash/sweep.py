@@ -21,6 +21,7 @@ import pytest
 
 from penstock.domain.users import ADMIN
 from penstock.usecases import users
+from tests.crash import own
 from tests.crash.faults import Call, Fault, Mode, points
 from tests.crash.life import Life
 from tests.crash.runtime import Runtime
@@ -30,6 +31,8 @@ from tests.crash.sitefile import SITE
 from tests.twin.world import START
 
 OPERATOR = "root"
+MORE = (own,)
+"""Modules whose scenarios are among SCENARIOS as soon as they are imported."""
 
 
 @dataclass

@@ -53,14 +53,23 @@ def test_without_a_fault_no_hint_is_missing(sweep: Sweep, scenario: str) -> None
     assert sweep.run(scenario).minutes == SCENARIOS[scenario].minutes
 
 
+def test_what_was_told_for_a_lease_is_told_anew(sweep: Sweep) -> None:
+    life = sweep.run("renew")
+    assert max(life.site.drivers.hands["well"].asked.values()) == 2
+
+
 @pytest.mark.parametrize("scenario", ["reuse", "clean"])
 def test_what_is_kept_is_handed_to_the_next_job(sweep: Sweep, scenario: str) -> None:
     assert max(unit.leases for unit in sweep.run(scenario).units()) == 2
 
 
 def test_every_handler_is_in_a_scenario(sweep: Sweep) -> None:
-    called = {call.handler for scenario in SCENARIOS for call in sweep.run(scenario).runtime.seam.calls}
-    assert called == {path.stem for path in FUNCTIONS.glob("*.py")}
+    missing = {path.stem for path in FUNCTIONS.glob("*.py")}
+    for scenario in SCENARIOS:
+        missing -= {call.handler for call in sweep.run(scenario).runtime.seam.calls}
+        if not missing:
+            return
+    pytest.fail(f"no scenario wakes {missing}")
 
 
 def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:

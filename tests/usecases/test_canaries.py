@@ -233,6 +233,25 @@ def test_an_operator_sends_one_now_unless_it_is_out(twin: Twin) -> None:
     assert [row.pool for row in canaries.listed(twin.on)] == [DB, LINUX]
 
 
+def test_an_operator_whose_call_died_asks_again_and_finds_the_same_job(twin: Twin) -> None:
+    """The job is submitted, and the function dies before that is noted."""
+    before = round_trip(twin, LINUX, Result.SUCCEEDED)
+    commit = twin.store.commit
+
+    def dies(changes: Sequence[Change]) -> bool:
+        if any(isinstance(change, Replace) and getattr(change.row, "is_out", False) for change in changes):
+            raise Died
+        return commit(changes)
+
+    twin.store.commit = dies  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        canaries.send(twin.on, LINUX)
+    twin.store.commit = commit  # type: ignore[method-assign]
+    twin.pass_time(1)
+    sent = canaries.send(twin.on, LINUX)
+    assert [row.id for row in jobs(twin) if row.canary == LINUX] == [before, sent.job]
+
+
 def test_nobody_can_be_created_whose_jobs_they_would_be(twin: Twin) -> None:
     with pytest.raises(Refused) as refused:
         users.create(twin.on, "canary", [])

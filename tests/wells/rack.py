@@ -66,7 +66,7 @@ class Rack:
         self.seen = Seen()
         self.faults: list[Fault] = []
         self.asked: list[tuple[str, str]] = []
-        self.let_go = Event()
+        self.let_go, self.cut = Event(), Event()
         self._server = server(Door(self.service, SECRET, is_new=lambda *told: self.seen.is_new(*told)), 0)
         self._server.RequestHandlerClass = self._handler(self._server.RequestHandlerClass)
         self._server.daemon_threads = True

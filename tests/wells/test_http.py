@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -100,22 +101,12 @@ def test_not_yet_without_a_word(rack: Rack) -> None:
     assert create(rack) == NotYet(5, "it is being made")
 
 
-def _dribble(asked: Asked) -> bool:
-    asked.write(b"HTTP/1.1 200 OK\r\n")
-    for number in range(400):
-        asked.write(b"X-%d: y\r\n" % number)
-        if asked.rack.let_go.wait(0.1):
-            break
-    return True
-
-
 def _hang(asked: Asked) -> bool:
     return asked.rack.let_go.wait(30)
 
 
 ODD: dict[str, tuple[Callable[[Asked], bool], type[DriverError]]] = {
     "hangs": (_hang, Unknown),
-    "dribbles": (_dribble, Unknown),
     "ends": (lambda asked: True, Unknown),
     "says no HTTP": (lambda asked: asked.write(b"hello\r\n\r\n"), Unknown),
     "says less than it promised": (lambda asked: asked.raw(200, b"{}", Content_Length="50"), Unknown),
@@ -157,6 +148,31 @@ def test_whatever_it_answers_the_call_ends_with_an_error_and_no_secret_in_it(rac
     assert "bbbb" not in str(told.value)
     assert len(str(told.value)) < 500
     rack.let_go.set()
+
+
+@pytest.mark.parametrize(
+    "begun", [b"HTT", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"],
+    ids=["in its first line", "in a header", "in its body"],
+)  # fmt: skip
+def test_who_dribbles_is_cut_off(rack: Rack, begun: bytes) -> None:
+    """A socket's own timeout begins anew with every byte: that the well ends it is seen by whoever writes on."""
+
+    def dribbles(asked: Asked) -> bool:
+        asked.write(begun)
+        try:
+            while not rack.let_go.wait(0.1):
+                asked.write(b"y")
+        except OSError:
+            rack.cut.set()
+        return True
+
+    rack.on("PUT", dribbles)
+    limit = Timer(40, rack.let_go.set)
+    limit.start()
+    with pytest.raises(Unknown, match=r"no answer|not signed"):
+        create(rack, settings={"timeout": "1s"})
+    assert rack.cut.wait(60), "it could write for as long as it liked"
+    limit.cancel()
 
 
 @pytest.mark.parametrize("odd", [each for each, (_, error) in ODD.items() if each != "means another lease"])

@@ -33,10 +33,10 @@ POOL = "resource/project"
 ADA = User(name="ada", created=START, version=1)
 
 
-def site(rack: Rack, text: str = SITE) -> Twin:
+def site(rack: Rack, text: str = SITE, **settings: str) -> Twin:
     """A system with this well, which asks the real service over the loopback."""
     made = Twin()
-    made.drivers.basin = well(rack.url)  # type: ignore[assignment]
+    made.drivers.basin = well(rack.url, **settings)  # type: ignore[assignment]
     configuring.apply(made.on, "root", text, "site.toml")
     made.run()
     return made
@@ -102,6 +102,29 @@ def test_what_was_made_before_the_answer_was_lost_does_not_leak(rack: Rack, time
         assert len(rack.units) == 1
     jobs.cancel(twin.on, ADA, job)
     twin.run()
+    assert not rack.units
+    assert slots(twin, POOL, SlotState.FREE) == ["1"]
+
+
+def acts_and_hangs(asked: Asked) -> bool:
+    asked.act()
+    return asked.rack.let_go.wait(60)
+
+
+def test_a_service_that_hangs_holds_up_nothing_but_its_own_step(rack: Rack) -> None:
+    """Each call is given up after its time, and made again; what was asked for was done meanwhile."""
+    twin = site(rack, timeout="1s")
+    for method in ("PUT", "DELETE"):
+        rack.on(method, acts_and_hangs, times=1)
+    job = leased(twin)
+    assert "no answer" in str(resource_of(twin).reason)
+    after(twin, 61, times=3)
+    assert len(rack.units) == 1
+    hello(twin, job)
+    finish(twin, job)
+    assert slots(twin, POOL, SlotState.HELD) == ["1"]
+    after(twin, 61, times=3)
+    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
     assert not rack.units
     assert slots(twin, POOL, SlotState.FREE) == ["1"]
 

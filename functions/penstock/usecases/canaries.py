@@ -102,7 +102,10 @@ def listed(on: System) -> Sequence[Canary]:
 
 
 def send(on: System, pool: str) -> Canary:
-    """Send a canary now, unless it is out. Raises Refused 404 or 409."""
+    """Send a canary now, unless it is out. Raises Refused 404 or 409.
+
+    One that is due already is left as it is: who asks again, for a call of theirs died, finds the job of that call.
+    """
 
     def decide() -> tuple[Sequence[Change], Canary]:
         canary = on.store.get(canary_key(pool), Canary) if len(pool) <= limits.NAME_CHARS else None
@@ -110,7 +113,10 @@ def send(on: System, pool: str) -> Canary:
             raise not_found("canary", pool[: limits.NAME_CHARS])
         if canary.is_out:
             raise Refused(409, "canary-is-out", f"the canary of {pool} is out: job {canary.job}")
-        asked = replace(canary, due=on.world.now())
+        now = on.world.now()
+        if canary.due and canary.due <= now:
+            return [], canary
+        asked = replace(canary, due=now)
         return [Replace(canary, asked)], asked
 
     asked = race.run(on, decide)

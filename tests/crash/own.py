@@ -1,0 +1,136 @@
+"""Scenarios of what is the site's own, or its operators': canaries, holds, giving back, renewal, privileges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.domain.canaries import Canary
+from penstock.domain.jobs import State
+from tests.crash.life import Life
+from tests.crash.scenarios import Steps, scenario
+from tests.crash.sitefile import CANARY, IMPATIENT, PRIVATE
+
+
+def release_resource(life: Life, unit: str) -> None:
+    """Let a resource out of quarantine; that it is out already is fine."""
+    life._user("POST", f"/v1/resources/{unit}/release", {}, 200, 409)
+
+
+def hold_no_more(life: Life, job: str) -> None:
+    """Let go what is held for a job's sake; that nothing is held any more is fine."""
+    life._user("POST", f"/v1/jobs/{job}/release", {}, 200, 409)
+
+
+def send_canary(life: Life, pool: str) -> None:
+    """Send a canary; that it is on its way already is fine."""
+    life._user("POST", f"/v1/canaries/{pool}/send", None, 200, 409)
+
+
+def user(life: Life, name: str, *privileges: str) -> str:
+    """Create a user with privileges, who may exist already; a token of theirs."""
+    life._user("POST", "/v1/users", {"name": name, "privileges": []}, 201, 409)
+    for each in privileges:
+        life._user("PUT", f"/v1/users/{name}/privileges/{each}", None, 200)
+    return str(life._user("POST", f"/v1/users/{name}/tokens", {}, 201).body["token"])
+
+
+def take_from(life: Life, name: str, privilege: str) -> None:
+    """Take a privilege from a user, and from what their jobs hold."""
+    life._user("DELETE", f"/v1/users/{name}/privileges/{privilege}?now=true", None, 200)
+
+
+def are_held(life: Life, job: str, count: int) -> Callable[[], bool]:
+    """Asks whether so many units are held for a job's sake, now that its script has ended."""
+    return lambda: len([unit for unit in life.units() if unit.job == job and unit.hold]) == count
+
+
+def is_renewed(life: Life, job: str) -> Callable[[], bool]:
+    """Asks whether the well of a job's resource was asked anew, or the job is settled."""
+    asked = life.site.drivers.hands["well"].asked
+    return lambda: life.is_(job)() or any(unit.job == job and asked[unit.id] > 1 for unit in life.units())
+
+
+def came_back(life: Life, outcome: str) -> Callable[[], bool]:
+    """Asks whether a canary came back like this."""
+
+    def is_back() -> bool:
+        rows = [row for row in life.rows.get("canary", []) if isinstance(row, Canary)]
+        return any(row.outcome == outcome and not row.is_out for row in rows)
+
+    return is_back
+
+
+@scenario(minutes=5)
+def canary(life: Life) -> Steps:
+    """A canary fails on what exists already, which is quarantined; that is mended, and the next succeeds."""
+    life.failing.add(0)
+    life.configure(CANARY)
+    yield came_back(life, "failed")
+    yield lambda: bool(life.apart())
+    for unit in life.apart():
+        release_resource(life, unit)
+    yield life.empty
+    send_canary(life, "resource/bench")
+    yield came_back(life, "succeeded")
+
+
+@scenario()
+def hold_on_failure(life: Life) -> Steps:
+    """A job fails, and its worker and its resource are held for its user, who lets them go; then another has them."""
+    life.failing.add(0)
+    job = life.submit(resources=["bench"], hold_on_failure=600)
+    yield are_held(life, job, 2)
+    second = life.submit(resources=["bench"])
+    yield life.waits(second)
+    hold_no_more(life, job)
+    yield life.is_(second)
+
+
+@scenario(minutes=2)
+def hold_runs_out(life: Life) -> Steps:
+    """A job fails, and what is held for its user is put back when that time is over."""
+    life.failing.add(0)
+    job = life.submit(resources=["bench"], hold_on_failure=120)
+    yield are_held(life, job, 2)
+    second = life.submit(resources=["bench"])
+    yield life.is_(second)
+
+
+@scenario(minutes=4)
+def give_back(life: Life) -> Steps:
+    """A job holds one thing and waits too long for another: it gives back what it holds, and somebody else uses it."""
+    life.configure(IMPATIENT)
+    life.pause("resource/licence", "pause")
+    first = life.submit(resources=["bench", "licence"])
+    yield life.waits(first)
+    second = life.submit(resources=["bench"])
+    yield life.is_(second)
+    life.pause("resource/licence", "resume")
+    yield life.is_(first)
+
+
+@scenario(minutes=2)
+def renew(life: Life) -> Steps:
+    """What a well told of a resource is about to end, and it is asked anew while the job runs."""
+    life.site.drivers.hands["well"].lasting = 240
+    job = life.submit(resources=["bench"])
+    life.held.add(job)
+    yield life.is_(job, State.RUNNING)
+    yield is_renewed(life, job)
+    life.let_go(job)
+    yield life.is_(job)
+
+
+@scenario(minutes=1)
+def revoke(life: Life) -> Steps:
+    """A privilege is taken from a user one of whose jobs holds something under it, and another waits for it."""
+    life.configure(PRIVATE)
+    ada = user(life, "ada", "resource.bench")
+    first = life.submit(by=ada, resources=["bench"])
+    life.held.add(first)
+    yield life.is_(first, State.RUNNING)
+    second = life.submit(by=ada, resources=["bench"])
+    yield life.waits(second)
+    take_from(life, "ada", "resource.bench")
+    yield life.is_(first)
+    yield life.is_(second)

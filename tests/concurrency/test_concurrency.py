@@ -10,7 +10,7 @@ import pytest
 from tests.concurrency import audit
 from tests.concurrency.run import Size, run
 
-SMALL = Size(claims=100, processes=4)
+SMALL = Size(claims=50, processes=4)
 
 
 @pytest.mark.xdist_group("concurrency")
@@ -25,7 +25,7 @@ def test_contended_claims_are_granted_once_each_and_in_order() -> None:
 @pytest.mark.xdist_group("concurrency")
 def test_a_store_that_forgets_its_conditions_is_found_out() -> None:
     """The control: with the conditions of the same store dropped, the same harness finds what they prevent."""
-    left = run(Size(claims=25, processes=4), seed=1, dropped="all")
+    left = run(Size(claims=20, processes=4), seed=1, dropped="all")
     found = audit.broken(left)
     assert any("has two holders" in says for says in found), found
     assert any("was replaced twice" in says for says in found), found

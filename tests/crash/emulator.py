@@ -11,13 +11,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from botocore import endpoint, httpsession, signers, useragent
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from greenlet import getcurrent, greenlet
 from ministack import app as front
 from ministack.services import eventbridge, sqs, stepfunctions
 
@@ -25,8 +26,6 @@ from penstock.local import fixes
 from tests.twin.world import TestWorld
 
 Send = Callable[[AWSPreparedRequest], AWSResponse]
-QUIET_SECONDS = 20
-"""How long flows may take to come to rest before the test gives up."""
 
 
 class Wire:
@@ -94,23 +93,22 @@ def _bytes(value: str | bytes | bytearray) -> bytes:
 
 
 class Flows:
-    """Knows when every flow is parked, and calls the Lambda tasks of flows when the test says so."""
+    """Walks flows, and calls their Lambda tasks when the test says so.
+
+    Each flow is a greenlet: it goes on by itself until it waits for something that has not happened. There is no other
+    thread, so that the same happens in each run, and a process may part into two in the middle of one.
+    """
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self._moving = 0
         self.tasks: list[Task] = []
-        self.parked: set[Any] = set()
+        self._moving: list[greenlet] = []
+        self._parked: dict[Happening, greenlet] = {}
+        self._numbered = 0
 
     def rest(self) -> None:
-        """Wait until no flow moves by itself."""
-        with self.changed:
-            assert self.changed.wait_for(lambda: self._moving == 0, QUIET_SECONDS), "a flow never comes to rest"
-
-    def move(self, by: int) -> None:
-        with self.changed:
-            self._moving += by
-            self.changed.notify_all()
+        """Let flows go on until none moves by itself."""
+        while self._moving:
+            self._moving.pop(0).switch()
 
     def invoke(self, _: str, event: Any) -> Any:
         """Take the place of the emulator's call of a function: the flow waits for what the test makes of it."""
@@ -121,50 +119,117 @@ class Flows:
             raise stepfunctions._ExecutionError(task.error, "{}")
         return {}
 
-    def event(self) -> Any:
-        """A threading.Event; a flow that waits for it counts as parked."""
-        flows = self
+    def event(self) -> Happening:
+        """What flows have in place of a threading.Event."""
+        return Happening(self)
 
-        class Parking(threading.Event):
-            def wait(self, timeout: float | None = None) -> bool:
-                del timeout  # no state of our flow has one, and the test's clock is not the thread's
-                with flows.changed:
-                    if not self.is_set():
-                        flows.parked.add(self)
-                        flows.move(-1)
-                return super().wait()
+    def park(self, until: Happening) -> None:
+        """The present flow goes on when something has happened."""
+        flow = getcurrent()
+        assert flow.parent is not None, "who waits is no flow"
+        self._parked[until] = flow
+        flow.parent.switch()
 
-            def set(self) -> None:
-                with flows.changed:
-                    if self in flows.parked:
-                        flows.parked.discard(self)
-                        flows.move(1)
-                    super().set()
+    def go_on(self, after: Happening) -> None:
+        """What waits for this goes on."""
+        if after in self._parked:
+            self._moving.append(self._parked.pop(after))
 
-        return Parking()
+    def thread(self, *, target: Callable[..., Any], args: tuple[Any, ...], daemon: bool) -> Walk:
+        """What flows have in place of a threading.Thread."""
+        del daemon
+        return Walk(self, lambda: target(*args))
 
-    def thread(self, *, target: Callable[..., Any], args: tuple[Any, ...], daemon: bool) -> threading.Thread:
-        """A thread that walks one flow."""
+    def start(self, walk: Callable[[], None]) -> None:
+        """Begin to walk, as soon as flows go on."""
+        self._moving.append(greenlet(walk))
 
-        def walk() -> None:
-            try:
-                target(*args)
-            finally:
-                self.move(-1)
+    def stand(self) -> list[tuple[str, str]]:
+        """What has become of each flow."""
+        return sorted((each["name"], each["status"]) for each in stepfunctions._executions.values())
 
-        self.move(1)
-        return threading.Thread(target=walk, daemon=daemon)
+    def parked(self) -> list[FrameType | None]:
+        """Where those stand that wait."""
+        return [flow.gr_frame for flow in self._parked.values()]
+
+    def number(self) -> str:
+        """What flows have in place of a random id: the same in each run."""
+        self._numbered += 1
+        return f"{self._numbered:032}"
 
     def forget(self) -> None:
         """End every flow that is still parked, and forget all of them."""
         for execution in stepfunctions._executions.values():
             execution["status"] = "ABORTED" if execution["status"] == "RUNNING" else execution["status"]
-        for event in list(self.parked):
+        for event in list(self._parked):
             event.set()
         self.rest()
         stepfunctions._executions.clear()
         stepfunctions._task_tokens.clear()
         self.tasks.clear()
+        self._numbered = 0
+
+
+class Happening:
+    """As much of a threading.Event as flows need."""
+
+    def __init__(self, flows: Flows) -> None:
+        self._flows = flows
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+        return self._is_set
+
+    def set(self) -> None:
+        """It happens."""
+        self._is_set = True
+        self._flows.go_on(self)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Park the present flow until it has happened."""
+        del timeout  # no state of our flow has one, and the test's clock is not a thread's
+        if not self._is_set:
+            self._flows.park(self)
+        return self._is_set
+
+
+class Walk:
+    """As much of a threading.Thread as flows need."""
+
+    def __init__(self, flows: Flows, target: Callable[[], None]) -> None:
+        self._flows, self._target, self._over = flows, target, flows.event()
+
+    def start(self) -> None:
+        """Walk, as soon as flows go on."""
+        self._flows.start(self._walk)
+
+    def join(self) -> None:
+        """Park the present flow until this one has ended."""
+        self._over.wait()
+
+    def _walk(self) -> None:
+        try:
+            self._target()
+        finally:
+            self._over.set()
+
+
+class OneByOne:
+    """As much of a pool of threads as the items of our flow's Map need, which takes one at a time."""
+
+    def __init__(self, max_workers: int) -> None:
+        assert max_workers == 1, "the emulator would run several items of a flow at once"
+
+    def __enter__(self) -> OneByOne:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, item: Callable[..., None], *given: Any) -> None:
+        """Run an item to its end, in the flow's own greenlet."""
+        item(*given)
 
 
 class Task:
@@ -211,6 +276,9 @@ def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
     fixes.a_map_goes_on_after_a_failed_item()
     patch.setattr(stepfunctions, "time", clock)
     patch.setattr(stepfunctions, "threading", threads)
+    patch.setattr(stepfunctions, "new_uuid", flows.number)
+    patch.setattr(stepfunctions, "ThreadPoolExecutor", OneByOne)
+    patch.setattr(stepfunctions, "futures_wait", lambda _: None)
     patch.setattr(stepfunctions, "_call_lambda", flows.invoke)
     for module in (sqs, eventbridge, endpoint):
         patch.setattr(module, "time", clock)

@@ -55,6 +55,18 @@ class Fault:
     number: int
     mode: Mode
 
+    def at(self, number: int) -> Mode | None:
+        """What goes wrong at the call with this number."""
+        return self.mode if number == self.number else None
+
+
+Plan = Callable[[int], Mode | None]
+"""Says for the number of each call what goes wrong there. Only one thing goes wrong in a run."""
+
+
+def calm(_: int) -> None:
+    """Nothing goes wrong."""
+
 
 def points(calls: Sequence[Call], modes: Iterable[Mode], *, every: bool) -> list[Fault]:
     """Every mode at every call; unless `every`, without those that are the same as others, for reads change nothing.
@@ -74,16 +86,16 @@ def points(calls: Sequence[Call], modes: Iterable[Mode], *, every: bool) -> list
 
 
 class Seam:
-    """Between the functions and the emulator. Counts the calls of handlers and makes one of them go wrong."""
+    """Between the functions and the emulator. Counts the calls of handlers; `mode` is what went wrong at one."""
 
-    def __init__(self, wire: Wire, fault: Fault | None) -> None:
+    def __init__(self, wire: Wire, plan: Plan) -> None:
         self.calls: list[Call] = []
-        self.happened = False
+        self.mode: Mode | None = None
         self.handler = ""
         self.events = 0
         self.again: Callable[[], None] = lambda: None
         self.others: Callable[[], None] = lambda: None
-        self._fault = fault
+        self._plan = plan
         self._refused = ""
         self._known: set[str] = set()
         self._answer: Send = wire.answer
@@ -108,10 +120,11 @@ class Seam:
         self._known.add(invocation)
         number = len(self.calls)
         self.calls.append(Call(self.handler, _operation(request), self.events))
-        if self._fault is None or self._fault.number != number:
+        mode = None if self.mode else self._plan(number)
+        if mode is None:
             return self._answer(request)
-        self.happened = True
-        return self._go_wrong(self._fault.mode, request, invocation)
+        self.mode = mode
+        return self._go_wrong(mode, request, invocation)
 
     def _go_wrong(self, mode: Mode, request: AWSPreparedRequest, invocation: str) -> AWSResponse:
         if mode is Mode.DIES_BEFORE:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,10 +12,12 @@ from penstock.domain.pools import Claim
 from penstock.domain.rows import Row
 from penstock.domain.units import Unit, UnitState
 from penstock.store import codec
-from tests.crash.faults import Fault
+from tests.crash.agent import Agent
+from tests.crash.faults import Plan, calm
 from tests.crash.promises import Watch
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.site import Site
+from tests.crash.users import Users
 
 MINUTE = 61
 SWEEPS = 40
@@ -30,50 +31,23 @@ LINES = ("one", "two", "three")
 BYTES = b"result"
 DIGEST = "0" * 64
 
-Script = Callable[["Life"], Iterator[Callable[[], bool]]]
+Script = Callable[["Life"], Generator[Callable[[], bool], None, None]]
 """What users do: asks, and yields what must be so before it asks for more."""
 
-
-@dataclass
-class Agent:
-    """One worker's agent: how far it is, and what it was told."""
-
-    worker: str
-    key: str
-    job: str = ""
-    did: int = 0
-    cancelled: bool = False
-    ended: bool = False
-    output: str = ""
-    reuse: bool = False
-    inputs: bool = False
-    turn: int = 0
-    heard: int = -1  # the version of its worker's row when it was told to ask again
-
-    @property
-    def token(self) -> str:
-        """The token that it chose for its present job, or for its next."""
-        return self._token_of(self.turn)
-
-    def _token_of(self, turn: int) -> str:
-        return f"{self.worker:w<43}{turn:02d}"
-
-    def hello(self) -> dict[str, str]:
-        """Its first words: with its key, or with the token of its last job when it has cleaned up after that."""
-        ask = {"worker": self.worker, "key": self.key, "token": self.token, "host": "here"}
-        return ask | ({"previous": self._token_of(self.turn - 1), "cleaned": "nothing is left"} if self.turn else {})
-
-    def rest(self) -> None:
-        """Its job is over, and it is kept."""
-        self.turn, self.did, self.job, self.cancelled, self.heard = self.turn + 1, 0, "", False, -1
+Rests = Callable[["Life"], None]
+"""What is called whenever no function runs."""
 
 
-class Life:
+def ignored(_: Life) -> None:
+    """Nobody looks."""
+
+
+class Life(Users):
     """One run of a scenario."""
 
-    def __init__(self, site: Site, script: Script, token: str, fault: Fault | None = None) -> None:
+    def __init__(self, site: Site, script: Script, token: str, plan: Plan = calm, rests: Rests = ignored) -> None:
         self.site = site
-        self.runtime = Runtime(site, fault)
+        self.runtime = Runtime(site, plan)
         self.runtime.seam.others = self._meanwhile
         self.watch = Watch()
         self.token = token
@@ -84,58 +58,16 @@ class Life:
         self.failing: set[int] = set()  # numbers of workers whose scripts fail
         self.broken: set[int] = set()  # numbers of workers whose agents find them broken before the script
         self.writes_outputs = False
+        self.exchanges = False  # jobs put a secret into their stores, and read it
         self.rows: Mapping[str, list[Row]] = {}
         self.script_over = False
         self.minutes = 0
-        self._asked = 0
-        self._script = script(self)
+        self.is_late = False  # all is over, and what was late comes
+        self.asked = 0
+        self.script = script(self)
+        self._rests = rests
         self._until: Callable[[], bool] = lambda: True
         self._look()
-
-    # What users do
-
-    def submit(self, by: str = "", **more: Any) -> str:
-        """Submit a job, again and again until it is known to be accepted. `by` is somebody's token."""
-        ask = {"script": "#!/bin/sh\ntrue\n", **more}
-        return str(self._user("POST", "/v1/jobs", ask, 201, by=by).body["id"])
-
-    def cancel(self, job: str) -> None:
-        """Cancel a job; that it is over already is fine."""
-        self._user("POST", f"/v1/jobs/{job}/cancel", None, 200, 409)
-
-    def resize(self, pool: str, limit: int) -> None:
-        """Set a pool's limit."""
-        self._user("PUT", f"/v1/pools/{pool}/limit", {"limit": limit}, 200)
-
-    def pause(self, pool: str, what: str) -> None:
-        """Pause or resume a pool."""
-        self._user("POST", f"/v1/pools/{pool}/{what}", None, 200)
-
-    def configure(self, toml: str) -> None:
-        """Apply a site."""
-        self._user("PUT", "/v1/config", {"toml": toml}, 200)
-
-    def abort(self, job: str) -> None:
-        """Stop a job's flow in the console of Step Functions."""
-        machine = self.site.machine.replace(":stateMachine:", ":execution:")
-        self.site.clients["stepfunctions"].stop_execution(executionArn=f"{machine}:{job}-1")
-
-    def release(self, worker: str) -> None:
-        """Let a worker out of quarantine; that it is out already is fine."""
-        self._user("POST", f"/v1/workers/{worker}/release", {}, 200, 409)
-
-    def let_go(self, job: str) -> None:
-        """Let a job's script end."""
-        self.held.discard(job)
-
-    def _user(self, method: str, path: str, body: Any, *wanted: int, by: str = "") -> Reply:
-        self._asked += 1
-        for _ in range(5):
-            reply = self.runtime.ask("user", method, path, by or self.token, body, key=str(self._asked))
-            if not reply.should_be_repeated:
-                break
-        assert reply.status in wanted, reply
-        return reply
 
     # What is known
 
@@ -197,6 +129,7 @@ class Life:
             self._pass_time(MINUTE)
             self.minutes += 1
         self.watch.over(self)
+        self.is_late = True
         self._pass_time(LATE)
         self._come_to_rest()
         self.watch.over(self)
@@ -215,6 +148,8 @@ class Life:
 
     def _come_to_rest(self) -> None:
         for _ in range(STEPS):
+            if not self.runtime.busy:
+                self._rests(self)
             if not (self.runtime.deliver() or self.runtime.settle() or self._act()):
                 self._look()
                 if not self._read_on():
@@ -241,7 +176,7 @@ class Life:
         if self.script_over or "user" in self.runtime.busy or not self._until():
             return False
         try:
-            self._until = next(self._script)
+            self._until = next(self.script)
         except StopIteration:
             self.script_over = True
         return True
@@ -268,6 +203,9 @@ class Life:
         steps: list[tuple[str, Any]] = [("inputs", {"after": after}) for after in ("", "1:") if agent.inputs]
         steps.append(("events", {"first": 1, "events": lines[:2]}))
         steps.append(("events", {"first": 2, "events": lines[1:]}))  # as after an answer that was lost
+        if self.exchanges:
+            steps.append(("store/put", {"name": "said", "value": "hunter3", "secret": True}))
+            steps += [("store/get", {"name": name}) for name in ("said", "token")]
         if agent.did == 0:
             return self._hello(agent)
         if agent.did <= len(steps):
@@ -296,9 +234,11 @@ class Life:
         """
         if self.site.unit(agent.worker).version == agent.heard:
             return False
+        before = self.runtime.seam.events
         reply = self._agent(agent, "", agent.hello())
         if reply.status == 200 and reply.body.get("idle"):
-            agent.did, agent.heard = 0, self.site.unit(agent.worker).version
+            is_stale = self.runtime.seam.events > before + 1  # others went on while it was answered
+            agent.did, agent.heard = 0, -1 if is_stale else self.site.unit(agent.worker).version
         elif reply.status == 200:
             agent.job, agent.reuse, agent.inputs = reply.body["job"], reply.body["reuse"], reply.body["inputs"]
         return True

@@ -71,6 +71,7 @@ class Watch:
         left += [
             f"{unit.id}, which is gone, keeps a secret" for unit in rows.get("unit", []) if _is_told_too_much(unit)
         ]
+        left += [f"a secret of job {each.job} is left" for each in rows.get("value", []) if each.is_secret]
         left += [f"{slot.pool}/{slot.name} is held" for slot in rows.get("slot", []) if slot.state is SlotState.HELD]
         left += [f"a claim of {claim.job} waits for {claim.pool}" for claim in rows.get("claim", [])]
         left += [f"{pool.name} is still to be resized" for pool in rows.get("pool", []) if pool.due]

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 
 from tests.crash.emulator import Task
-from tests.crash.faults import Died, Fault, Mode, Seam
+from tests.crash.faults import Died, Mode, Plan, Seam, calm
 from tests.crash.site import Site
 from tests.functions.service import Context, request
 
@@ -38,10 +38,9 @@ class Reply:
 class Runtime:
     """Delivers events one at a time; `busy` are those whose handler has not returned yet."""
 
-    def __init__(self, site: Site, fault: Fault | None) -> None:
+    def __init__(self, site: Site, plan: Plan = calm) -> None:
         self.site = site
-        self.fault = fault
-        self.seam = Seam(site.wire, fault)
+        self.seam = Seam(site.wire, plan)
         self.busy: set[object] = set()
         self.woken: set[str] = set()
 
@@ -89,13 +88,14 @@ class Runtime:
     def _take(self, name: str, url: str, message: dict[str, Any]) -> None:
         event = json.loads(message["Body"]) if name == "settle" else _batch(name, message)
         receipt = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
+        before = self.seam.mode
         try:
             answer = self.call(name, event, message["MessageId"])
         except (Died, Exception):
             answer = {"batchItemFailures": [message["MessageId"]]}
         if not answer.get("batchItemFailures"):
             self.site.clients["sqs"].delete_message(**receipt)
-        elif self.fault and self.fault.mode is not Mode.DIES_BEFORE:
+        elif self.seam.mode not in (before, Mode.DIES_BEFORE):  # whoever fails later waits, as with SQS
             self.site.clients["sqs"].change_message_visibility(**receipt, VisibilityTimeout=0)
 
     def settle(self) -> bool:

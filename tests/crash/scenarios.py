@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.domain.jobs import State
 from tests.crash.life import Life, Script
-from tests.crash.sitefile import AHEAD, BRIEF, COLD, SITE
+from tests.crash.sitefile import SITE
 
 Steps = Iterator[Callable[[], bool]]
 
@@ -221,81 +221,6 @@ def overrun(life: Life) -> Steps:
 
 
 @scenario()
-def reuse(life: Life) -> Steps:
-    """A worker cleans up, is idle, and is handed to the next job; then nothing is kept any more."""
-    first = life.submit(target="kept")
-    yield life.is_(first)
-    yield life.rest
-    second = life.submit(target="kept")
-    yield life.is_(second)
-    yield life.rest
-    life.configure(COLD)
-    yield life.empty
-
-
-@scenario()
-def evict(life: Life) -> Steps:
-    """An idle worker makes room for a job that waits for the quota that it takes."""
-    first = life.submit(target="kept")
-    yield life.is_(first)
-    yield life.rest
-    second = life.submit(target="big")
-    yield life.is_(second)
-
-
-@scenario(minutes=2)
-def retire(life: Life) -> Steps:
-    """A worker is idle for too long."""
-    first = life.submit(target="kept")
-    yield life.is_(first)
-    yield life.rest
-    yield life.empty
-    second = life.submit(target="kept")
-    yield life.is_(second)
-    life.configure(COLD)
-
-
-@scenario(minutes=1)
-def clean(life: Life) -> Steps:
-    """A resource is cleaned by its well, which takes its time, and handed to a job that waits for it."""
-    first = life.submit(resources=["sandbox"])
-    life.held.add(first)
-    yield life.is_(first, State.RUNNING)
-    second = life.submit(resources=["sandbox"])
-    yield life.waits(second)
-    life.site.drivers.hands["well"].slow = 1
-    life.let_go(first)
-    yield life.is_(first)
-    yield life.is_(second)
-    yield life.rest
-    life.configure(COLD)
-    yield life.empty
-
-
-@scenario()
-def ahead(life: Life) -> Steps:
-    """A worker and a resource are made before anybody asks, lent, and made again; then nothing is wanted any more."""
-    life.configure(AHEAD)
-    yield life.ready
-    first = life.submit(target="kept", resources=["sandbox"])
-    yield life.is_(first)
-    yield life.rest
-    life.configure(COLD)
-    yield life.empty
-
-
-@scenario()
-def ahead_of_another(life: Life) -> Steps:
-    """What was made ahead of need makes room for jobs that wait for its quota."""
-    life.configure(AHEAD)
-    yield life.ready
-    first = life.submit(target="big")
-    yield life.is_(first)
-    life.configure(COLD)
-    yield life.empty
-
-
-@scenario()
 def quarantine(life: Life) -> Steps:
     """A machine is broken: its job goes on with another, and an operator lets it out when that was mended."""
     life.broken.add(0)
@@ -305,43 +230,3 @@ def quarantine(life: Life) -> Steps:
     for unit in life.apart():
         life.release(unit)
     yield life.empty
-
-
-@scenario(minutes=3)
-def outputs_go(life: Life) -> Steps:
-    """A job sends an output, which is kept for a minute after its end, and then is gone with all that said so."""
-    life.configure(BRIEF)
-    life.writes_outputs = True
-    job = life.submit()
-    yield life.is_(job)
-    yield life.nothing_is_kept(job)
-
-
-@scenario()
-def depend(life: Life) -> Steps:
-    """A job waits for another and gets what that kept; a third waits for its failure, which never comes."""
-    life.writes_outputs = True
-    first = life.submit()
-    life.held.add(first)
-    yield life.is_(first, State.RUNNING)
-    second = life.submit(dependencies={"first": {"job": first}})
-    third = life.submit(dependencies={"second": {"job": second, "on": "failure"}})
-    yield life.is_(third, State.WAITING)
-    life.let_go(first)
-    yield life.is_(second)
-    yield life.is_(third)
-
-
-@scenario()
-def cancel_what_depends(life: Life) -> Steps:
-    """A job that waits for another is cancelled, and with it fails the one that waits for it."""
-    first = life.submit()
-    life.held.add(first)
-    yield life.is_(first, State.RUNNING)
-    second = life.submit(dependencies={"first": {"job": first}})
-    third = life.submit(dependencies={"second": {"job": second}})
-    yield life.is_(third, State.WAITING)
-    life.cancel(second)
-    yield life.is_(third)
-    life.let_go(first)
-    yield life.is_(first)

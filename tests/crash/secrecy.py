@@ -76,8 +76,12 @@ class Kept:
 
     def call(self, runtime: Runtime, name: str, event: dict[str, Any], who: object) -> Any:
         found = CALL(runtime, name, event, who)
-        is_hello = event.get("rawPath") == "/v1/agent/hello"
-        if is_hello:
+        path = str(event.get("rawPath"))
+        is_hello, is_store = path == "/v1/agent/hello", "/store/" in path
+        if is_store:
+            asked = json.loads(event.get("body") or "{}")
+            self.keys |= {asked["value"]} if asked.get("secret") else set()
+        elif is_hello:
             body = json.loads(found["body"])
             self.told += [entry for entry in body.get("resources", {}).values()]
             self.keys |= {json.loads(event["body"])["token"]} - {""}
@@ -85,7 +89,7 @@ class Kept:
             self.said.append((f"answer of {name}", json.dumps(found)))
         headers = event.get("headers") or {}
         shown = {**event, "headers": {key: headers[key] for key in headers if key != "authorization"}}
-        self.said.append((f"event of {name}", "" if is_hello else json.dumps(shown, default=str)))
+        self.said.append((f"event of {name}", "" if is_hello or is_store else json.dumps(shown, default=str)))
         return found
 
 

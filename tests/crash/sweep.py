@@ -15,15 +15,17 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 
 import pytest
 
 from penstock.domain.users import ADMIN
 from penstock.usecases import users
-from tests.crash import own
-from tests.crash.faults import Call, Fault, Mode, points
-from tests.crash.life import Life
+from tests.crash import between, own, warm
+from tests.crash.branches import Branches, End, Trail
+from tests.crash.faults import Call, Fault, Mode, Plan, calm, points
+from tests.crash.life import Life, Rests, ignored
 from tests.crash.runtime import Runtime
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.site import Site
@@ -31,7 +33,7 @@ from tests.crash.sitefile import SITE
 from tests.twin.world import START
 
 OPERATOR = "root"
-MORE = (own,)
+MORE = (warm, between, own)
 """Modules whose scenarios are among SCENARIOS as soon as they are imported."""
 
 
@@ -42,11 +44,11 @@ class Found:
     scenario: str
     fault: Fault
     call: Call
-    error: BaseException
+    broken: str
 
     def __str__(self) -> str:
         where = f"{self.scenario}: {self.fault.mode} at call {self.fault.number}"
-        return f"{where}, {self.call.operation} of {self.call.handler}: {type(self.error).__name__}: {self.error}"
+        return f"{where}, {self.call.operation} of {self.call.handler}: {self.broken}"
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Sweep:
         self.site = Site(patch)
         users.create(self.site.on, OPERATOR, [ADMIN])
         self.token, _ = users.issue(self.site.on, OPERATOR, None)
-        runtime = Runtime(self.site, None)
+        runtime = Runtime(self.site)
         reply = runtime.ask("user", "PUT", "/v1/config", self.token, {"toml": SITE})
         assert reply.status == 200, reply
         while runtime.deliver():
@@ -82,14 +84,12 @@ class Sweep:
         """End the threads of flows that are parked: a normal exit would wait for them."""
         self.site.flows.forget()
 
-    def run(self, scenario: str, fault: Fault | None = None) -> Life:
+    def run(self, scenario: str, plan: Plan = calm, rests: Rests = ignored) -> Life:
         """One run of a scenario. Raises AssertionError for a promise that was not kept."""
         self.site.restore(self._rows)
         self.site.world.time, self.site.world.dice = START, random.Random(1)
-        life = Life(self.site, SCENARIOS[scenario].script, self.token, fault)
+        life = Life(self.site, SCENARIOS[scenario].script, self.token, plan, rests)
         life.live()
-        if fault:
-            assert life.runtime.seam.happened, "the run never came to the call"
         return life
 
     def sweep(self, scenario: str, modes: Iterable[Mode] = Mode, *, every: bool = False, first: bool = False) -> Tally:
@@ -97,27 +97,40 @@ class Sweep:
 
         With `first`, only until something is found.
         """
-        tally, wanted = Tally(), SCENARIOS[scenario].minutes
-        calm = self.run(scenario)
-        assert calm.minutes == wanted, f"{scenario} took {calm.minutes} minutes, not {wanted}: a hint is not sent"
-        calls = list(calm.runtime.seam.calls)
-        tally.calls.update(call.handler for call in calls)
-        for fault in points(calls, modes, every=every):
-            tally.tried[fault.mode] += 1
-            try:
-                life = self.run(scenario, fault)
-                tally.late = max(tally.late, life.minutes - wanted)
-                ended = _outcomes(life), _outcomes(calm)
-                assert ended[0] == ended[1], f"the jobs ended {ended[0]}, and {ended[1]} when nothing goes wrong"
-            except Exception as error:
-                tally.found.append(Found(scenario, fault, calls[fault.number], error))
-            if first and tally.found:
-                break
+        wanted, trail = SCENARIOS[scenario].minutes, Trail()
+        before = self.run(scenario, rests=trail.rests)
+        assert before.minutes == wanted, f"{scenario} took {before.minutes} minutes, not {wanted}: a hint is not sent"
+        calls = list(before.runtime.seam.calls)
+        well = End(before.minutes, states=trail.states)
+        branches = Branches(points(calls, modes, every=every), well, first=first)
+        self._part(scenario, branches, _outcomes(before))
+        assert not branches.missed(), (
+            f"{branches.missed()} calls were not made the second time: a run is not repeatable"
+        )
+        tally = Tally(Counter(fault.mode for fault in branches.ends), Counter(call.handler for call in calls))
+        tally.late = max(end.minutes for end in branches.ends.values()) - wanted
+        for fault, end in branches.ends.items():
+            if end.broken:
+                tally.found.append(Found(scenario, fault, calls[fault.number], end.broken))
         return tally
+
+    def _part(self, scenario: str, branches: Branches, wanted: list[str]) -> None:
+        """A run with all of its branches. Only the run itself comes back from here."""
+        try:
+            life = self.run(scenario, branches.at, branches.rests)
+            ended = _outcomes(life)
+            assert ended == wanted, f"the jobs ended {ended}, and {wanted} when nothing goes wrong"
+        except BaseException as error:
+            if not branches.is_one:
+                raise
+            branches.end(0, f"{type(error).__name__}: {error}")
+        if branches.is_one:
+            branches.end(life.minutes)
 
 
 def _outcomes(life: Life) -> list[str]:
-    return [str(job.outcome) for job in sorted(life.jobs(), key=lambda job: job.id)]
+    """How each job ended, and with which attempt that was not given back: none is to be lost for what is made good."""
+    return [f"{job.outcome}, {job.attempt - job.given_back}" for job in sorted(life.jobs(), key=lambda job: job.id)]
 
 
 def report(scenario: str, tally: Tally) -> str:
@@ -129,18 +142,18 @@ def report(scenario: str, tally: Tally) -> str:
     )
 
 
-def one(scenario: str, fault: Fault | None) -> None:
+def one(scenario: str, fault: Fault) -> None:
     """One run in an emulated account of its own. Raises AssertionError for a promise that was not kept."""
     with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
-        sweep.run(scenario, fault)
+        life = sweep.run(scenario, fault.at)
+        assert life.runtime.seam.mode, "the run never came to the call"
 
 
-def part(what: tuple[str, Mode, bool]) -> tuple[str, int, list[str]]:
-    """One mode of one scenario, in a process of its own: a line on it, its points, and what is broken."""
-    scenario, mode, every = what
+def whole(scenario: str, *, every: bool) -> tuple[str, int, list[str]]:
+    """One scenario, in a process of its own: a line on it, its points, and what is broken."""
     with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
-        tally = sweep.sweep(scenario, [mode], every=every)
-    return report(f"{scenario}, {mode}", tally), tally.points, [str(found) for found in tally.found]
+        tally = sweep.sweep(scenario, every=every)
+    return report(scenario, tally), tally.points, [str(found) for found in tally.found]
 
 
 def main() -> None:
@@ -156,9 +169,8 @@ def main() -> None:
         return
     tried, broken = 0, 0
     chosen = given.scenarios or list(SCENARIOS)
-    parts = [(scenario, mode, given.every) for scenario in chosen for mode in Mode]
     with get_context("spawn").Pool(given.processes, maxtasksperchild=1) as pool:
-        for line, points_, found in pool.imap_unordered(part, parts):
+        for line, points_, found in pool.imap_unordered(partial(whole, every=given.every), chosen):
             tried, broken = tried + points_, broken + len(found)
             print("\n  ".join([line, *found]), flush=True)
     print(f"crash sweep: {tried} points tried, {broken} broken")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,22 @@ def test_a_sweep_that_dies_leaves_no_flow_parked(sweep: Sweep) -> None:
     assert not tally.found, "\n".join(map(str, tally.found))
 
 
+@pytest.fixture(scope="module")
+def calm(sweep: Sweep) -> Callable[[str], tuple[int, set[str]]]:
+    """How many minutes a scenario takes when nothing goes wrong, and which handlers it wakes; each is run once."""
+
+    @cache
+    def run(scenario: str) -> tuple[int, set[str]]:
+        life = sweep.run(scenario)
+        return life.minutes, {call.handler for call in life.runtime.seam.calls}
+
+    return run
+
+
+@pytest.mark.xdist_group("calm")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_without_a_fault_no_hint_is_missing(sweep: Sweep, scenario: str) -> None:
-    assert sweep.run(scenario).minutes == SCENARIOS[scenario].minutes
+def test_without_a_fault_no_hint_is_missing(calm: Callable[[str], tuple[int, set[str]]], scenario: str) -> None:
+    assert calm(scenario)[0] == SCENARIOS[scenario].minutes
 
 
 def test_what_was_told_for_a_lease_is_told_anew(sweep: Sweep) -> None:
@@ -63,10 +77,11 @@ def test_what_is_kept_is_handed_to_the_next_job(sweep: Sweep, scenario: str) -> 
     assert max(unit.leases for unit in sweep.run(scenario).units()) == 2
 
 
-def test_every_handler_is_in_a_scenario(sweep: Sweep) -> None:
+@pytest.mark.xdist_group("calm")
+def test_every_handler_is_in_a_scenario(calm: Callable[[str], tuple[int, set[str]]]) -> None:
     missing = {path.stem for path in FUNCTIONS.glob("*.py")}
     for scenario in SCENARIOS:
-        missing -= {call.handler for call in sweep.run(scenario).runtime.seam.calls}
+        missing -= calm(scenario)[1]
         if not missing:
             return
     pytest.fail(f"no scenario wakes {missing}")

@@ -11,7 +11,7 @@ from tests.crash.secrecy import Report
 
 pytestmark = pytest.mark.xdist_group("secrecy")
 
-SCENARIOS = ("hand-over", "lost-worker", "clean", "renew", "hold-on-failure")
+SCENARIOS = ("hand-over", "lost-worker", "clean", "renew", "hold-on-failure", "exchange")
 PLANTED = {
     "rows": "to DynamoDB", "flows": "GetExecutionHistory", "messages": "SendMessage", "logs": "log",
     "errors": "answer of api",

@@ -13,7 +13,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -72,6 +72,15 @@ class PlainStore(MemoryStore):
 
 
 @dataclass(frozen=True)
+class Tenth:
+    """A tenth of a run: how many jobs were done at its end, its seconds of one core, and the bytes of memory then."""
+
+    done: int
+    seconds: float
+    resident: int
+
+
+@dataclass(frozen=True)
 class Scaled:
     """What so many jobs took. `bytes_stored` is what one job's rows would take in the table."""
 
@@ -81,6 +90,7 @@ class Scaled:
     rows_left: int
     resident: int
     bytes_stored: float
+    tenths: Sequence[Tenth] = ()
 
 
 class Works(Twin):
@@ -144,9 +154,10 @@ class Works(Twin):
         self.done += 1
 
 
-def run(jobs: int) -> Scaled:
-    """That many jobs, one after the other as places fall free, until nothing is left of them."""
+def run(jobs: int, told: Callable[[Tenth], object] = lambda _: None) -> Scaled:
+    """That many jobs, one after the other as places fall free, until nothing is left of them. Tells each tenth."""
     works, submitted, began = Works(), 0, time.process_time()
+    tenths: list[Tenth] = []
     while works.done < jobs:
         before = works.done
         while submitted < jobs and len(works.open) < OPEN:
@@ -157,12 +168,16 @@ def run(jobs: int) -> Scaled:
         works.forget()
         works.pass_time(timedelta(minutes=1).total_seconds())
         assert works.done > before, "nothing moves any more, and there is no sweep"
+        if works.done * 10 // jobs > len(tenths):
+            gone = sum(each.seconds for each in tenths)
+            tenths.append(Tenth(works.done, time.process_time() - began - gone, resident()))
+            told(tenths[-1])
     seconds = time.process_time() - began
     left = [row for row in works.store.rows.values() if isinstance(row, Claim) or _is_held(row)]
     assert not left, f"{len(left)} claims and held slots are left"
     gc.collect()
     size = sum(works.sizes) / len(works.sizes)
-    return Scaled(jobs, seconds, dict(works.outcomes), len(works.store.rows), resident(), size)
+    return Scaled(jobs, seconds, dict(works.outcomes), len(works.store.rows), resident(), size, tenths)
 
 
 def _is_held(row: object) -> bool:
@@ -184,11 +199,15 @@ def tell(done: Scaled) -> list[object]:
 HEADS = ("jobs", "outcomes", "rows left", "ms of one core per job", "most MiB", "KiB of a job's rows in the table")
 
 
+def _show(tenth: Tenth) -> None:
+    print(f"{tenth.done:>9} jobs: {tenth.seconds:8.1f} s for this tenth, {tenth.resident // 1024**2} MiB", flush=True)
+
+
 def main() -> int:
     """Run so many jobs; 1 when one of them did not succeed."""
     parser = argparse.ArgumentParser(prog="python -m tests.figures.scale", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1_000_000)
-    done = run(parser.parse_args().jobs)
+    done = run(parser.parse_args().jobs, _show)
     for head, value in zip(HEADS, tell(done), strict=True):
         print(f"{head}: {value}")
     return 0 if done.outcomes == {"succeeded": done.jobs} else 1

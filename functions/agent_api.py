@@ -12,11 +12,23 @@ from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, hosts, inputs, outputs, users
+from penstock.usecases import agents, hosts, inputs, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
+from penstock.usecases.fencing import fence
 from penstock.usecases.hosts import Ask
+from penstock.usecases.values import Put
 from penstock.web.entry import answer, body, reply, resolver
-from penstock.wire.agent import AgentCommit, AgentEvents, AgentFinish, AgentHello, AgentHost, AgentInputs, AgentOutputs
+from penstock.wire.agent import (
+    AgentCommit,
+    AgentEvents,
+    AgentFinish,
+    AgentGetValue,
+    AgentHello,
+    AgentHost,
+    AgentInputs,
+    AgentOutputs,
+    AgentPutValue,
+)
 
 log = Logger()
 app = resolver()
@@ -60,6 +72,20 @@ def agent_heartbeat(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/resources")
 def agent_resources(job: str) -> Response[Any]:
     return reply(agents.resources(bootstrap.aws(), caller(job)))
+
+
+@app.post("/v1/agent/jobs/<job>/store/get")
+def agent_get_value(job: str) -> Response[Any]:
+    who = caller(job)
+    found = values.read(bootstrap.aws(), who.job, body(app, AgentGetValue).name)
+    return reply({"there": True, "value": found[0], "secret": found[1]} if found else {"there": False})
+
+
+@app.post("/v1/agent/jobs/<job>/store/put")
+def agent_put_value(job: str) -> Response[Any]:
+    who, ask = caller(job), body(app, AgentPutValue)
+    values.put(bootstrap.aws(), who.job, Put(ask.name, ask.value, ask.secret), [fence])
+    return reply({})
 
 
 @app.post("/v1/agent/jobs/<job>/outputs")

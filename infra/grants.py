@@ -52,6 +52,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER, *START),
         "objects": ("s3:GetObject", "s3:PutObject"),  # what its URLs are good for: users send inputs
         "bucket": ("s3:ListBucket",),
+        "metadata key": ("kms:Encrypt",),  # users put secrets into a job's store, and never read them
     },
     "agent_api": {
         "table": ROWS,
@@ -62,7 +63,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "objects": ("s3:GetObject", "s3:PutObject"),
         "bucket": ("s3:ListBucket",),  # without it S3 answers 403, not 404, for an object that is not there
         "signing secret": ("secretsmanager:GetSecretValue",),
-        "metadata key": ("kms:Decrypt",),
+        "metadata key": ("kms:Decrypt", "kms:Encrypt"),
     },
     "schedule": {
         "table": ROWS,

@@ -63,6 +63,7 @@ class ControlPlane:
         self.inputs: list[dict[str, Any]] = []
         self.kept: dict[str, bytes] = {}
         self.page = 100
+        self.store: dict[str, tuple[str, bool]] = {}
         self.ranges: list[str | None] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"plane": self}))
         self._server.daemon_threads = True
@@ -121,6 +122,16 @@ class ControlPlane:
 
     def _resources(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"resources": self.fresh}
+
+    def _get(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        found = self.store.get(body["name"])
+        return 200, {"there": True, "value": found[0], "secret": found[1]} if found else {"there": False}
+
+    def _put(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "/" in body["name"]:
+            return 400, {"detail": "that is no name"}
+        self.store[body["name"]] = (body["value"], body["secret"])
+        return 200, {}
 
     def keep(self, path: str, data: bytes, **wrong: Any) -> None:
         """Keep an input for the job; `wrong` is what is said of it that is not so."""

@@ -37,7 +37,11 @@ def test_pages(penstock: Run, service: Service) -> None:
 
 def test_filters_are_sent(penstock: Run, service: Service) -> None:
     penstock("job", "list", "--state", "settled", "--target", "lab", "-T", "a=1", "-T", "b=2")
-    assert service.paths("GET") == ["/v1/jobs?state=settled&target=lab&tag=a%3D1&tag=b%3D2&limit=50"]
+    penstock("job", "list", "--owner", "oxide:hubris")
+    assert service.paths("GET") == [
+        "/v1/jobs?state=settled&target=lab&tag=a%3D1&tag=b%3D2&limit=50",
+        "/v1/jobs?owner=oxide%3Ahubris&limit=50",
+    ]
 
 
 def test_a_factory_is_shown_with_how_it_is(penstock: Run) -> None:

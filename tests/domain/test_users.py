@@ -31,7 +31,15 @@ def test_a_user_may(has: tuple[str, ...], asked: str | None, may: bool) -> None:
         ("resource/bench", False, True),
         ("a" * 64, True, True),
         ("a" * 65, False, True),
-        ("a" * 129, False, False),
+        ("a" * 192, False, True),
+        ("a" * 193, False, False),
+        ("oxide:hubris", True, True),
+        ("as.oxide:hubris", True, True),
+        ("oxide:" + "x" * 100, True, True),
+        ("oxide:" + "x" * 101, False, True),
+        ("oxide:", False, True),
+        ("oxide:a:b", False, True),
+        (":hubris", False, False),
         ("", False, False),
         ("Ada", False, False),
         ("-a", False, False),
@@ -52,3 +60,23 @@ def test_a_token_is_accepted_by_its_shape(token: str, strong: bool) -> None:
 
 def test_only_the_hash_of_a_secret_is_kept() -> None:
     assert digest("secret") == hashlib.sha256(b"secret").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("privileges", "acts_for", "sees"),
+    [
+        ((), (), ()),
+        (("as",), ("oxide:hubris", "oxide:idol"), ("oxide:hubris", "oxide:idol")),
+        (("as.oxide:hubris",), ("oxide:hubris",), ("oxide:hubris",)),
+        (("as.eve",), (), ()),
+        (("admin",), ("oxide:hubris", "oxide:idol"), ("oxide:hubris", "oxide:idol", "eve")),
+    ],
+)
+def test_for_whom_somebody_acts_and_whose_things_they_see(
+    privileges: tuple[str, ...], acts_for: tuple[str, ...], sees: tuple[str, ...]
+) -> None:
+    gate = User(name="gate", privileges=privileges, created=NOW)
+    others = ("oxide:hubris", "oxide:idol", "eve")
+    assert (gate.may_act_for("gate"), gate.may_see("gate")) == (True, True)
+    assert tuple(each for each in others if gate.may_act_for(each)) == acts_for
+    assert tuple(each for each in others if gate.may_see(each)) == sees

@@ -38,10 +38,13 @@ BODIES: dict[str, Any] = {
     "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
     "commit_input": {"name": "data"},
     "agent_inputs": {"after": ""},
+    "put_value": {"value": "42"},
+    "agent_get_value": {"name": "answer"},
+    "agent_put_value": {"name": "answer", "value": "42"},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }
-NAMES = {"targets": "linux", "resource-types": "bench", "factories": "hand", "wells": "locks"}
+NAMES = {"jobs": "answer", "targets": "linux", "resource-types": "bench", "factories": "hand", "wells": "locks"}
 LAB = '[factories.lab]\ndriver = "hosts"\n[targets.benches]\nfactory = "lab"\nnames = ["bench-7"]\n'
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 
@@ -96,6 +99,8 @@ class Stage:
         if operation.name == "commit_input":
             sent = self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"]).json
             self.service.twin.objects.objects[sent["url"].removeprefix("memory://")] = BYTES
+        if operation.name == "get_value":
+            self.service.ask("PUT", f"/v1/jobs/{self.job}/store/answer", BODIES["put_value"])
         if operation.name == "send_canary":
             canary = 'canary = { every = "1h", script = "true" }'
             self.service.ask(

@@ -258,6 +258,19 @@ def test_a_user_that_cannot_be(service: Service, body: object) -> None:
     refused(service.ask("POST", "/v1/users", body, as_="root"), 400, "bad-request")
 
 
+def test_a_repository_is_granted_something_and_submitted_for(service: Service) -> None:
+    repository = {"name": "oxide:hubris"}
+    assert service.ask("POST", "/v1/users", repository, as_="root").status == 201
+    granted = service.ask("PUT", "/v1/users/oxide:hubris/privileges/resource.secret", as_="root")
+    assert (granted.json["name"], granted.json["privileges"]) == ("oxide:hubris", ["resource.secret"])
+    ask = {"script": "#!/bin/sh\n", "resources": ["secret"], "owner": "oxide:hubris"}
+    refused(service.ask("POST", "/v1/jobs", ask, as_="ada"), 403, "privilege-missing")
+    assert service.ask("PUT", "/v1/users/ada/privileges/as.oxide:hubris", as_="root").status == 200
+    job = service.ask("POST", "/v1/jobs", ask, as_="ada").json["id"]
+    listed = service.ask("GET", "/v1/jobs", as_="ada", query={"owner": "oxide:hubris"}).json["items"]
+    assert [(each["id"], each["owner"]) for each in listed] == [(job, "oxide:hubris")]
+
+
 def test_users_that_clash_or_are_none(service: Service) -> None:
     refused(service.ask("POST", "/v1/users", {"name": "ada"}, as_="root"), 409, "user-exists")
     for name in ("eve", "x" * 5000, "%00", "Ö"):

@@ -21,6 +21,8 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("events", {"first": 1, "events": [LINE]}),
     ("heartbeat", {}),
     ("resources", {}),
+    ("store/get", {"name": "a"}),
+    ("store/put", {"name": "a", "value": "b"}),
     ("outputs", {"files": [FILE]}),
     ("outputs/commit", {"ids": []}),
     ("finish", {"result": "succeeded"}),

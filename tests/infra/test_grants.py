@@ -86,7 +86,8 @@ def test_only_those_who_make_or_check_keys_read_the_secret() -> None:
     assert {name for name, rows in GRANTS.items() if "signing secret" in rows} == {"factory", "well", "agent_api"}
 
 
-def test_who_seals_metadata_cannot_open_it_and_only_the_agents_side_can() -> None:
-    """SEC-1"""
+def test_only_the_agents_side_opens_what_is_sealed() -> None:
+    """SEC-1: wells seal what they say, and users and jobs what they put into stores."""
     may = {name: rows["metadata key"] for name, rows in GRANTS.items() if "metadata key" in rows}
-    assert may == {"well": ("kms:Encrypt",), "agent_api": ("kms:Decrypt",)}
+    seal, both = ("kms:Encrypt",), ("kms:Decrypt", "kms:Encrypt")
+    assert may == {"well": seal, "api": seal, "agent_api": both}

@@ -19,7 +19,7 @@ from penstock.domain.warmth import Warm
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import acquiring, agents, ahead, configuring, custody, jobs, retiring, units
 from penstock.usecases.agents import Hello
-from penstock.web import views
+from penstock.web import unitviews, views
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
@@ -696,11 +696,11 @@ def test_a_resource_that_was_evicted_while_it_was_made_is_destroyed() -> None:
 
 
 def test_how_it_is_shown(twin: Twin) -> None:
-    shown = views.worker(only(twin), twin.world.now())
+    shown = unitviews.worker(only(twin), twin.world.now())
     assert (shown.state, shown.job, shown.attempt, shown.leases) == ("creating", None, None, 0)
     pool = views.pool(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
     assert (pool.warm, pool.coming, pool.setback) == (1, 1, None)
     at_rest(twin)
-    assert views.worker(only(twin), twin.world.now()).state == "idle"
+    assert unitviews.worker(only(twin), twin.world.now()).state == "idle"
     pool = views.pool(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
     assert (pool.warm, pool.coming) == (1, 0)

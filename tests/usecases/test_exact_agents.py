@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import Refused
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.leases import LeaseState
+from penstock.domain.jobs import Job, Report, Result, State
+from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.logs import Line
+from penstock.domain.rows import Key, Row
 from penstock.domain.specs import spec_key
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
@@ -43,6 +44,38 @@ def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
     assert [line for line in told(twin, job) if "said hello" in line] == [
         f"worker {worker} said hello on forge; the script starts"
     ]
+
+
+@pytest.mark.parametrize("kind", [Job, Lease])
+def test_a_hello_that_is_repeated_while_it_is_heard_gets_the_same_answer(
+    twin: Twin, ada: User, kind: type[Row]
+) -> None:
+    """Its rows are not read at one moment: a worker whose job began in between is not sent home."""
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job).id
+    ask = Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
+    get, told_first = twin.store.get, list[Any]()
+
+    def racing(key: Key, of_kind: type[Any]) -> Any:
+        if of_kind is kind:
+            twin.store.get = get  # type: ignore[method-assign]
+            told_first.append(agents.hello(twin.on, ask))
+        return get(key, of_kind)
+
+    twin.store.get = racing  # type: ignore[method-assign]
+    assert [agents.hello(twin.on, ask)] == told_first
+    assert job_of(twin, job).state is State.RUNNING
+
+
+def test_a_worker_whose_job_acquires_nothing_any_more_is_sent_home(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, job).id
+    put(twin, job_of(twin, job), state=State.RUNNING)
+    with pytest.raises(Refused) as refused:
+        agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    assert refused.value.status == 410
 
 
 def test_a_hello_without_a_host_names_none(twin: Twin, ada: User) -> None:

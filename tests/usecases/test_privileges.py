@@ -259,3 +259,14 @@ def test_only_what_waits_is_refused(twin: Twin, eve: User, change: dict[str, obj
     twin.store.rows[row.key] = replace(row, **change)  # type: ignore[arg-type]
     assert privileges.refuse(twin.on, job, "no") is False
     assert privileges.refuse(twin.on, "0" * 26, "no") is False
+
+
+@pytest.mark.parametrize("page", [1, 2, 3])
+def test_all_who_wait_are_told_however_many_these_are(
+    twin: Twin, eve: User, root: User, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(privileges, "PAGE", page)
+    holds, *waits = (submit(twin, eve, resources=["bench"]) for _ in range(4))
+    twin.run()
+    found = revoke(twin, root)
+    assert (sorted(found.stopped), found.holding) == (sorted(waits), [holds])

@@ -11,19 +11,22 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
+from .clerk import Clerk
 from .control import Control
-from .facts import Facts
 from .job import Job
 from .places import Places
+
+ASKED_BYTES = 1 << 22
+"""The longest line that is read: a command and its environment, escaped as JSON."""
 
 
 @contextlib.contextmanager
 def desk(job: Job) -> Iterator[None]:
-    """Give every connection the facts of the job, for as long as it is ours.
+    """Give every connection what it asks of the job, for as long as it is ours.
 
-    Credentials of resources are given out here alone, to the job's own user. [SEC-1]
+    Credentials of resources, and secrets of the store, are given out here alone, to the job's own user. [SEC-1]
     """
-    answer = type("Answer", (Answer,), {"facts": Facts(job), "control": job.control})
+    answer = type("Answer", (Answer,), {"clerk": Clerk(job), "control": job.control})
     with tempfile.TemporaryDirectory(prefix="bmat-", dir=_short_folder(job.places)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
@@ -37,14 +40,14 @@ def desk(job: Job) -> Iterator[None]:
 class Answer(socketserver.StreamRequestHandler):
     """One connection."""
 
-    facts: Facts
+    clerk: Clerk
     control: Control
     timeout = 5.0
 
     def handle(self) -> None:
-        self.rfile.readline()
+        line = self.rfile.readline(ASKED_BYTES)
         if not self.control.abandoned:
-            self.wfile.write(self.facts.read())
+            self.wfile.write(self.clerk.answer(line))
 
 
 def _short_folder(places: Places) -> str:

@@ -39,6 +39,11 @@ def secrets(resources: dict[str, Any]) -> Iterator[str]:
                 yield from _of(key, value, False)
 
 
+def secret(text: str) -> Iterator[str]:
+    """Yield what is secret of a text that is, line by line. [SEC-1]"""
+    return _lines(text, LEAST_NAMED)
+
+
 def _of(key: str, value: Any, is_named: bool) -> Iterator[str]:
     is_named = is_named or _NAMED.search(key) is not None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What can come of a call to the service."""
+"""What can come of a call to the service, and of one to the agent."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class Refused(ServiceError):
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"HTTP {status}: {detail}" if detail else f"HTTP {status}")
         self.status = status
+
+
+class Declined(Exception):
+    """What a task asked its agent for cannot be done; the message says why."""
 
 
 class Abandoned(ServiceError):

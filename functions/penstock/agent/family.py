@@ -54,6 +54,13 @@ class Family:
             return self._probe_group()
         return [pid for pid, process in processes().items() if process.group == self.group]
 
+    def of_sessions(self, leaders: set[int]) -> list[int]:
+        """Return the living processes of the groups that these lead, and their descendants."""
+        if sys.platform != "linux":
+            return [pid for leader in leaders for pid in _probe(leader)]
+        table = processes()
+        return [pid for pid, each in table.items() if each.group in leaders or leaders & set(lineage(pid, table))]
+
     def everybody(self) -> list[int]:
         """Return the agent's descendants, and whoever has the worker's id in its environment.
 
@@ -72,8 +79,12 @@ class Family:
         return False
 
     def _probe_group(self) -> list[int]:
-        with contextlib.suppress(OSError):
-            if self.group:
-                os.kill(-self.group, 0)
-                return [-self.group]
-        return []
+        return _probe(self.group) if self.group else []
+
+
+def _probe(group: int) -> list[int]:
+    """Return what signals a whole group, if anybody is left in it."""
+    with contextlib.suppress(OSError):
+        os.kill(-group, 0)
+        return [-group]
+    return []

@@ -90,7 +90,7 @@ class Check:
         pump = Pump(child, None, job.order.limits["line_bytes"], job.mask, self._say)
         reader = helpers.start(job.control, "pump of a health check", pump.run)
         while child.poll() is None and not self._is_over() and now() < until:
-            orphans.bury(keep=child.pid)
+            orphans.bury({child.pid})
             time.sleep(0.02)
         is_over = self._is_over()
         is_late = child.returncode is None

@@ -55,7 +55,7 @@ class Host:
 
     def _turn(self) -> float:
         """Ask, and do what is answered. Return how many seconds nothing is to be done."""
-        orphans.bury(keep=self._standing.pid)
+        orphans.bury({self._standing.pid})
         mine = self._standing
         if mine.worker and mine.stage == WORKING and not self._crew.lives():
             mine.note(mine.worker, ENDED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .background import Background
 from .config import Config
 from .control import Control, Stop
 from .family import Family
@@ -13,6 +14,7 @@ from .order import Order
 from .outbox import Outbox
 from .outcome import Outcome
 from .places import Places
+from .posts import Posts
 from .service import Service
 from .words import duration
 
@@ -29,6 +31,8 @@ class Job:
     outbox: Outbox
     family: Family
     mask: Mask
+    background: Background
+    posts: Posts
 
     def call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Call the service about this job. Raises ServiceError."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import VERSION, disguises, orphans, signals
 from .attend import attend
+from .background import Background
 from .cleaning import clean
 from .clock import now
 from .config import Config
@@ -27,6 +28,7 @@ from .order import Order
 from .outbox import Outbox
 from .papers import papers
 from .places import Places
+from .posts import Posts
 from .progress import Progress, Step
 from .service import Service
 from .staying import stay
@@ -73,7 +75,9 @@ def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
     order = _hello(config, service, control, introduction)
     mask = Mask([config.key, config.token(), *disguises.secrets(order.reply.get("resources") or {})])
     outbox = Outbox(control, order.limits, mask)
-    return Job(config, order, Places(config.root), control, service, outbox, Family(config.worker), mask)
+    family = Family(config.worker)
+    background = Background(outbox.put, mask, family, order.limits["line_bytes"])
+    return Job(config, order, Places(config.root), control, service, outbox, family, mask, background, Posts())
 
 
 def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:

@@ -17,13 +17,13 @@ def adopt() -> None:
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def bury(keep: int) -> None:
-    """Collect dead orphans; the dead child `keep` is left to whoever started it."""
+def bury(keep: set[int]) -> None:
+    """Collect dead orphans; the dead children `keep` are left to whoever started them."""
     while sys.platform == "linux":
         try:
             dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return
-        if dead is None or dead.si_pid == keep:
+        if dead is None or dead.si_pid in keep:
             return
         os.waitpid(dead.si_pid, 0)

@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import replace
 
-from . import helpers, orphans
+from . import helpers
 from .clock import now
 from .ending import Ended, end
 from .job import Job
@@ -48,10 +48,11 @@ class Run:
 
     def _watch(self, child: subprocess.Popen[bytes], started: float) -> Outcome:
         job = self._job
+        job.background.begin(self._task.index)
         pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.mask, job.outbox.put)
         reader = helpers.start(job.control, f"pump of {self._task}", pump.run)
         while child.poll() is None and not job.control.stopping:
-            orphans.bury(keep=child.pid)
+            job.background.look(child.pid)
             time.sleep(0.02)
         ended = None
         if child.returncode is None:
@@ -66,6 +67,7 @@ class Run:
 
     def _let_go(self, pump: Pump, reader: threading.Thread) -> None:
         """Wait for the rest of the output, then end the rest of the group."""
+        self._job.background.end(self._job.control.short_grace)
         reader.join(PIPE_SECONDS)
         left = end(self._job.family.of_task, self._job.control.short_grace)
         if left.count:

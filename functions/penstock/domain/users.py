@@ -14,11 +14,14 @@ from penstock.domain.rows import Key, Place, Row
 ADMIN = "admin"
 """The privilege of operators: everything."""
 
+AS = "as"
+"""The privilege to submit for every repository; `as.oxide:hubris` is the one for that repository."""
+
 REMEMBERED = 100
 """How many revocations are remembered of one user."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_PRIVILEGE = re.compile(r"[a-z0-9][a-z0-9._/-]{0,127}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(:[a-z0-9._-]{1,100})?")
+_PRIVILEGE = re.compile(r"[a-z0-9][a-z0-9._:/-]{0,191}")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
 
 
@@ -33,7 +36,10 @@ class Revoked:
 
 @dataclass(frozen=True, kw_only=True)
 class User(Row):
-    """Somebody who submits jobs. `revoked` says of what they may not any more since when that is, and by whom."""
+    """Somebody who submits jobs, or a repository for which somebody does.
+
+    `revoked` says of what they may not any more since when that is, and by whom.
+    """
 
     kind: ClassVar[str] = "user"
     name: str
@@ -57,6 +63,14 @@ class User(Row):
     def may(self, privilege: str | None) -> bool:
         """Whether the user has a privilege; nobody lacks the privilege that isn't asked for."""
         return privilege is None or self.is_admin or privilege in self.privileges
+
+    def may_act_for(self, owner: str) -> bool:
+        """Whether the user may submit jobs of an owner's: their own, and those of repositories that they were given."""
+        return owner == self.name or (is_repository(owner) and (self.may(AS) or self.may(f"{AS}.{owner}")))
+
+    def may_see(self, owner: str) -> bool:
+        """Whether the user may see, and deal with, an owner's jobs and artifacts. [SEC-2]"""
+        return self.is_admin or self.may_act_for(owner)
 
 
 def changed(user: User, privileges: Sequence[str], by: str, now: datetime) -> User:
@@ -113,8 +127,13 @@ def digest(secret: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can name a user."""
+    """Whether a text can name a user, or a repository."""
     return _NAME.fullmatch(text) is not None
+
+
+def is_repository(name: str) -> bool:
+    """Whether a user's name is a repository's: that of its owner, a colon, and its own."""
+    return ":" in name
 
 
 def is_privilege(text: str) -> bool:

@@ -33,6 +33,7 @@ from penstock.domain.specs import Spec
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import Unit
 from penstock.domain.users import Token, User
+from penstock.domain.values import Value
 from penstock.domain.volumes import Inventory, Volume
 
 KINDS: Mapping[str, type[Row]] = {
@@ -40,7 +41,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
-        Dependent, Input,
+        Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Volume, Inventory, Pin,
     )
 }  # fmt: skip

@@ -16,9 +16,6 @@ from penstock.store.item import DUE, LATER, Item, item_of, model, row_of
 
 R = TypeVar("R", bound=Row)
 
-KINDS = ("retention", "volume", "pin")
-"""The kinds of rows with a due time that are told by their own place; the others by their collection's name."""
-
 LOST = ("ConditionalCheckFailed", "TransactionConflict")
 """Why a transaction is cancelled when somebody else moved first. Anything else is a fault and is raised."""
 
@@ -97,7 +94,7 @@ class Table:
         """Keys from the due index. The kind of row is told by where it stands."""
         before = now.isoformat(timespec="milliseconds")
         found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
-        return [(_kind(item.pk, item.sk), Key(item.pk, item.sk)) for item in found]
+        return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing: the index has their keys, the rows are then read in batches."""
@@ -141,7 +138,6 @@ def _as(kind: type[R], row: Row) -> R:
     return row
 
 
-def _kind(pk: str, sk: str) -> str:
-    """The kind of row at a key that has a due time: by its own place where a collection holds several such kinds."""
-    place = sk.partition("#")[0]
-    return place if place in KINDS else pk.partition("#")[0]
+def _kind(sk: str) -> str:
+    """The kind of row at a key that has a due time: what the place of such a row begins with."""
+    return sk.partition("#")[0]

@@ -128,6 +128,7 @@ def _welcome(
         return _arrive(on, ask, digest, site, unit), (None, unit)
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
+        race.stands(on, unit)
         raise Gone
     if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
@@ -136,9 +137,10 @@ def _welcome(
             raise Gone
         return [], (job, None)
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    if lease is None or lease.state is not leases.LeaseState.GRANTED or job.cancelled_by:
+    if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
+        race.stands(on, unit)  # its own repetition may have been welcomed meanwhile
         raise Gone
-    if job.state is not State.ACQUIRING:
+    if job.cancelled_by:
         raise Gone
     if not ask.previous:
         identifying.check(on, site, unit, {"document": ask.document, "signature": ask.signature})

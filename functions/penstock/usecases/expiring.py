@@ -5,13 +5,13 @@ It is the last that a sweep does, and bounded, so that nothing else ever waits f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.rows import Key
-from penstock.domain.volumes import Volume, VolumeState
 from penstock.system import System
 from penstock.usecases import dissolving, inventory, owning, pinning
 
@@ -50,20 +50,20 @@ def tidy(on: System) -> Tidied:
 
 def nudge(on: System, kind: str, key: Key) -> None:
     """Move on one row, by its kind."""
-    id = key.pk.partition("#")[2]
-    if kind == "artifact":
-        owning.forget(on, id)
-    elif kind == "volume":
-        _volume(on, id, key)
-    elif kind == "retention":
-        dissolving.look(on, id)
-    elif kind == "pin":
-        pinning.run_out(on, id, key.sk.partition("#")[2])
+    act = NUDGES.get(kind)
+    if act:
+        act(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
 
 
-def _volume(on: System, id: str, key: Key) -> None:
-    volume = on.store.get(key, Volume)
-    if volume and volume.state is VolumeState.DESTROYING:
-        owning.destroy(on, id)
-    elif volume:
-        owning.late(on, id)
+def _volume(on: System, id: str) -> None:
+    """Each of the two looks whether it is time for it."""
+    owning.late(on, id)
+    owning.destroy(on, id)
+
+
+NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
+    "artifact": lambda on, id, _: owning.forget(on, id),
+    "volume": lambda on, id, _: _volume(on, id),
+    "retention": lambda on, id, _: dissolving.look(on, id),
+    "pin": lambda on, id, by: pinning.run_out(on, id, by),
+}

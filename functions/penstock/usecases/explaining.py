@@ -76,8 +76,10 @@ def _keeper(known: Known, owner: str, pin: Pin | None) -> Keeper:
 
 def listed(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Kept], str | None]:
     """A user's artifacts, newest first, and the page that follows. Raises Refused 403."""
-    if by and by != user.name and not user.is_admin:
-        raise Refused(403, "privilege-missing", "only operators list the artifacts of others")
+    if by and not user.may_see(by):
+        raise Refused(
+            403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
+        )
     rows = on.store.listed(f"artifacts#{by or user.name}", Artifact, limit=limit, after=page, newest=True)
     known = Known(on)
     return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None

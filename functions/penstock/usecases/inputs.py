@@ -92,8 +92,8 @@ def commit(on: System, job: Job, name: str) -> None:
     """
     row = _find(on, job, name)
     if not row.is_committed:
-        size = on.objects.size(object_name(row.artifact)) if row.artifact else None
-        if size is None or size != row.size:
+        size = on.objects.size(object_name(row.artifact))
+        if size != row.size:
             raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
         race.run(on, lambda: _arrived(on, job, row))
         logs.say(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)")
@@ -137,7 +137,7 @@ def fetched(on: System, job: Job, after: str) -> dict[str, Any]:
         raise Refused(400, "bad-request", "after must be what `next` of the page before it says")
     sources = [each for each in job.dependencies if each.copy_outputs]
     start = int(at or 0)
-    if start == 0 and not last:
+    if start == 0:
         mine = [_told(on, inputs.path_of(row.name), row) for row in listed(on, job)]
         return {"inputs": mine, "next": "1:" if sources else None}
     page, following = _outputs(on, sources, start, last)

@@ -42,10 +42,9 @@ def take(on: System) -> None:
     row, now, spans = on.store.get(INVENTORY_KEY, Inventory), on.world.now(), sites.current(on).retention
     if row and not row.after and row.began + timedelta(seconds=spans.inventory) > now:
         return
-    after = row.after if row else ""
-    part = _part(on, after)
-    began = row.began if row and after else now
-    told = Inventory(began=began, after=part.upto)
+    begun = row if row and row.after else Inventory(began=now)
+    part = _part(on, begun.after)
+    told = replace(begun, after=part.upto)
     if on.store.commit([Replace(row, told) if row else Create(told)]):
         _strays(on, part, spans)
         _missing(on, part)
@@ -100,7 +99,9 @@ def _tell(on: System, volume: Volume) -> None:
     on.metrics.add(metrics.BYTES_LOST)
     log.error("the bytes of an artifact are lost", extra={"artifact": volume.artifact, "size": volume.size})
     artifact = on.store.get(artifact_key(volume.artifact), Artifact)
-    for kind, id in map(owners.parts, artifact.owners if artifact else ()):
+    if artifact is None:
+        return
+    for kind, id in map(owners.parts, artifact.owners):
         job = on.store.get(job_key(id), Job) if kind == owners.JOB else None
-        if job and artifact:
+        if job:
             logs.say(on, id, job.attempt, f"{artifact.path} is lost: its bytes are no longer in the store")

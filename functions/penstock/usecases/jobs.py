@@ -25,7 +25,7 @@ SCANNED = 1000
 def find(on: System, user: User, job_id: str) -> Job:
     """A job that a user may see. Another's is as good as none. Raises Refused 404. [SEC-2]"""
     job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
-    if job is None or not (job.owner == user.name or user.is_admin):
+    if job is None or not user.may_see(job.owner):
         raise not_found("job", job_id[:64])
     return job
 
@@ -40,8 +40,10 @@ def listed(
     page: str,
 ) -> tuple[list[Job], str | None]:
     """Some of a user's jobs, newest first, and the page that follows. Filters: state, target."""
-    if owner and owner != user.name and not user.is_admin:
-        raise Refused(403, "privilege-missing", "only operators list the jobs of others")
+    if owner and not user.may_see(owner):
+        raise Refused(
+            403, "privilege-missing", f"only operators, and who may act for it, list the jobs of {owner[:200]}"
+        )
     if owner and not users.is_name(owner):
         raise Refused(400, "bad-request", "owner is the name of a user")
     found: list[Job] = []

@@ -100,10 +100,12 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
 
 def _arrived(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
     row = on.store.get(output_key(job.id, name), Output)
-    if row and row.is_committed:
+    if row is None:
+        raise not_found("output", name)
+    if row.is_committed:
         return [], None
-    there = owning.arrived(on, row.artifact, owner(JOB, job.id)) if row else None
-    if row is None or there is None:
+    there = owning.arrived(on, row.artifact, owner(JOB, job.id))
+    if there is None:
         raise not_found("output", name)
     return [Replace(row, outputs.commit(row)), *there, fence(on, job)], None
 

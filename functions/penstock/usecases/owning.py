@@ -46,7 +46,7 @@ def let_go(on: System, name: Key, kind: type[Name], owner: str) -> None:
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(name, kind)
-        artifact = on.store.get(artifact_key(row.artifact), Artifact) if row and row.artifact else None
+        artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
         return ([Delete(row), *(without(on, artifact, owner) if artifact else [])] if row else []), None
 
     race.run(on, decide)
@@ -74,7 +74,7 @@ def forget(on: System, id: str) -> None:
         artifact = on.store.get(artifact_key(id), Artifact)
         if artifact is None or not artifacts.is_forgotten(artifact, on.world.now()):
             return [], None
-        name = on.store.get(output_key(artifact.job, id), Output) if artifact.job else None
+        name = on.store.get(output_key(artifact.job, id), Output)
         return [*gone(on, artifact), *([Delete(name)] if name else [])], None
 
     race.run(on, decide)

@@ -20,7 +20,7 @@ from penstock.usecases import auditing, owning, race
 def find(on: System, user: User, id: str) -> Artifact:
     """An artifact that a user may see. Another's is as good as none. Raises Refused 404. [SEC-2]"""
     found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
-    if found is None or not (found.by == user.name or user.is_admin):
+    if found is None or not user.may_see(found.by):
         raise not_found("artifact", id[:64])
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from penstock.domain import jobs as rules
 from penstock.domain import users
@@ -16,11 +17,16 @@ from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim, Slot, collection
-from penstock.domain.rows import Change, Check, Replace
+from penstock.domain.rows import Change, Check, Replace, Row
 from penstock.domain.users import User, user_key
 from penstock.system import System
 from penstock.usecases import jobs, logs, race, sites
 from penstock.usecases import users as granting
+
+R = TypeVar("R", bound=Row)
+
+PAGE = 500
+"""How many claims, or held slots, are read at once."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +100,20 @@ def _jobs(on: System, owner: str) -> Iterator[Job]:
     """
     known: dict[str, None] = {}
     for pool in sorted(sites.current(on).guarded()):
-        known |= {claim.job: None for claim in on.store.find(collection(pool), "wait#", Claim)}
-        known |= {str(slot.job): None for slot in on.store.find(collection(pool), "held#", Slot)}
+        known |= {claim.job: None for claim in _all(on, pool, "wait#", Claim)}
+        known |= {str(slot.job): None for slot in _all(on, pool, "held#", Slot)}
     for job_id in known:
         job = on.store.get(job_key(job_id), Job)
         if job and job.owner == owner:
             yield job
+
+
+def _all(on: System, pool: str, prefix: str, kind: type[R]) -> Iterator[R]:
+    """All rows of a kind that a pool has, however many these are."""
+    after = ""
+    while True:
+        found = on.store.find(collection(pool), prefix, kind, limit=PAGE, after=after)
+        yield from found
+        if len(found) < PAGE:
+            return
+        after = found[-1].key.sk

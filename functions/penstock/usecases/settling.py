@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retaining, waking
+from penstock.usecases import counting, logs, race, retaining, values, waking
 
 
 def settle(
@@ -45,17 +45,17 @@ def settle(
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
         logs.say(on, job_id, attempt, told)
     put_back(on, job_id, attempt)
-    after_all = ended[0].after if ended else on.store.get(job_key(job_id), Job)
-    if after_all and after_all.is_settled:
+    job = on.store.get(job_key(job_id), Job)
+    if job and job.is_settled:
         waking.wake(on, job_id)
-        _let_go(on, after_all)
+        _let_go(on, job)
+        values.forget(on, job)
 
 
 def _let_go(on: System, job: Job) -> None:
     """What the job needed of others need not be kept for it any more. Done twice, it is done once. [ART-1]"""
     for each in job.dependencies:
-        if each.copy_outputs:
-            retaining.unpin(on, each.job, job.id)
+        retaining.unpin(on, each.job, job.id)
 
 
 def _end(
@@ -90,7 +90,7 @@ def _end(
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    changes += retaining.settled(on, after) if after.is_settled else []
+    changes += retaining.settled(on, after)
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 

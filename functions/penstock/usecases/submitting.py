@@ -19,9 +19,9 @@ from penstock.domain.site import Site, Target
 from penstock.domain.specs import Keep, Proves, Spec, spec_key
 from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
-from penstock.domain.users import User, digest
+from penstock.domain.users import User, digest, is_repository
 from penstock.system import System
-from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites
+from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites, users
 from penstock.wire import SubmitJob
 
 
@@ -44,7 +44,7 @@ def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False) -> Ma
 
     One that is only `planned` may depend on other files' jobs, which are not there yet.
     """
-    file, site = requests.file(ask), sites.current(on)
+    user, file, site = users.acting(on, user, ask.owner), requests.file(ask), sites.current(on)
     if not planned:
         requests.refuse_unnamed(ask, file)
     target = looks.could_any(site, file)
@@ -83,7 +83,7 @@ def submit(
     accepted = race.run(on, decide)
     if accepted == job.id:
         on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
-        logs.say(on, job.id, 1, _welcome(job, made.priors))
+        logs.say(on, job.id, 1, _welcome(job, made.priors, by=user.name))
         _begin(on, job)
     return accepted
 
@@ -97,7 +97,7 @@ def _begin(on: System, job: Job) -> None:
         on.flows.start(job.id, 1, acquiring.steps(job.needs))
 
 
-def _welcome(job: Job, priors: Mapping[str, Job]) -> str:
+def _welcome(job: Job, priors: Mapping[str, Job], by: str) -> str:
     wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
     aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
     named = [
@@ -105,8 +105,9 @@ def _welcome(job: Job, priors: Mapping[str, Job]) -> str:
         *(f"input {name}" for name in job.inputs),
     ]
     waits = ", ".join(named)
+    whose = f" for {job.owner}, from {by}" if by != job.owner else ""
     return (
-        f"job {job.id} accepted: {f'it waits for {waits}; then ' if waits else ''}"
+        f"job {job.id} accepted{whose}: {f'it waits for {waits}; then ' if waits else ''}"
         f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
     )
 
@@ -194,11 +195,12 @@ def _repeated(known: Submission, now: Submission) -> str:
 
 
 def retry(on: System, user: User, job: Job) -> str:
-    """Submit a job's request once more, as a new job."""
+    """Submit a job's request once more, as a new job: of whoever asks, and of a repository where it was that before."""
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
-    again = submit(on, user, SubmitJob(script=spec.script, **dict(spec.request)), None)
+    request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
+    again = submit(on, user, SubmitJob(script=spec.script, **request), None)
     fresh = on.store.get(job_key(again), Job) if job.inputs else None
     if fresh:
         inputs.adopt(on, fresh, job)

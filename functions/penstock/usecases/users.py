@@ -8,12 +8,17 @@ from datetime import timedelta
 from penstock.domain import canaries, users
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.users import ADMIN, Token, User, digest, token_key, user_key
+from penstock.domain.users import ADMIN, AS, Token, User, digest, token_key, user_key
 from penstock.system import System
 from penstock.usecases import auditing, race
 
 PRIVILEGES = 500
 """How many privileges one user may have."""
+
+_NAMES = (
+    "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit; a repository's is its owner's, a "
+    "colon, and its own: oxide:hubris"
+)
 
 PREFIX = "pst_"
 """What user tokens begin with, so that scanners for leaked secrets can know them."""
@@ -44,7 +49,7 @@ def require_admin(user: User) -> None:
 def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> User:
     """A new user. Raises Refused 409 for a name that is taken."""
     if not users.is_name(name):
-        raise Refused(400, "bad-request", "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit")
+        raise Refused(400, "bad-request", _NAMES)
     if name == canaries.USER:
         raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
     user = User(name=name, privileges=_checked(privileges), created=on.world.now())
@@ -60,6 +65,22 @@ def find(on: System, name: str) -> User:
     if user is None:
         raise not_found("user", name)
     return user
+
+
+def acting(on: System, user: User, owner: str | None) -> User:
+    """As whom a user submits: as themselves, or a repository that they may submit for. Raises Refused 403 or 422."""
+    if owner is None or owner == user.name:
+        return user
+    if not users.is_repository(owner):
+        raise Refused(403, "privilege-missing", "jobs are submitted for oneself, or for a repository: oxide:hubris")
+    if not user.may_act_for(owner):
+        raise Refused(
+            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{AS}.{owner}'[:200]!r}"
+        )
+    found = on.store.get(user_key(owner), User)
+    if found is None:
+        raise Refused(422, "unknown-owner", f"there is no repository {owner[:200]!r}; operators add it as a user")
+    return found
 
 
 def change(on: System, name: str, privilege: str, *, grant: bool, by: str = "") -> User:

@@ -15,7 +15,7 @@ def wake(on: System, job_id: str, after: str = "") -> None:
     Who settles a job writes first and reads after, and so does whoever submits one that depends on it: of two that
     race, one sees the other. A message that is lost is made good when the sweep looks at who waits. [JOB-1]
     """
-    behind = dependent_key(job_id, after).sk if after else ""
+    behind = dependent_key(job_id, after).sk
     found = on.store.find(f"job#{job_id}", "dependent#", Dependent, limit=AT_ONCE, after=behind)
     for row in found:
         on.queues.schedule({"do": "judge", "job": row.dependent})

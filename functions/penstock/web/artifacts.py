@@ -15,7 +15,7 @@ from penstock.domain.keepers import Kept
 from penstock.domain.users import User, is_name
 from penstock.usecases import explaining, pinning, users
 from penstock.web.entry import body, page_after, reply, whole_number
-from penstock.web.views import stamp
+from penstock.web.times import stamp
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 

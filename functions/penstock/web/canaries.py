@@ -12,7 +12,7 @@ from penstock.domain.canaries import Canary
 from penstock.usecases import canaries
 from penstock.web.entry import reply
 from penstock.web.site import operator
-from penstock.web.views import stamp
+from penstock.web.times import stamp
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 

@@ -17,8 +17,8 @@ from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import cooling as remembering
 from penstock.usecases import quarantining
-from penstock.web import views
 from penstock.web.entry import reply
+from penstock.web.times import stamp
 
 MAKERS = {"factories": "factory", "wells": "well"}
 SHOWN = 100
@@ -45,9 +45,7 @@ def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]
 def _quarantined(on: System, sort: str, maker: str) -> list[wire.ApartView]:
     kind = UnitKind.WORKER if sort == "factories" else UnitKind.RESOURCE
     found = quarantining.of_maker(on, kind, maker)[:SHOWN]
-    return [
-        wire.ApartView(unit.id, unit.type, unit.slot, str(views.stamp(unit.since)), str(unit.reason)) for unit in found
-    ]
+    return [wire.ApartView(unit.id, unit.type, unit.slot, str(stamp(unit.since)), str(unit.reason)) for unit in found]
 
 
 def cool_down(row: CoolDown, now: datetime) -> wire.CoolDownView:
@@ -57,8 +55,8 @@ def cool_down(row: CoolDown, now: datetime) -> wire.CoolDownView:
         scope=row.scope,
         cause=cause,
         why=row.why,
-        since=str(views.stamp(row.since)),
-        until=str(views.stamp(row.until)),
+        since=str(stamp(row.since)),
+        until=str(stamp(row.until)),
         tried=row.count,
         probe=row.probe if row.is_probed(now) else None,
         summary=cooling.say(row, now),
@@ -66,13 +64,13 @@ def cool_down(row: CoolDown, now: datetime) -> wire.CoolDownView:
 
 
 def _failure(row: Failure) -> wire.FailureView:
-    first, last = str(views.stamp(row.first)), str(views.stamp(row.last))
+    first, last = str(stamp(row.first)), str(stamp(row.last))
     return wire.FailureView(row.code, row.count, row.message, first, last)
 
 
 def _compared(row: Comparison, now: datetime) -> wire.ComparedView:
     return wire.ComparedView(
-        at=views.stamp(row.at),
+        at=stamp(row.at),
         seconds_ago=int((now - row.at).total_seconds()) if row.at else None,
         failures=row.failures,
         why=row.why,

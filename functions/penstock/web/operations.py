@@ -117,6 +117,16 @@ OPERATIONS = (
         wire.InputList,
         wire.InputName,
     ),
+    Operation("list_values", "GET", "/v1/jobs/{job}/store", "List a job's values", wire.ValuePage),
+    Operation("get_value", "GET", "/v1/jobs/{job}/store/{name}", "Show a value of a job", wire.ValueView),
+    Operation(
+        "put_value",
+        "PUT",
+        "/v1/jobs/{job}/store/{name}",
+        "Put a value into a job's store",
+        wire.ValueView,
+        wire.PutValue,
+    ),
     Operation("get_timings", "GET", "/v1/jobs/{job}/timings", "Show how long each step took", wire.TimingsView),
     Operation(
         "list_artifacts",
@@ -250,6 +260,20 @@ AGENT_OPERATIONS = (
         "/v1/agent/jobs/{job}/inputs",
         "Ask what to fetch before the script begins",
         body=wire_agent.AgentInputs,
+    ),
+    Operation(
+        "agent_get_value",
+        "POST",
+        "/v1/agent/jobs/{job}/store/get",
+        "Read a value of the job's store",
+        body=wire_agent.AgentGetValue,
+    ),
+    Operation(
+        "agent_put_value",
+        "POST",
+        "/v1/agent/jobs/{job}/store/put",
+        "Put a value into the job's store",
+        body=wire_agent.AgentPutValue,
     ),
     Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
     Operation(

@@ -11,8 +11,8 @@ from penstock import agentfile, bootstrap, wire
 from penstock.domain.users import User
 from penstock.usecases import proving, users
 from penstock.usecases.proving import Progress
-from penstock.web import views
 from penstock.web.entry import body, idempotency_key, reply
+from penstock.web.times import stamp
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -47,7 +47,7 @@ def _view(found: Progress, name: str) -> wire.FactoryTestView:
         target=found.job.target_resolved,
         state=found.job.state.value,
         worker=unit.id if unit else None,
-        held_until=views.stamp(unit.hold.until) if unit and unit.hold else None,
+        held_until=stamp(unit.hold.until) if unit and unit.hold else None,
         waits=found.waits,
         over=found.is_over,
         passed=found.is_passed,

@@ -17,6 +17,7 @@ from penstock.usecases import auditing, configuring, graph, outlook, presence, p
 from penstock.web import makers, views
 from penstock.web.entry import body, is_on, moment, page_after, reply, whole_number
 from penstock.web.operations import SORTS
+from penstock.web.times import stamp
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 PAGE = 100
@@ -88,7 +89,7 @@ def get_graph() -> Response[Any]:
 def get_site() -> Response[Any]:
     operator()
     row = bootstrap.aws().store.get(SITE_KEY, SiteText)
-    shown = wire.SiteView(row.toml, views.stamp(row.applied_at), row.applied_by) if row else None
+    shown = wire.SiteView(row.toml, stamp(row.applied_at), row.applied_by) if row else None
     return reply(shown or wire.SiteView(None, None, None))
 
 
@@ -190,4 +191,4 @@ def create_token(name: str) -> Response[Any]:
         users.require_admin(user)
     ask = body(router, wire.NewToken) if router.current_event.body else wire.NewToken()
     secret, token = users.issue(bootstrap.aws(), name, ask.expires_in, user.name)
-    return reply(wire.TokenView(secret, views.stamp(token.expires)), 201)
+    return reply(wire.TokenView(secret, stamp(token.expires)), 201)

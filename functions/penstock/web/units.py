@@ -14,7 +14,7 @@ from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import custody, quarantining, users
-from penstock.web import views
+from penstock.web import unitviews
 from penstock.web.entry import body, page_after, reply, whole_number
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -46,33 +46,33 @@ def _unit(unit: str, is_a: UnitKind) -> Unit:
 @router.get("/v1/workers")
 def list_workers() -> Response[Any]:
     found, page = _units("workers")
-    return reply(wire.WorkerPage([views.worker(unit, _now()) for unit in found], page))
+    return reply(wire.WorkerPage([unitviews.worker(unit, _now()) for unit in found], page))
 
 
 @router.get("/v1/workers/<worker>")
 def get_worker(worker: str) -> Response[Any]:
-    return reply(views.worker(_unit(worker, UnitKind.WORKER), _now()))
+    return reply(unitviews.worker(_unit(worker, UnitKind.WORKER), _now()))
 
 
 @router.get("/v1/resources")
 def list_resources() -> Response[Any]:
     found, page = _units("resources")
-    return reply(wire.ResourcePage([views.resource(unit, _now()) for unit in found], page))
+    return reply(wire.ResourcePage([unitviews.resource(unit, _now()) for unit in found], page))
 
 
 @router.get("/v1/resources/<resource>")
 def get_resource(resource: str) -> Response[Any]:
-    return reply(views.resource(_unit(resource, UnitKind.RESOURCE), _now()))
+    return reply(unitviews.resource(_unit(resource, UnitKind.RESOURCE), _now()))
 
 
 def _view(unit: Unit) -> wire.WorkerView | wire.ResourceView:
-    return views.worker(unit, _now()) if unit.is_a is UnitKind.WORKER else views.resource(unit, _now())
+    return unitviews.worker(unit, _now()) if unit.is_a is UnitKind.WORKER else unitviews.resource(unit, _now())
 
 
 def _events(is_a: UnitKind, unit: str) -> Response[Any]:
     found = _unit(unit, is_a)
     after = whole_number(router, "after", 0, 0, 10**11)
-    return reply(views.unit_events(found, after, whole_number(router, "limit", 500, 1, 1000)))
+    return reply(unitviews.unit_events(found, after, whole_number(router, "limit", 500, 1, 1000)))
 
 
 def _hold(is_a: UnitKind, unit: str) -> Response[Any]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
-from penstock.domain import holding, prospects, units
+from penstock.domain import holding
 from penstock.domain.audit import Entry
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
@@ -16,26 +16,18 @@ from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, Times
 from penstock.domain.keeps import Held
 from penstock.domain.leases import WORKER, Lease
-from penstock.domain.lifecycle import LIFE
 from penstock.domain.outputs import Output
 from penstock.domain.plans import Plan
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.site import Site
 from penstock.domain.specs import Keep
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.units import Unit
 from penstock.domain.users import User
 from penstock.domain.why import Why
 from penstock.ports import Option
 from penstock.usecases.logs import Event
-
-
-def stamp(time: datetime | None) -> str | None:
-    """A time as RFC 3339 with milliseconds."""
-    return _stamp(time) if time else None
-
-
-def _stamp(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+from penstock.web import unitviews
+from penstock.web.times import present, stamp
 
 
 def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.JobView:
@@ -76,13 +68,13 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
 def held(keep: Keep, found: Held) -> wire.HeldJob:
     """What of a job is held."""
     units = [wire.HeldUnit(unit.is_a.value, unit.id, unit.pool, unit.slot) for unit in found.units]
-    return wire.HeldJob(keep.by, keep.reason, _stamp(found.until), found.unit_seconds, units)
+    return wire.HeldJob(keep.by, keep.reason, present(found.until), found.unit_seconds, units)
 
 
 def times(given: Times) -> wire.JobTimes:
     """A job's stations."""
     return wire.JobTimes(
-        _stamp(given.submitted),
+        present(given.submitted),
         stamp(given.ready),
         stamp(given.acquired),
         stamp(given.started),
@@ -117,8 +109,8 @@ def why(found: Why) -> wire.WhyView:
             pool=block.pool,
             kind=sort,
             position=block.position,
-            ahead=[wire.AheadView(one.job, _stamp(one.since)) for one in block.ahead],
-            held_by=[wire.HolderView(one.slot, one.job, _stamp(one.since)) for one in block.held_by],
+            ahead=[wire.AheadView(one.job, present(one.since)) for one in block.ahead],
+            held_by=[wire.HolderView(one.slot, one.job, present(one.since)) for one in block.held_by],
             limit=block.limit,
             held=block.held,
             free=block.free,
@@ -131,7 +123,7 @@ def why(found: Why) -> wire.WhyView:
         summary=found.summary,
         blocked_on=shown,
         waiting_for=found.waiting_for,
-        since=_stamp(found.since),
+        since=present(found.since),
         expected_start=stamp(found.expected_start),
         basis=found.basis,
         unblocks=found.next_steps,
@@ -165,20 +157,20 @@ def graph(found: Graph) -> wire.GraphView:
 def event(found: Event) -> wire.EventView:
     """A line of a log."""
     line = found.line
-    return wire.EventView(found.seq, _stamp(line.time), line.stream, line.task, found.attempt, line.payload)
+    return wire.EventView(found.seq, present(line.time), line.stream, line.task, found.attempt, line.payload)
 
 
 def input(row: Input) -> wire.InputView:
     """A file that is sent with a job."""
     there = row.is_committed
     return wire.InputView(
-        row.name, there, row.size if there else None, row.sha256 if there else None, _stamp(row.until)
+        row.name, there, row.size if there else None, row.sha256 if there else None, present(row.until)
     )
 
 
 def output(row: Output) -> wire.OutputView:
     """A file."""
-    return wire.OutputView(row.id, row.path, row.size, row.sha256, _stamp(row.time))
+    return wire.OutputView(row.id, row.path, row.size, row.sha256, present(row.time))
 
 
 def pool(
@@ -191,12 +183,12 @@ def pool(
     whole: bool,
 ) -> wire.PoolView:
     """A pool; `whole` with its slots and its queue. `apart` are the units in quarantine, `known` its hosts."""
-    views = {unit.id: quarantine(unit) for unit in apart}
+    views = {unit.id: unitviews.quarantine(unit) for unit in apart}
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
     sort: Any = row.sort
     setback = row.setback
     queue = [
-        wire.QueuedView(number, claim.job, claim.attempt, _stamp(claim.since), claim.priority)
+        wire.QueuedView(number, claim.job, claim.attempt, present(claim.since), claim.priority)
         for number, claim in enumerate(claims, 1)
     ]
     return wire.PoolView(
@@ -207,7 +199,7 @@ def pool(
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
         coming=sum(_is_coming(slot) for slot in slots),
-        setback=wire.SetbackView(setback.count, _stamp(setback.until), setback.why) if setback else None,
+        setback=wire.SetbackView(setback.count, present(setback.until), setback.why) if setback else None,
         away=sum(slot.state is SlotState.AWAY for slot in slots),
         waiting=len(claims),
         paused=row.paused,
@@ -233,60 +225,14 @@ def _host(row: Host | None) -> wire.HostView:
     return wire.HostView(row.away is None, stamp(row.away or row.since))
 
 
-def worker(row: Unit, now: datetime) -> wire.WorkerView:
-    """A worker."""
-    return wire.WorkerView(id=row.id, target=row.type, factory=row.maker, slot=row.slot, **_unit(row, now))
-
-
-def resource(row: Unit, now: datetime) -> wire.ResourceView:
-    """A resource, without its metadata. [SEC-1]"""
-    return wire.ResourceView(id=row.id, type=row.type, well=row.maker, slot=row.slot, **_unit(row, now))
-
-
-def _unit(row: Unit, now: datetime) -> dict[str, Any]:
-    """What is shown of workers and of resources."""
-    hold = row.hold if units.is_held(row, now) else None
-    drain = row.drain
-    return {
-        "state": "creating" if units.is_coming(row) else row.state.value,
-        "job": row.job or None,
-        "attempt": row.attempt or None,
-        "since": _stamp(row.since),
-        "due": stamp(row.due),
-        "reason": row.reason,
-        "leases": row.leases,
-        "hold": wire.HoldView(hold.by, hold.reason, _stamp(hold.since), _stamp(hold.until)) if hold else None,
-        "drain": wire.DrainView(drain.by, drain.reason, _stamp(drain.since), drain.at_once) if drain else None,
-        "quarantine": quarantine(row),
-        "broken": row.broken,
-        "next_step": prospects.next_step(row, now),
-        "moved_by": LIFE[row.state].by,
-        "due_is": LIFE[row.state].due,
-    }
-
-
-def quarantine(row: Unit) -> wire.QuarantineView | None:
-    """Since when a unit is in quarantine, if it is."""
-    if row.state is not UnitState.QUARANTINED:
-        return None
-    return wire.QuarantineView(_stamp(row.since), row.reason or "", row.reminders)
-
-
-def unit_events(row: Unit, after: int, most: int) -> wire.UnitEventPage:
-    """A unit's log behind a number."""
-    found = row.journal.after(after)[:most]
-    items = [wire.UnitEvent(seq, _stamp(entry.time), "control", entry.what) for seq, entry in found]
-    return wire.UnitEventPage(items, items[-1].seq if items else after, row.state.value)
-
-
 def user(row: User) -> wire.UserView:
     """A user."""
-    return wire.UserView(row.name, list(row.privileges), _stamp(row.created))
+    return wire.UserView(row.name, list(row.privileges), present(row.created))
 
 
 def audited(entry: Entry) -> wire.AuditView:
     """What was done."""
-    return wire.AuditView(entry.id, _stamp(entry.at), entry.by, entry.did, entry.what, entry.detail)
+    return wire.AuditView(entry.id, present(entry.at), entry.by, entry.did, entry.what, entry.detail)
 
 
 def option(known: Option) -> wire.OptionView:

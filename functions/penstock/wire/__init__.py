@@ -13,35 +13,32 @@ from penstock.wire.artifacts import (
     PinArtifact,
 )
 from penstock.wire.canaries import CanaryPage, CanaryView
+from penstock.wire.files import (
+    InputList,
+    InputName,
+    InputUpload,
+    InputView,
+    NewInput,
+    OutputPage,
+    OutputView,
+    SignedOutput,
+    SignOutput,
+)
 from penstock.wire.jobs import (
-    AheadView,
-    AwayView,
-    BlockView,
     EventPage,
     EventView,
     HeldJob,
     HeldUnit,
     HeldView,
-    HolderView,
     HoldJob,
-    InputList,
-    InputName,
-    InputUpload,
-    InputView,
     JobAttempt,
     JobDependency,
     JobPage,
     JobResource,
     JobTimes,
     JobView,
-    NewInput,
-    OutputPage,
-    OutputView,
-    SignedOutput,
-    SignOutput,
     SubmitJob,
     TimingsView,
-    WhyView,
 )
 from penstock.wire.makers import ApartView, ComparedView, CoolDownView, FailureView, MakerView
 from penstock.wire.plans import (
@@ -93,6 +90,8 @@ from penstock.wire.site import (
     UserPage,
     UserView,
 )
+from penstock.wire.values import PutValue, ValuePage, ValueView
+from penstock.wire.waiting import AheadView, AwayView, BlockView, HolderView, WhyView
 
 __all__ = [
     "AcquireView",
@@ -162,6 +161,7 @@ __all__ = [
     "PoolPage",
     "PoolView",
     "ProblemView",
+    "PutValue",
     "QuarantineView",
     "QueuedView",
     "ReleaseUnit",
@@ -183,6 +183,8 @@ __all__ = [
     "UnitEventPage",
     "UserPage",
     "UserView",
+    "ValuePage",
+    "ValueView",
     "WhyView",
     "WorkerPage",
     "WorkerView",

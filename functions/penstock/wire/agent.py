@@ -52,6 +52,22 @@ class AgentEvents:
 
 
 @dataclass(frozen=True)
+class AgentGetValue:
+    """The name of a value that the job asks its store for."""
+
+    name: Annotated[str, Bound(most=64)]
+
+
+@dataclass(frozen=True)
+class AgentPutValue:
+    """A value that the job puts into its store."""
+
+    name: Annotated[str, Bound(most=64)]
+    value: str
+    secret: bool = False
+
+
+@dataclass(frozen=True)
 class AgentFile:
     """A file to be sent: its path in the job, its size in bytes, its SHA-256 in hex."""
 

@@ -18,7 +18,8 @@ class SubmitJob:
 
     It waits for `inputs`, which are sent after it: they are the names of files below /input. Each of `dependencies` is
     `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there. `matrix` says which of the
-    jobs it is that a file with a matrix stands for: a value for each axis.
+    jobs it is that a file with a matrix stands for: a value for each axis. `owner` is the repository whose job it is,
+    where it is not its submitter's.
     """
 
     script: str
@@ -36,6 +37,7 @@ class SubmitJob:
     inputs: list[str] | None = None
     dependencies: dict[str, Any] | None = None
     matrix: dict[str, str] | None = None
+    owner: Annotated[str, Bound(most=200)] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,66 +151,6 @@ class JobPage:
 
 
 @dataclass(frozen=True)
-class HolderView:
-    """Who has a slot."""
-
-    slot: str
-    job: str
-    since: str
-
-
-@dataclass(frozen=True)
-class AheadView:
-    """Who comes first."""
-
-    job: str
-    since: str
-
-
-@dataclass(frozen=True)
-class AwayView:
-    """A host that is not there; `since` is null for one that was never heard of."""
-
-    host: str
-    since: str | None
-
-
-@dataclass(frozen=True)
-class BlockView:
-    """The pool that a job waits for. `position` counts from 1; `away` are its hosts that are not there."""
-
-    pool: str
-    kind: Literal["numbered", "named", "amount"]
-    position: int
-    ahead: list[AheadView]
-    held_by: list[HolderView]
-    limit: int
-    held: int
-    free: int
-    paused: bool
-    away: list[AwayView] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class WhyView:
-    """Why a job is where it is.
-
-    `expected_start` is when it may have all that it needs, and `basis` what that was guessed from; null when nobody
-    knows. `unblocks` says what has to happen before it goes on.
-    """
-
-    job: str
-    state: JobState
-    summary: str
-    blocked_on: BlockView | None
-    waiting_for: str | None
-    since: str
-    expected_start: str | None
-    basis: str | None
-    unblocks: str | None
-
-
-@dataclass(frozen=True)
 class EventView:
     """One line of a job's log."""
 
@@ -228,86 +170,6 @@ class EventPage:
     next: int
     state: JobState
     outcome: JobOutcome | None
-
-
-@dataclass(frozen=True)
-class NewInput:
-    """A file to be sent with a job: its name, its size in bytes, its SHA-256 in hex."""
-
-    name: Annotated[str, Bound(most=128)]
-    size: Annotated[int, Bound(most=10**15)]
-    sha256: Annotated[str, Bound(most=64)]
-
-
-@dataclass(frozen=True)
-class InputUpload:
-    """Leave to send a file: how, where, and with which headers. `there` says that it is there already."""
-
-    there: bool
-    method: str
-    url: str
-    headers: dict[str, str]
-
-
-@dataclass(frozen=True)
-class InputName:
-    """A file that was sent."""
-
-    name: Annotated[str, Bound(most=128)]
-
-
-@dataclass(frozen=True)
-class InputView:
-    """A file that is sent with a job. `until` is when it must be there; size and digest are null until it is."""
-
-    name: str
-    there: bool
-    size: int | None
-    sha256: str | None
-    until: str
-
-
-@dataclass(frozen=True)
-class InputList:
-    """The files that are sent with a job."""
-
-    items: list[InputView]
-
-
-@dataclass(frozen=True)
-class OutputView:
-    """A file that a job produced. `size` in bytes, `sha256` in hex."""
-
-    id: str
-    path: str
-    size: int
-    sha256: str
-    time: str
-
-
-@dataclass(frozen=True)
-class OutputPage:
-    """Some outputs."""
-
-    items: list[OutputView]
-    next: str | None
-
-
-@dataclass(frozen=True)
-class SignOutput:
-    """Leave to fetch an output for some seconds, at most 3600."""
-
-    expires_in: Annotated[int, Bound(least=1, most=3600)] = 3600
-
-
-@dataclass(frozen=True)
-class SignedOutput:
-    """A URL that is good for `expires_in` seconds."""
-
-    url: str
-    size: int
-    sha256: str
-    expires_in: int
 
 
 @dataclass(frozen=True)

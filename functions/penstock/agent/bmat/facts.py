@@ -16,12 +16,24 @@ class Absent(Exception):
 
 def facts() -> dict[str, Any]:
     """Ask the agent: worker, factory, resources. Raises Absent."""
+    return ask({"do": "facts"})
+
+
+def ask(what: dict[str, Any]) -> dict[str, Any]:
+    """Ask the agent for something. Raises Absent, also for what it says why it cannot give."""
+    answer = _ask(json.dumps(what).encode() + b"\n")
+    if "error" in answer:
+        raise Absent(str(answer["error"]))
+    return answer
+
+
+def _ask(line: bytes) -> dict[str, Any]:
     try:
-        with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(ANSWER_SECONDS)
-            line.connect(os.environ.get("PENSTOCK_SOCKET", ""))
-            line.sendall(b"facts\n")
-            with line.makefile("rb") as answer:
+        with socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(ANSWER_SECONDS)
+            agent.connect(os.environ.get("PENSTOCK_SOCKET", ""))
+            agent.sendall(line)
+            with agent.makefile("rb") as answer:
                 return dict(json.load(answer))
     except (OSError, ValueError) as why:
         raise Absent(f"no agent answers ({why}); bmat works in the tasks of a running job") from why

@@ -6,10 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 COMMANDS = {
-    "store": "the job's values",
-    "process": "background processes",
     "cache": "caches",
-    "post": "what to run after the job",
 }
 
 

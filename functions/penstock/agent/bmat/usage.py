@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from . import addresses, factory, later, resources
+from . import addresses, factory, later, process, resources, store
 
 
 def parser() -> argparse.ArgumentParser:
@@ -13,6 +13,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="bmat", description="Ask about the job that this script belongs to.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _resource(commands.add_parser("resource", help="the resources that this job holds"))
+    _store(commands.add_parser("store", help="values that this job and its user exchange"))
+    _process(commands.add_parser("process", help="processes that run beside this task"))
+    _post(_add(commands, "post", process.post, "have a command run after the tasks of this job"))
     _factory(_add(commands, "factory", factory.show, "where this job runs"))
     _address(commands.add_parser("address", help="address ranges that this job may use"))
     for name, text in later.COMMANDS.items():
@@ -31,6 +34,38 @@ def _resource(command: argparse.ArgumentParser) -> None:
     get.add_argument("--format", choices=["json", "aws", "aws-config"], default="json", help=text)
     env = _add(actions, "env", resources.export, 'print export lines: eval "$(bmat resource env NAME)"')
     env.add_argument("name", metavar="NAME", help="the resource's name in the job file")
+
+
+def _store(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    get = _add(actions, "get", store.get, "print a value; wait until there is one")
+    get.add_argument("-W", dest="no_wait", action="store_true", help="do not wait: 1 when there is none")
+    get.add_argument("name", metavar="NAME")
+    put = _add(actions, "put", store.put, "put a value, in the place of one of that name")
+    put.add_argument("-s", dest="secret", action="store_true", help="show it to nobody but this job")
+    put.add_argument("name", metavar="NAME")
+    put.add_argument("value", metavar="VALUE", nargs="?", help="default: what stdin says")
+
+
+def _process(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    start = _add(
+        actions, "start", process.start, "start a command, which ends with this task; its output is in the log"
+    )
+    start.add_argument("name", metavar="NAME", help="of this task alone; its streams are bg.NAME.stdout and .stderr")
+    _add_command(start)
+
+
+def _post(command: argparse.ArgumentParser) -> None:
+    text = "after tasks that succeeded, of which one failed, or both; not when the job is cancelled or times out"
+    command.add_argument("when", choices=["success", "failure", "always"], help=text)
+    command.add_argument("name", metavar="NAME", help="what it is called in the log")
+    _add_command(command)
+
+
+def _add_command(command: argparse.ArgumentParser) -> None:
+    command.add_argument("program", metavar="COMMAND")
+    command.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
 
 
 def _factory(command: argparse.ArgumentParser) -> None:

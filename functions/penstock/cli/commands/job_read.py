@@ -39,6 +39,7 @@ ATTEMPTS = (Column("ATTEMPT", "attempt"), Column("OUTCOME", "outcome"), Column("
 @click.command("list", cls=Command)
 @click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
 @click.option("--target", metavar="NAME", help="Only jobs for this target.")
+@click.option("--owner", metavar="NAME", help="Jobs of a repository, or of another user (default: yours).")
 @click.option("-T", "--tag", "tags", type=pair, multiple=True, metavar="K=V", help="Only jobs with this tag.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many to list.")
 @click.option("--all", "everything", is_flag=True, help="List all there are.")
@@ -47,12 +48,13 @@ def list_(
     session: Session,
     state: str | None,
     target: str | None,
+    owner: str | None,
     tags: tuple[tuple[str, str], ...],
     limit: int,
     everything: bool,
 ) -> None:
     """List jobs, the newest first."""
-    query = [(name, value) for name, value in (("state", state), ("target", target)) if value]
+    query = [(name, value) for name, value in (("state", state), ("target", target), ("owner", owner)) if value]
     query += [("tag", f"{name}={value}") for name, value in tags]
     pages = session.api.items("jobs", query=query, most=None if everything else limit)
     session.out.table(pages, JOBS, "no such jobs" if query else "no jobs yet: `penstock job run FILE` submits one")

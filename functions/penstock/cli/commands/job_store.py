@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from penstock.cli.framework import Command, Group, arguments
@@ -40,6 +42,10 @@ def get(session: Session, job: str, name: str) -> None:
 @click.option("-s", "--secret", is_flag=True, help="Show it to nobody but the job.")
 @pass_session
 def put(session: Session, job: str, name: str, value: str, secret: bool) -> None:
-    """Set a value."""
+    """Set a value; VALUE - is stdin, where no list of processes shows it.
+
+    What was secret once stays so. A job that waits for it (`bmat store get NAME`) goes on.
+    """
+    value = sys.stdin.read().removesuffix("\n") if value == "-" else value
     answer = session.api.put("jobs", job, "store", name, body={"value": value, "secret": secret})
     session.out.done(f"{name} is set", answer)

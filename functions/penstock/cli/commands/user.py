@@ -20,7 +20,7 @@ group = Group("user", "Users, their privileges and tokens.")
 @click.option("--privilege", "privileges", multiple=True, metavar="P", help="A privilege to begin with: admin.")
 @pass_session
 def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
-    """Create a user. A token is made with `penstock user token`."""
+    """Create a user, or a repository: oxide:hubris. A token is made with `penstock user token`."""
     answer = session.api.make("users", body={"name": name, "privileges": list(privileges)})
     session.out.done(f"user {name} is created", answer)
     if not session.json:

@@ -1,0 +1,64 @@
+"""What `bmat` may ask: facts of the job, its store, and processes beside its task."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import disguises
+from .errors import Declined, ServiceError
+from .facts import Facts
+from .job import Job
+
+TRIES = 4
+"""How often the service is asked for one answer: some seconds. Who waits for a value asks again."""
+
+
+class Clerk:
+    """Answers one line of JSON with JSON. Whatever is secret is hidden in the log before it is given out. [SEC-1]"""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._facts = job, Facts(job)
+
+    def answer(self, line: bytes) -> bytes:
+        """Return what was asked for; {"error": why} when it cannot be had."""
+        try:
+            ask = json.loads(line)
+            do = {
+                "facts": self._tell,
+                "get": self._get,
+                "put": self._put,
+                "process": self._process,
+                "post": self._post,
+            }[ask["do"]]
+            return do(ask)
+        except (ServiceError, Declined) as why:
+            return json.dumps({"error": str(why)}).encode()
+        except (ValueError, LookupError, TypeError):
+            return json.dumps({"error": "this agent does not know what bmat asks"}).encode()
+
+    def _tell(self, _: dict[str, Any]) -> bytes:
+        return self._facts.read()
+
+    def _get(self, ask: dict[str, Any]) -> bytes:
+        found = self._call("store/get", {"name": ask["name"]})
+        if found.get("secret"):
+            self._job.mask.learn(disguises.secret(str(found["value"])))
+        return json.dumps(found).encode()
+
+    def _put(self, ask: dict[str, Any]) -> bytes:
+        if ask["secret"]:
+            self._job.mask.learn(disguises.secret(ask["value"]))
+        body = {"name": ask["name"], "value": ask["value"], "secret": ask["secret"]}
+        return json.dumps(self._call("store/put", body)).encode()
+
+    def _process(self, ask: dict[str, Any]) -> bytes:
+        self._job.background.start(ask)
+        return b"{}"
+
+    def _post(self, ask: dict[str, Any]) -> bytes:
+        self._job.posts.add(ask)
+        return b"{}"
+
+    def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._job.service.call(self._job.order.job, what, body, TRIES)

@@ -1,0 +1,88 @@
+"""`bmat process start`: processes beside a task, which end with it."""
+
+from tests.agent.conftest import PATIENCE_SECONDS, is_alive
+
+
+def test_what_it_says_is_kept_and_it_dies_with_its_task(worker):
+    job = worker(
+        script="cd $PENSTOCK_WORK; export GREETING=hello\n"
+        "bmat process start talker sh -c 'echo $$ > pid; echo $GREETING from $PWD; echo no >&2; exec sleep 600'\n"
+        "until [ -s pid ]; do sleep 0.05; done; echo the task goes on"
+    )
+    assert job.finish()["result"] == "succeeded"
+    assert job.plane.lines("stdout") == ["the task goes on"]
+    (said,) = job.plane.lines("bg.talker.stdout")
+    assert said.startswith("hello from ")
+    assert said.endswith("/work")
+    assert job.plane.lines("bg.talker.stderr") == ["no"]
+    assert not is_alive((job.root / "work" / "pid").read_text())
+    told = job.plane.lines("task")
+    assert any(line.startswith('started background process "talker" (pid ') for line in told)
+    assert "ended the background processes of the task (talker); they got SIGTERM" in told
+
+
+def test_one_that_ends_by_itself_is_told_of(worker):
+    job = worker(
+        script="bmat process start short sh -c 'exit 3'; bmat process start killed sh -c 'kill -9 $$'; sleep 1"
+    )
+    assert job.finish()["result"] == "succeeded"
+    told = job.plane.lines("task")
+    assert 'background process "short" exited with code 3' in told
+    assert 'background process "killed" was killed by signal 9 (SIGKILL)' in told
+    assert not any("ended the background" in line for line in told)
+
+
+def test_children_of_theirs_die_too_and_what_ignores_term_is_killed(worker):
+    job = worker(
+        script="cd $PENSTOCK_WORK\n"
+        "bmat process start stubborn bash -c 'trap \"\" TERM; (sleep 600 & echo $! > child; wait) & sleep 600'\n"
+        "until [ -s child ]; do sleep 0.05; done"
+    )
+    assert job.finish()["result"] == "succeeded"
+    assert not is_alive((job.root / "work" / "child").read_text())
+    assert any("SIGKILL after" in line for line in job.plane.lines("task") if "background" in line)
+
+
+def test_what_cannot_be_started_says_why(worker):
+    job = worker(
+        script="bmat process start a sleep 60; bmat process start a sleep 60; echo $?\n"
+        "bmat process start b /no/such/program; echo $?; bmat process start c/d true; echo $?\n"
+        "mkdir gone; cd gone; rmdir ../gone; bmat process start e true; test $? -ne 0"
+    )
+    assert job.finish()["result"] == "succeeded", job.plane.lines()
+    lines = job.plane.lines("stdout", "stderr")
+    assert lines[:2] == ["bmat: there is a process a already", "1"]
+    assert lines[2].startswith("bmat: /no/such/program cannot be started: ")
+    assert lines[3:6] == ["1", "bmat: 'c/d' is no name: 1 to 48 of A-Z a-z 0-9 . _ -", "1"]
+
+
+def test_each_task_has_its_own(worker):
+    tasks = [
+        {"name": name, "script": "bmat process start db sh -c 'echo up; sleep 600'; sleep 0.5", "env": {}}
+        for name in ("one", "two")
+    ]
+    job = worker(tasks=tasks)
+    assert job.finish()["result"] == "succeeded", job.plane.lines()
+    assert job.plane.lines("bg.db.stdout") == ["up", "up"]
+    assert sum("ended the background" in line for line in job.plane.lines("task")) == 2
+
+
+def test_when_the_job_is_cancelled_they_end_as_well(worker):
+    job = worker(script="cd $PENSTOCK_WORK; bmat process start db sh -c 'echo $$ > pid; exec sleep 600'; sleep 600")
+    agent = job.start()
+    job.plane.wait_for(lambda: (job.root / "work" / "pid").exists())
+    job.plane.cancel = True
+    assert agent.wait(PATIENCE_SECONDS) == 0
+    assert job.outcome()["result"] == "cancelled"
+    assert not is_alive((job.root / "work" / "pid").read_text())
+
+
+def test_secrets_of_theirs_are_hidden_too(worker):
+    """SEC-1"""
+    job = worker(
+        script="bmat process start leaky sh -c 'echo it is $TOKEN'; sleep 0.5",
+        env={"TOKEN": "Tr0ub4dor"},
+        resources={"db": {"type": "database", "metadata": {"password": "Tr0ub4dor"}, "public": []}},
+    )
+    assert job.finish()["result"] == "succeeded"
+    assert job.plane.lines("bg.leaky.stdout") == ["it is ***"]

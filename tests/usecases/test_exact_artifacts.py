@@ -1,0 +1,348 @@
+"""Exactly what is written, asked and told where something that is kept is not as it usually is. [ART-1] [ART-2]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain import limits, metrics
+from penstock.domain.artifacts import Artifact
+from penstock.domain.jobs import Result
+from penstock.domain.outputs import Output
+from penstock.domain.pins import Pin
+from penstock.domain.retention import LatestFailure
+from penstock.domain.rows import Key, Row
+from penstock.domain.users import User
+from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
+from penstock.usecases import agents, dissolving, inventory, outputs, owning, pinning, retaining, settling
+from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import commits, drop, put
+from tests.usecases.keeping_for import end_of, ended, kept, of, tidy
+from tests.usecases.test_inventory import next_day, stray
+from tests.usecases.test_one_job import TOKEN, hello, job_of, submit, told
+from tests.usecases.test_outputs import files
+from tests.usecases.test_pinning import artifact, pin, refused, why
+
+PAST = START - timedelta(days=9)
+
+
+def volume(twin: Twin) -> Volume:
+    (found,) = of(twin, Volume)
+    assert isinstance(found, Volume)
+    return found
+
+
+def gets(twin: Twin, kind: type[Row]) -> list[Key]:
+    """What rows of a kind are read one by one from here on."""
+    get, found = twin.store.get, list[Key]()
+
+    def noting(key: Key, of_kind: type[Any]) -> Any:
+        found.extend([key] if of_kind is kind else [])
+        return get(key, of_kind)
+
+    twin.store.get = noting  # type: ignore[method-assign]
+    return found
+
+
+def sizes(twin: Twin) -> list[str]:
+    """What objects are looked for from here on."""
+    size, found = twin.objects.size, list[str]()
+
+    def noting(name: str) -> int | None:
+        found.append(name)
+        return size(name)
+
+    twin.objects.size = noting  # type: ignore[method-assign]
+    return found
+
+
+# What a job owned, and its end
+
+
+@pytest.mark.parametrize("change", ["gone", "ended", "kept for ever"])
+def test_what_changes_while_a_failure_is_remembered_is_seen(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    job = ended(twin, ada)
+    row = kept(twin, job)
+    assert row
+    twin.world.time = end_of(twin, job)
+
+    def meanwhile(*_: object) -> None:
+        if change == "gone":
+            drop(twin, row)
+        else:
+            put(twin, row, **({"ended": twin.world.now()} if change == "ended" else {"until": None}))
+        written.clear()
+
+    written = commits(twin)
+    monkeypatch.setattr(retaining, "remember", meanwhile)
+    dissolving.look(twin.on, job)
+    assert written == []
+
+
+def test_before_its_time_nothing_is_written(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada, result=Result.FAILED, name="build")
+    row, (latest,) = kept(twin, job), of(twin, LatestFailure)
+    assert row
+    put(twin, row, longer=None)
+    drop(twin, latest)
+    written = commits(twin)
+    dissolving.look(twin.on, job)
+    assert written == []
+
+
+def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, retries=1)
+    twin.run()
+    hello(twin, job)
+    twin.pass_time(10**4)
+    settling.settle(twin.on, job, 1, "Lost", "its worker was lost")
+    row = kept(twin, job)
+    assert row
+    assert (job_of(twin, job).is_settled, row.until) == (False, None)
+
+
+# Artifacts, their owners and their volumes
+
+
+def test_a_volume_of_no_artifact_that_never_arrived_goes(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    outputs.begin(twin.on, agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN).job, files())
+    drop(twin, artifact(twin))
+    twin.pass_time(13 * 3600)
+    tidy(twin)
+    assert of(twin, Volume) == []
+
+
+def test_what_has_lost_its_volume_cannot_be_owned_or_pinned(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    drop(twin, volume(twin))
+    assert owning.arrived(twin.on, artifact(twin).id, "job#J") is None
+    assert refused(lambda: pin(twin, ada)) == (409, "no-bytes")
+
+
+def test_a_further_owner_writes_nothing_of_bytes_that_are_there(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    assert len(owning.arrived(twin.on, artifact(twin).id, "job#J") or ()) == 1
+
+
+def test_who_does_not_own_it_lets_go_of_nothing(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    assert owning.without(twin.on, artifact(twin), "job#J") == []
+
+
+def test_an_end_writes_nothing_of_bytes_that_are_being_destroyed(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    put(twin, volume(twin), state=VolumeState.DESTROYING, due=START)
+    assert len(owning.gone(twin.on, artifact(twin))) == 1
+    written = commits(twin)
+    owning.late(twin.on, volume(twin).artifact)
+    assert written == []
+
+
+def test_what_has_no_time_is_never_late(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    put(twin, volume(twin), state=VolumeState.CREATING, due=None)
+    owning.late(twin.on, volume(twin).artifact)
+    assert volume(twin).state is VolumeState.CREATING
+
+
+def test_what_nobody_came_to_own_goes_also_without_a_name(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    outputs.begin(twin.on, agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN).job, files())
+    drop(twin, of(twin, Output)[0])
+    twin.pass_time(13 * 3600)
+    owning.forget(twin.on, artifact(twin).id)
+    assert (of(twin, Artifact), volume(twin).state) == ([], VolumeState.DESTROYING)
+
+
+def test_bytes_are_deleted_when_it_is_time_and_not_again_before(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    put(twin, volume(twin), state=VolumeState.DESTROYING, due=None)
+    tried = list[str]()
+    twin.objects.delete = tried.append  # type: ignore[method-assign]
+    for _ in range(2):
+        owning.destroy(twin.on, volume(twin).artifact)
+    assert (len(tried), volume(twin).tries) == (1, 1)
+
+
+def test_a_row_that_somebody_else_deleted_is_not_deleted_twice(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    row = volume(twin)
+    put(twin, row, state=VolumeState.DESTROYING, due=START)
+
+    def delete(name: str) -> None:
+        twin.objects.objects.pop(name)
+        drop(twin, row)
+
+    twin.objects.delete = delete  # type: ignore[method-assign]
+    owning.destroy(twin.on, row.artifact)
+    assert of(twin, Volume) == []
+
+
+# Pins
+
+
+def test_what_is_no_id_is_not_looked_up(twin: Twin, ada: User) -> None:
+    asked = gets(twin, Artifact)
+    assert refused(lambda: pinning.find(twin.on, ada, "x" * 5000))[0] == 404
+    assert asked == []
+
+
+def test_a_second_pin_leaves_the_artifact_as_it_is(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    pin(twin, ada)
+    before = artifact(twin).version
+    pin(twin, ada, 60)
+    assert artifact(twin).version == before
+
+
+def test_as_many_may_own_an_artifact_as_the_limit_says(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    put(twin, artifact(twin), owners=tuple(f"job#{number:03}" for number in range(limits.OWNERS - 1)))
+    pin(twin, ada)
+    assert len(artifact(twin).owners) == limits.OWNERS
+
+
+def test_only_pins_are_told_as_pins(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    pin(twin, ada)
+    assert list(pinning.pins_of(twin.on, artifact(twin))) == ["pin#ada"]
+    assert len(why(twin).keepers) == 2
+
+
+def test_a_pin_runs_out_once_in_its_time_and_also_of_nothing(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    pin(twin, ada, 60)
+    id = artifact(twin).id
+    pinning.run_out(twin.on, id, "ada")
+    assert len(of(twin, Pin)) == 1
+    drop(twin, artifact(twin))
+    twin.pass_time(60)
+    for _ in range(2):
+        pinning.run_out(twin.on, id, "ada")
+    assert of(twin, Pin) == []
+
+
+# The store beside the rows
+
+
+def test_nothing_is_asked_of_what_is_in_its_place(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page costs two lists, and no look at one object or one row, wherever the pages of the two end."""
+    monkeypatch.setattr(inventory, "PAGE", 3)
+    strays = [stray(twin), stray(twin)]
+    ended(twin, ada, 6)
+    rows = of(twin, Volume)
+    for row in rows:
+        twin.objects.times[row.object_name] = PAST
+    del twin.objects.objects[rows[3].object_name]
+    asked, looked = sizes(twin), gets(twin, Volume)
+    for _ in range(5):
+        inventory.take(twin.on)
+    assert asked == [rows[3].object_name]
+    assert looked == [volume_key(id) for id in strays]
+
+
+def test_what_is_not_named_by_us_gets_no_row(twin: Twin) -> None:
+    twin.objects.objects["artifacts/x"] = b""
+    twin.objects.times["artifacts/x"] = PAST
+    tidy(twin)
+    assert of(twin, Volume) == []
+
+
+def test_what_gets_its_row_meanwhile_is_no_stray(twin: Twin) -> None:
+    id = stray(twin)
+    adopt = inventory.volumes.stray
+
+    def meanwhile(artifact: str, now: Any) -> Volume:
+        made = adopt(artifact, now)
+        before_the_next_commit(twin, lambda: twin.store.rows.update({volume_key(id): made}))
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inventory.volumes, "stray", meanwhile)
+        inventory.take(twin.on)
+    assert twin.metrics.of(metrics.STRAY_OBJECTS) == []
+
+
+def test_a_row_that_the_listing_does_not_have_yet_is_not_made_again(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    twin.objects.times[volume(twin).object_name] = PAST
+    twin.store.listed = lambda *given, **more: []  # type: ignore[method-assign, assignment]
+    written = commits(twin)
+    inventory.take(twin.on)
+    assert len(written) == 1
+
+
+def test_what_is_found_again_is_not_told_as_lost(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    put(twin, volume(twin), lost=twin.world.now())
+    inventory.take(twin.on)
+    assert (volume(twin).lost, twin.metrics.of(metrics.BYTES_LOST)) == (None, [])
+
+
+def test_of_two_that_compare_at_once_one_tells(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    twin.objects.objects.clear()
+    written = commits(twin)
+    before_the_next_commit(twin, lambda: inventory.take(twin.on))
+    inventory.take(twin.on)
+    assert [[type(change).__name__ for change in changes] for changes in written].count(["Replace"]) == 1
+    assert twin.metrics.of(metrics.BYTES_LOST) == [1]
+
+
+def test_only_those_are_told_whose_it_is(twin: Twin, ada: User) -> None:
+    """An owner whose row is gone is told nothing, and neither is a job after which somebody is called."""
+    other = ended(twin, ada, 0)
+    job = ended(twin, ada)
+    put(twin, artifact(twin), owners=("job#gone", f"job#{job}", f"pin#{other}"))
+    twin.objects.objects.clear()
+    inventory.take(twin.on)
+    assert any("is lost" in line for line in told(twin, job))
+    assert not any("is lost" in line for line in told(twin, other))
+
+
+def test_lost_bytes_of_nobody_are_counted(twin: Twin, ada: User) -> None:
+    ended(twin, ada)
+    drop(twin, artifact(twin))
+    twin.objects.objects.clear()
+    inventory.take(twin.on)
+    assert twin.metrics.of(metrics.BYTES_LOST) == [1]
+
+
+def test_a_comparison_began_with_its_first_part(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inventory, "PAGE", 3)
+    ended(twin, ada, 5)
+    begun = list[object]()
+    for _ in range(2):
+        at = twin.world.now()
+        for _ in range(2):
+            inventory.take(twin.on)
+            twin.pass_time(60)
+        row = twin.store.get(INVENTORY_KEY, Inventory)
+        assert row
+        begun.append((row.began == at, row.after))
+        next_day(twin)
+    assert begun == [(True, ""), (True, "")]
+
+
+@pytest.mark.parametrize("kind", [Output, Artifact])
+def test_what_goes_while_its_bytes_are_looked_for_is_not_found(twin: Twin, ada: User, kind: type[Row]) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    who = agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN)
+    (upload,) = outputs.begin(twin.on, who.job, files())["uploads"]
+
+    def size(name: str) -> int:
+        for row in of(twin, kind):
+            drop(twin, row)
+        return 1
+
+    twin.objects.size = size  # type: ignore[method-assign]
+    assert refused(lambda: outputs.commit(twin.on, who.job, [upload["id"]])) == (404, "output-not-found")

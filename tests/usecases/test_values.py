@@ -1,0 +1,178 @@
+"""A job's store: what is put there, by whom, until when, and who reads it. [SEC-1]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.domain import limits
+from penstock.domain.errors import Refused
+from penstock.domain.users import User
+from penstock.domain.values import Value
+from penstock.usecases import settling, values
+from penstock.usecases.fencing import fence
+from penstock.usecases.values import Put
+from tests.twin.world import Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import commits, running
+from tests.usecases.test_exact_artifacts import gets
+from tests.usecases.test_one_job import finish, job_of, submit, told
+
+
+def put(twin: Twin, job: str, name: str, text: str, *, secret: bool = False, by: str = "ada") -> Value:
+    return values.put(twin.on, job_of(twin, job), Put(name, text, secret, by))
+
+
+def read(twin: Twin, job: str, name: str) -> tuple[str, bool] | None:
+    return values.read(twin.on, job_of(twin, job), name)
+
+
+def refused(call: Callable[[], object]) -> tuple[int, str]:
+    with pytest.raises(Refused) as told_:
+        call()
+    return told_.value.status, told_.value.code
+
+
+def rows(twin: Twin) -> list[Value]:
+    return [row for row in twin.store.rows.values() if isinstance(row, Value)]
+
+
+def test_what_is_put_is_read_by_the_job_and_shown(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    assert read(twin, job, "url") is None
+    put(twin, job, "url", "http://x")
+    put(twin, job, "url", "http://y", by="")
+    assert read(twin, job, "url") == ("http://y", False)
+    (shown,) = values.listed(twin.on, job_of(twin, job))
+    assert (shown.text, shown.by, shown) == ("http://y", "", values.shown(twin.on, job_of(twin, job), "url"))
+    assert [line for line in told(twin, job) if "store" in line] == ["ada put url into the job's store"]
+    assert job_of(twin, job).has_secrets is False
+
+
+def test_a_secret_is_read_by_the_job_alone_and_stays_one(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    put(twin, job, "key", "hunter2", secret=True)
+    put(twin, job, "key", "hunter3")
+    assert read(twin, job, "key") == ("hunter3", True)
+    assert refused(lambda: values.shown(twin.on, job_of(twin, job), "key")) == (403, "secret-value")
+    assert [row.text for row in rows(twin)] == [""]
+    assert [line for line in told(twin, job) if "store" in line] == ["ada put key (secret) into the job's store"]
+    put(twin, job, "open", "x")
+    put(twin, job, "open", "y", secret=True)
+    assert [row.is_secret for row in rows(twin)] == [True, True]
+
+
+def test_what_is_sealed_opens_for_its_job_and_name_alone(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    sealed = put(twin, job, "key", "hunter2", secret=True).sealed
+    for of in ({"job": "J", "value": "key"}, {"job": job, "value": "other"}):
+        with pytest.raises(ValueError, match="not sealed as that"):
+            twin.on.vault.open(sealed, of)
+
+
+def test_secrets_go_when_the_job_settles_and_the_rest_stays(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job, "key", "hunter2", secret=True)
+    put(twin, job, "url", "http://x")
+    finish(twin, job)
+    assert [row.name for row in rows(twin)] == ["url"]
+    assert refused(lambda: put(twin, job, "url", "z")) == (409, "job-settled")
+    settling.settle(twin.on, job, 1, None, None)
+    assert len(rows(twin)) == 1
+
+
+def test_an_attempt_that_is_followed_by_another_keeps_them(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, retries=1)
+    put(twin, job, "key", "hunter2", secret=True)
+    settling.settle(twin.on, job, 1, "Lost", "its worker was lost")
+    assert not job_of(twin, job).is_settled
+    assert read(twin, job, "key") == ("hunter2", True)
+
+
+def test_a_job_without_secrets_is_not_asked_for_any(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    find, asked = twin.store.find, list[str]()
+
+    def noting(pk: str, prefix: str, *more: object, **how: object) -> object:
+        asked.append(prefix)
+        return find(pk, prefix, *more, **how)  # type: ignore[arg-type]
+
+    twin.store.find = noting  # type: ignore[method-assign, assignment]
+    finish(twin, job)
+    assert "value#" not in asked
+
+
+def test_who_puts_while_the_job_settles_is_refused_or_forgotten(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    before_the_next_commit(twin, lambda: finish(twin, job))
+    assert refused(lambda: put(twin, job, "key", "hunter2", secret=True)) == (409, "job-settled")
+    assert rows(twin) == []
+
+
+def test_a_secret_that_somebody_else_drops_meanwhile_is_dropped_once(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job, "key", "hunter2", secret=True)
+    found = job_of(twin, job)
+    before_the_next_commit(twin, lambda: values.forget(twin.on, found))
+    values.forget(twin.on, found)
+    assert rows(twin) == []
+
+
+def test_of_two_that_put_at_once_the_later_stands_and_a_secret_stays_secret(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    before_the_next_commit(twin, lambda: put(twin, job, "key", "hunter2", secret=True))
+    put(twin, job, "key", "plain")
+    assert read(twin, job, "key") == ("plain", True)
+
+
+def test_a_worker_whose_lease_is_over_puts_nothing(twin: Twin, ada: User) -> None:
+    """SLOT-3"""
+    job = running(twin, ada, retries=1)
+    mine = job_of(twin, job)
+    settling.settle(twin.on, job, 1, "Lost", "its worker was lost")
+    assert refused(lambda: values.put(twin.on, mine, Put("a", "b"), [lambda on, _: fence(on, mine)]))[0] == 410
+
+
+def test_each_commit_is_one(twin: Twin, ada: User) -> None:
+    job, written = submit(twin, ada), commits(twin)
+    put(twin, job, "a", "1", secret=True)
+    put(twin, job, "a", "2", secret=True)
+    kinds = [[type(change).__name__ for change in changes] for changes in written]
+    assert [each for each in kinds if len(each) > 1] == [["Create", "Replace"], ["Replace", "Check"]]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a" * 65, "ä", "a\n"])
+def test_what_is_no_name(twin: Twin, ada: User, name: str) -> None:
+    job = submit(twin, ada)
+    assert refused(lambda: put(twin, job, name, "x")) == (400, "bad-request")
+    assert refused(lambda: values.shown(twin.on, job_of(twin, job), name))[0] == 404
+    assert read(twin, job, name) is None
+
+
+def test_what_is_no_name_is_not_looked_up(twin: Twin, ada: User) -> None:
+    found = job_of(twin, submit(twin, ada))
+    asked = gets(twin, Value)
+    assert values.read(twin.on, found, "x" * 5000) is None
+    assert refused(lambda: values.shown(twin.on, found, "x" * 5000))[0] == 404
+    assert asked == []
+
+
+def test_what_is_no_value(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    most = limits.VALUE_BYTES
+    put(twin, job, "a" * 64, "x" * most)
+    put(twin, job, "empty", "")
+    assert read(twin, job, "empty") == ("", False)
+    assert refused(lambda: put(twin, job, "a", "x" * (most - 1) + "ä")) == (413, "value-too-big")
+    assert refused(lambda: put(twin, job, "a", "\ud800")) == (400, "bad-request")
+    assert refused(lambda: put(twin, job, "a", "", secret=True)) == (400, "bad-request")
+
+
+def test_there_is_room_for_as_many_as_the_limit_says(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    for number in range(limits.VALUES):
+        put(twin, job, f"v{number}", "x")
+    assert refused(lambda: put(twin, job, "one-more", "x")) == (409, "too-many-values")
+    put(twin, job, "v7", "y")
+    assert len(values.listed(twin.on, job_of(twin, job))) == limits.VALUES

@@ -27,6 +27,7 @@ from penstock.wire.agent import (
     AgentHost,
     AgentInputs,
     AgentOutputs,
+    AgentParts,
     AgentPutValue,
 )
 
@@ -92,6 +93,12 @@ def agent_put_value(job: str) -> Response[Any]:
 def agent_outputs(job: str) -> Response[Any]:
     who = caller(job)
     return reply(outputs.begin(bootstrap.aws(), who.job, body(app, AgentOutputs).files))
+
+
+@app.post("/v1/agent/jobs/<job>/outputs/parts")
+def agent_parts(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(outputs.in_parts(bootstrap.aws(), who.job, body(app, AgentParts)))
 
 
 @app.post("/v1/agent/jobs/<job>/outputs/commit")

@@ -39,6 +39,10 @@ ROWS: Actions = (
 INDEX: Actions = ("dynamodb:Query",)
 TELL: Actions = ("sqs:SendMessage",)
 TAKE: Actions = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+SEND: Actions = ("s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject", "s3:AbortMultipartUpload")
+"""What URLs are good for that somebody sends to, and what puts together the parts that were sent."""
+FIND: Actions = ("s3:ListBucket", "s3:ListBucketMultipartUploads")
+"""Without ListBucket S3 answers 403, not 404, for an object that is not there."""
 ANSWER: Actions = ("states:SendTaskFailure", "states:SendTaskSuccess")
 START: Actions = ("states:StartExecution",)
 
@@ -50,8 +54,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": TELL,
         "well queue": TELL,
         "flow": (*ANSWER, *START),
-        "objects": ("s3:GetObject", "s3:PutObject"),  # what its URLs are good for: users send inputs
-        "bucket": ("s3:ListBucket",),
+        "objects": SEND,  # users send inputs
+        "bucket": FIND,
         "metadata key": ("kms:Encrypt",),  # users put secrets into a job's store, and never read them
     },
     "agent_api": {
@@ -60,8 +64,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": TELL,  # a worker that says that it is clean may be handed over, or sent home, at once
         "well queue": TELL,
         "flow": ANSWER,
-        "objects": ("s3:GetObject", "s3:PutObject"),
-        "bucket": ("s3:ListBucket",),  # without it S3 answers 403, not 404, for an object that is not there
+        "objects": SEND,
+        "bucket": FIND,
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt", "kms:Encrypt"),
     },
@@ -104,8 +108,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "well queue": TELL,
         "flow": (*ANSWER, *START, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
-        "objects": ("s3:DeleteObject", "s3:GetObject"),  # what was deleted is looked for
-        "bucket": ("s3:ListBucket",),
+        "objects": ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject"),  # what was deleted is looked for
+        "bucket": FIND,
     },
 }
 

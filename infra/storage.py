@@ -27,7 +27,8 @@ class Storage(Construct):
             versioned=False,
             removal_policy=keep,
             lifecycle_rules=[
-                s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(1))
+                # Later than any site gives up what is being sent: the sweep has aborted by then what it knows of.
+                s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(8))
             ],
         )
         self.metadata = kms.Key(

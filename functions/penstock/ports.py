@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from penstock.domain.errors import Shortage
 from penstock.domain.metric import Metric
+from penstock.domain.parts import Part
 from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import CleanProof
 
@@ -102,6 +103,15 @@ class Objects(Protocol):
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
         """Leave to send an object of this size (bytes) and digest (hex)."""
+
+    def parts(self, name: str, wanted: Sequence[Part]) -> Sequence[Grant | None]:
+        """Leave to send some parts of an object, in their order; None for each that is there already."""
+
+    def join(self, name: str, count: int, composite: str) -> None:
+        """Make an object of its parts, if all are there and this (hex) is the digest of their digests."""
+
+    def abandon(self, name: str) -> None:
+        """Delete the parts of an object that was not made of them; there may be none."""
 
     def download(self, name: str, seconds: int, filename: str) -> Grant:
         """Leave to fetch an object for some seconds, to be saved under a file name."""

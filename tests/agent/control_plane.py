@@ -21,6 +21,7 @@ def order(**changes: Any) -> dict[str, Any]:
     script = changes.pop("script", "true")
     limits = {
         "output_bytes": 1 << 20,
+        "part_bytes": 1 << 26,
         "outputs": 20,
         "line_bytes": 4096,
         "batch_bytes": 65536,
@@ -62,6 +63,7 @@ class ControlPlane:
         self.fresh: dict[str, Any] = {}
         self.inputs: list[dict[str, Any]] = []
         self.kept: dict[str, bytes] = {}
+        self.arrived: dict[tuple[str, int], bytes] = {}
         self.page = 100
         self.store: dict[str, tuple[str, bool]] = {}
         self.ranges: list[str | None] = []
@@ -148,14 +150,37 @@ class ControlPlane:
     def _outputs(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         uploads = []
         for file in body["files"]:
-            id_ = f"o{len(self.uploads) + 1}"
-            self.uploads[id_] = dict(file)
+            begun = (id_ for id_, each in self.uploads.items() if "committed" not in each and each == {**each, **file})
+            id_ = next(begun, f"o{len(self.uploads) + 1}")
+            self.uploads.setdefault(id_, dict(file))
             url = f"{self.url}/store/{id_}?signature=s"
-            uploads.append({"id": id_, "path": file["path"], "url": url, "method": "PUT", "headers": {"x-kept": "1"}})
+            told = {"id": id_, "path": file["path"], "url": url, "method": "PUT", "headers": {"x-kept": "1"}}
+            uploads.append({**told, "part_bytes": self.reply["limits"]["part_bytes"] if file["composite"] else 0})
         return 200, {"uploads": uploads}
+
+    def _parts(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Leave for each part that has not arrived with that digest; `arrived` has them by file and number."""
+        told = []
+        for number, digest in enumerate(body["sha256"], body["first"]):
+            data = self.arrived.get((body["id"], number))
+            there = data is not None and hashlib.sha256(data).hexdigest() == digest
+            url = f"{self.url}/store/{body['id']}.{number}?signature=s"
+            told.append({"number": number, "there": there, "url": url, "method": "PUT", "headers": {"x-kept": "1"}})
+        return 200, {"parts": told}
+
+    def _join(self, id_: str) -> bool:
+        """Put the parts of a file together, as the service does when it is told that all were sent."""
+        mine = [self.arrived[key] for key in sorted(key for key in self.arrived if key[0] == id_)]
+        digests = b"".join(hashlib.sha256(data).digest() for data in mine)
+        if hashlib.sha256(digests).hexdigest() != self.uploads[id_]["composite"]:
+            return False
+        self.uploads[id_]["data"] = b"".join(mine)
+        return True
 
     def _commit(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         for id_ in body["ids"]:
+            if self.uploads[id_]["composite"] and not self._join(id_):
+                return 409, {"detail": "not all of it has arrived"}
             self.uploads[id_]["committed"] = True
         return 200, {}
 
@@ -164,7 +189,11 @@ class ControlPlane:
         return 200, {}
 
     def put(self, id_: str, data: bytes) -> None:
-        self.uploads[id_]["data"] = data
+        name, _, number = id_.partition(".")
+        if number:
+            self.arrived[name, int(number)] = data
+        else:
+            self.uploads[id_]["data"] = data
 
 
 class Handler(BaseHTTPRequestHandler):

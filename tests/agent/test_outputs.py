@@ -128,7 +128,14 @@ def test_a_file_that_may_grow_is_uploaded_as_it_was(worker, monkeypatch, tmp_pat
 
 
 def test_a_file_that_may_vanish_is_a_warning(worker, monkeypatch, tmp_path):
-    while_uploading(monkeypatch, lambda: (tmp_path / "root/work/b").unlink())
+    """It was measured, and is gone when it is to be sent."""
+    take = ControlPlane._outputs
+
+    def gone(plane, body):
+        (tmp_path / "root/work/b").unlink(missing_ok=True)
+        return take(plane, body)
+
+    monkeypatch.setattr(ControlPlane, "_outputs", gone)
     outcome, plane = outputs(worker, "echo a > a; echo b > b", ["%/work/*"])
     assert outcome["result"] == "succeeded"
     assert plane.outputs() == {"/work/a": b"a\n"}
@@ -153,7 +160,7 @@ def test_storage_that_refuses_gets_a_fresh_url_and_then_fails_the_job(worker):
     job = worker(lambda endpoint, count: 403 if endpoint == "store" and count == 1 else None, script="touch a")
     job.plane.reply["output_rules"] = ["=/work/a"]
     assert job.finish()["result"] == "succeeded"
-    assert len(job.plane.uploads) == 2
+    assert job.plane.calls.count("outputs") == 2
 
 
 def test_bytes_that_did_not_arrive_fail_the_job(worker):
@@ -169,3 +176,62 @@ def test_storage_that_always_refuses(worker):
     outcome = job.finish()
     assert (outcome["result"], job.plane.outputs()) == ("failed", {})
     assert outcome["reason"] == "output /work/a was not uploaded: storage answered HTTP 403"
+
+
+BIG = "seq -w 9999 | head -c 45000 > big"  # in eleven parts of 4 KiB and one that is smaller
+
+
+def in_parts(worker, misbehave=lambda endpoint, count: None, rule="/work/big"):
+    job = worker(misbehave, script=BIG, output_rules=[rule], limits={"part_bytes": 4096})
+    return job.finish(), job.plane
+
+
+def whole() -> bytes:
+    return b"".join(b"%04d\n" % number for number in range(1, 9001))[:45000]
+
+
+def test_a_big_file_is_sent_in_parts_and_is_the_same(worker):
+    outcome, plane = in_parts(worker)
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/big": whole()}
+    assert sorted(number for _, number in plane.arrived) == list(range(1, 12))
+    assert plane.lines("worker") == ["uploading /work/big (43.9 KiB, in 11 parts)", "uploaded /work/big"]
+
+
+@pytest.mark.parametrize("fault", ["drop", "forget", 503])
+def test_a_part_that_breaks_off_is_sent_again(worker, fault):
+    outcome, plane = in_parts(worker, lambda endpoint, count: fault if endpoint == "store" and count % 3 == 1 else None)
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/big": whole()}
+
+
+def test_what_was_sent_is_not_sent_again_when_leave_has_expired(worker):
+    """Three parts are refused: with fresh leave they are sent, and none of the others."""
+    refused = (2, 5, 7)
+    outcome, plane = in_parts(worker, lambda endpoint, count: 403 if endpoint == "store" and count in refused else None)
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/big": whole()}
+    assert plane.calls.count("store") == 11 + len(refused)
+    assert len(plane.uploads) == 1
+
+
+def test_parts_that_the_service_does_not_take_fail_the_job(worker):
+    outcome, plane = in_parts(worker, lambda endpoint, count: 409 if endpoint == "parts" else None)
+    assert outcome["reason"] == "output /work/big was not uploaded: the service refused it: HTTP 409: as the test wants"
+    assert plane.calls.count("store") == 0
+
+
+def test_a_big_file_that_is_written_to_meanwhile_is_not_mixed(worker, monkeypatch, tmp_path):
+    """One part of the old and one of the new would be a file that there never was."""
+
+    def put(plane, id_, data):
+        name, _, number = id_.partition(".")
+        plane.arrived[name, int(number)] = data
+        if plane.calls.count("store") == 1:
+            (tmp_path / "root/work/big").write_bytes(b"x" * 45000)
+
+    monkeypatch.setattr(ControlPlane, "put", put)
+    outcome, plane = in_parts(worker, rule="=%/work/big")
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/big": b"x" * 45000}
+    assert len(plane.uploads) == 2

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from penstock.domain.parts import PART_BYTES, composite
 from tests.cli import artifacts
 from tests.cli.proof import Proof
 
@@ -95,7 +96,9 @@ class Service:
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     looks: int = 0
     sent: dict[str, str] = field(default_factory=dict)
+    composite: dict[str, str] = field(default_factory=dict)
     refuse_puts: int = 0
+    puts: int = 0
     proof: Proof = field(default_factory=lambda: Proof(OUTPUT))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -160,15 +163,32 @@ class Service:
         if job not in self.jobs:
             return 404, _problem(404, "job-not-found", f"there is no job {job} that you may see")
         if rest[:1] == ["inputs"]:
-            return self._input(rest[1:], body)
+            return self._input(rest[1:], body) if body else (200, {"items": self._inputs(job)})
         return self._job(method, self.jobs[job], rest, query, body)
 
     def _input(self, rest: list[str], body: Any) -> tuple[int, Any]:
         name = body["name"]
         if rest == ["commit"]:
-            return (200, {"items": []}) if name in self.sent else (409, _problem(409, "x", "nothing came"))
-        there = self.sent.get(name) == body["sha256"]
-        return 200, {"there": there, "method": "PUT", "url": f"{self.url}/sent/{name}", "headers": {"x-kept": "1"}}
+            return (200, {"items": []}) if self._has(name) else (409, _problem(409, "x", "nothing came"))
+        if rest == ["parts"]:
+            numbered = enumerate(body["sha256"], body["first"])
+            return 200, {"parts": [self._leave(f"{name}.{at}", digest) | {"number": at} for at, digest in numbered]}
+        self.composite[name] = body.get("composite", "")
+        leave = self._leave(name, body["sha256"])
+        return 200, leave | {"part_bytes": PART_BYTES if self.composite[name] else 0}
+
+    def _inputs(self, job: str) -> list[dict[str, Any]]:
+        return [{"name": name, "there": self._has(name)} for name in self.jobs[job].body.get("inputs", ())]
+
+    def _leave(self, name: str, digest: str) -> dict[str, Any]:
+        there = self.sent.get(name) == digest
+        return {"there": there, "method": "PUT", "url": f"{self.url}/sent/{name}", "headers": {"x-kept": "1"}}
+
+    def _has(self, name: str) -> bool:
+        """Whether all of a file was sent, and the digest of its parts is what was said."""
+        parts = sorted((int(key.rpartition(".")[2]), key) for key in self.sent if key.startswith(f"{name}."))
+        sent = [self.sent[key] for _, key in parts]
+        return composite(sent) == self.composite[name] if self.composite.get(name) else name in self.sent
 
     def _job(self, method: str, job: Job, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         match method, rest:
@@ -427,6 +447,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _sent(self, name: str, data: bytes) -> None:
         """An input that arrives where bytes are kept."""
+        self.service.puts += 1
         if self.service.refuse_puts or self.headers["x-kept"] != "1":
             self.service.refuse_puts -= 1
             self._send(403, {"message": "Expired"})

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli import follow, inputs, transport
+from penstock.domain.parts import PART_BYTES
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
 
@@ -169,7 +170,38 @@ def test_inputs_that_will_not_go_are_given_up(
     result = penstock("job", "run", good, "-i", str(tmp_path / "a.txt"))
     assert result.exit_code == 4
     assert "sending a.txt broke off: 403 Forbidden" in result.stderr
-    assert "`penstock job cancel j1` ends the job" in result.stderr
+    again = f"`penstock job send j1 a.txt={tmp_path / 'a.txt'}` goes on with it, `penstock job cancel j1` ends it"
+    assert again in " ".join(result.stderr.split())
+    assert penstock("job", "send", "j1", str(tmp_path / "a.txt")).exit_code == 4
+    service.refuse_puts = 0
+    result = penstock("job", "send", "j1", str(tmp_path / "a.txt"))
+    assert (result.exit_code, result.stdout) == (0, "job j1 has all of its inputs\n")
+
+
+def test_what_a_job_waits_for_still_is_said(penstock: Run, service: Service, tmp_path: Path) -> None:
+    service.add(inputs=["a.txt", "b", "c"])
+    (tmp_path / "a.txt").write_text("a")
+    result = penstock("job", "send", "j1", str(tmp_path / "a.txt"))
+    assert (result.exit_code, result.stdout) == (0, "job j1 waits for b, c\n")
+    result = penstock("job", "send", "j1", str(tmp_path / "a.txt"), "--json")
+    assert json.loads(result.stdout) == {"id": "j1", "waits_for": ["b", "c"]}
+
+
+def test_a_big_input_is_sent_in_parts_and_none_of_them_twice(
+    penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(2 * PART_BYTES)
+        file.seek(2 * PART_BYTES)
+        file.write(b"tail")
+    service.refuse_puts = 1
+    result = penstock("job", "run", good, "-i", str(tmp_path / "big"), "--no-wait")
+    assert (result.exit_code, result.stdout) == (0, "j1\n"), result.stderr
+    zeros = hashlib.sha256(bytes(PART_BYTES)).hexdigest()
+    assert service.sent == {"big.1": zeros, "big.2": zeros, "big.3": hashlib.sha256(b"tail").hexdigest()}
+    assert service.puts == 4
+    assert "sending big broke off (403 Forbidden): once more" in result.stderr
 
 
 def test_what_cannot_be_sent_is_refused_before_anything_is_submitted(

@@ -34,8 +34,9 @@ BODIES: dict[str, Any] = {
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
-    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
+    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST, "composite": DIGEST}]},
     "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
+    "send_parts": {"name": "data", "first": 1, "sha256": [DIGEST]},
     "commit_input": {"name": "data"},
     "agent_inputs": {"after": ""},
     "put_value": {"value": "42"},
@@ -90,12 +91,16 @@ class Stage:
             "host": "bench-7",
             "artifact": self.output,
         }  # fmt: skip
-        body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
+        parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
+        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
+        body = {**said, **BODIES}.get(operation.name)
         if operation.name == "get_factory_test":
             begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
             values["job"] = begun.json["id"]
-        if operation.name in ("list_inputs", "send_input", "commit_input"):
+        if operation.name in ("list_inputs", "send_input", "send_parts", "commit_input"):
             values["job"] = self.given
+        if operation.name == "send_parts":
+            self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"] | {"composite": DIGEST})
         if operation.name == "commit_input":
             sent = self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"]).json
             self.service.twin.objects.objects[sent["url"].removeprefix("memory://")] = BYTES

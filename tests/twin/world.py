@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain import ids
+from penstock.domain import ids, parts
+from penstock.domain.parts import Part
 from penstock.domain.units import CleanProof
 from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
@@ -130,9 +131,24 @@ class MemoryObjects:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.times: dict[str, datetime] = {}
+        self.begun: dict[str, dict[int, bytes]] = {}
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
         return Grant("PUT", f"memory://{name}")
+
+    def parts(self, name: str, wanted: Sequence[Part]) -> Sequence[Grant | None]:
+        there = self.begun.setdefault(name, {})
+        return [None if part.number in there else Grant("PUT", f"memory://{name}#{part.number}") for part in wanted]
+
+    def join(self, name: str, count: int, composite: str) -> None:
+        there = self.begun.get(name, {})
+        digests = [hashlib.sha256(there[number]).hexdigest() for number in sorted(there)]
+        if len(there) == count and parts.composite(digests) == composite:
+            self.objects[name] = b"".join(there[number] for number in sorted(there))
+            self.abandon(name)
+
+    def abandon(self, name: str) -> None:
+        self.begun.pop(name, None)
 
     def download(self, name: str, seconds: int, filename: str) -> Grant:
         return Grant("GET", f"memory://{name}")

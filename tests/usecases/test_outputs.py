@@ -30,8 +30,8 @@ def running(twin: Twin, ada: User) -> Job:
     return hello(twin, job).job
 
 
-def files(count: int = 1) -> list[AgentFile]:
-    return [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(count)]
+def files(count: int = 1, first: int = 0) -> list[AgentFile]:
+    return [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(first, first + count)]
 
 
 def rows(twin: Twin) -> list[Output]:
@@ -47,10 +47,10 @@ def arrive(twin: Twin) -> list[str]:
 
 def test_a_job_keeps_no_more_outputs_than_it_is_told(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    for _ in range(limits.OUTPUTS // limits.OUTPUTS_PER_CALL):
-        outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL))
+    for first in range(0, limits.OUTPUTS, limits.OUTPUTS_PER_CALL):
+        outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL, first))
     with pytest.raises(Refused, match="at most 1000 outputs"):
-        outputs.begin(twin.on, job, files())
+        outputs.begin(twin.on, job, files(1, limits.OUTPUTS))
 
 
 def test_an_output_that_has_arrived_is_committed_once(twin: Twin, ada: User) -> None:
@@ -396,7 +396,7 @@ def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:
 def test_pages_of_outputs_follow_each_other_and_show_only_what_has_arrived(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     outputs.begin(twin.on, job, files(limits.PAGE))
-    outputs.begin(twin.on, job, files(2))
+    outputs.begin(twin.on, job, files(2, limits.PAGE))
     arrive(twin)
     names = [row.id for row in rows(twin)]
     outputs.commit(twin.on, job, names[1:])

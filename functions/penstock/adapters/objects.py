@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from penstock.domain import parts
+from penstock.domain.parts import Part
 from penstock.ports import Grant, Stored
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
 UPLOAD_SECONDS = 3600
 
@@ -23,10 +27,72 @@ class S3Objects:
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
         """A presigned PUT for exactly these bytes: their digest is part of what is signed."""
-        checksum = base64.b64encode(bytes.fromhex(sha256)).decode()
+        checksum = _base64(sha256)
         given = {"Bucket": self._bucket, "Key": name, "ContentLength": size, "ChecksumSHA256": checksum}
         url = self._client.generate_presigned_url("put_object", Params=given, ExpiresIn=UPLOAD_SECONDS)
         return Grant("PUT", url, {"x-amz-checksum-sha256": checksum, "content-length": str(size)})
+
+    def parts(self, name: str, wanted: Sequence[Part]) -> Sequence[Grant | None]:
+        """Presigned PUTs of parts, each for exactly its bytes; None for those that S3 has, with that digest."""
+        upload = self._unfinished(name) or self._begin(name)
+        first = wanted[0].number - 1
+        page = self._client.list_parts(
+            Bucket=self._bucket, Key=name, UploadId=upload, PartNumberMarker=first, MaxParts=len(wanted)
+        )
+        there = {each["PartNumber"]: each.get("ChecksumSHA256") for each in page.get("Parts", ())}
+        return [
+            None if there.get(part.number) == _base64(part.sha256) else self._part(name, upload, part)
+            for part in wanted
+        ]
+
+    def _part(self, name: str, upload: str, part: Part) -> Grant:
+        checksum = _base64(part.sha256)
+        given = {
+            "Bucket": self._bucket, "Key": name, "UploadId": upload, "PartNumber": part.number,
+            "ContentLength": part.size, "ChecksumSHA256": checksum,
+        }  # fmt: skip
+        url = self._client.generate_presigned_url("upload_part", Params=given, ExpiresIn=UPLOAD_SECONDS)
+        return Grant("PUT", url, {"x-amz-checksum-sha256": checksum, "content-length": str(part.size)})
+
+    def _begin(self, name: str) -> str:
+        return self._client.create_multipart_upload(Bucket=self._bucket, Key=name, ChecksumAlgorithm="SHA256")[
+            "UploadId"
+        ]
+
+    def _unfinished(self, name: str) -> str | None:
+        """The multipart upload of an object. Of two that were begun at once, everybody takes the same."""
+        return min(self._uploads(name), default=None)
+
+    def _uploads(self, name: str) -> Sequence[str]:
+        """An object's name is the beginning of no other's, so they are few."""
+        page = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=name)
+        return [each["UploadId"] for each in page.get("Uploads", ()) if each["Key"] == name]
+
+    def join(self, name: str, count: int, composite: str) -> None:
+        """CompleteMultipartUpload, which compares all digests once more. Nothing happens if a part is missing."""
+        upload = self._unfinished(name)
+        sent = self._sent(name, upload) if upload else []
+        digests = [base64.b64decode(each["ChecksumSHA256"]).hex() for each in sent]
+        if upload and len(sent) == count and parts.composite(digests) == composite:
+            with contextlib.suppress(self._client.exceptions.NoSuchUpload):  # somebody else was told so as well
+                self._client.complete_multipart_upload(
+                    Bucket=self._bucket, Key=name, UploadId=upload, MultipartUpload={"Parts": sent}
+                )
+            self.abandon(name)
+
+    def _sent(self, name: str, upload: str) -> list[CompletedPartTypeDef]:
+        pages = self._client.get_paginator("list_parts").paginate(Bucket=self._bucket, Key=name, UploadId=upload)
+        return [
+            {"PartNumber": each["PartNumber"], "ETag": each["ETag"], "ChecksumSHA256": each["ChecksumSHA256"]}
+            for page in pages
+            for each in page.get("Parts", ())
+        ]
+
+    def abandon(self, name: str) -> None:
+        """Abort what was begun in parts. What nobody comes back to, the bucket itself ends after some days."""
+        for upload in self._uploads(name):
+            with contextlib.suppress(self._client.exceptions.NoSuchUpload):
+                self._client.abort_multipart_upload(Bucket=self._bucket, Key=name, UploadId=upload)
 
     def download(self, name: str, seconds: int, filename: str) -> Grant:
         """A presigned GET that names the file."""
@@ -63,3 +129,8 @@ class S3Objects:
             if not page["IsTruncated"]:
                 return found
         return found
+
+
+def _base64(digest: str) -> str:
+    """A digest in hex as S3 has it."""
+    return base64.b64encode(bytes.fromhex(digest)).decode()

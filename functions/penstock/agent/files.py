@@ -24,12 +24,21 @@ class Found:
 
 @dataclass(frozen=True)
 class Measured:
-    """A file as it was when it was read: its size in bytes, its SHA-256, when it was last written."""
+    """A file as it was when it was read: its size in bytes, its SHA-256, when it was last written.
+
+    `parts` are the SHA-256 of its parts, if it has more than one.
+    """
 
     file: Found
     size: int
     sha256: str
     written: int
+    parts: tuple[str, ...] = ()
+
+    @property
+    def composite(self) -> str:
+        """The SHA-256 of those of the parts, as bytes; "" for a file of one part."""
+        return hashlib.sha256(bytes.fromhex("".join(self.parts))).hexdigest() if self.parts else ""
 
 
 class NotUploaded(Exception):
@@ -60,6 +69,16 @@ class Prefix:
             self.read()
         return self._hash.hexdigest()
 
+    def parts(self, part_bytes: int) -> Iterator[str]:
+        """Read what is left; yield the hash, in hex, of each part of so many bytes; the last may have fewer."""
+        while self._left:
+            part, left = hashlib.sha256(), min(part_bytes, self._left)
+            while left:
+                data = self.read(min(left, 1 << 20))
+                part.update(data)
+                left -= len(data)
+            yield part.hexdigest()
+
 
 def _open_regular(path: str) -> IO[bytes]:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -81,13 +100,15 @@ def opened(file: Found) -> Iterator[IO[bytes]]:
         raise NotUploaded(str(why)) from why
 
 
-def measure(file: Found, limit: int) -> Measured:
-    """Read a file of at most `limit` bytes. Raises NotUploaded."""
+def measure(file: Found, limit: int, part_bytes: int) -> Measured:
+    """Read a file of at most `limit` bytes, which is in parts of so many bytes. Raises NotUploaded."""
     with opened(file) as stream:
         before = os.fstat(stream.fileno())
         if before.st_size > limit:
             raise NotUploaded(f"it has {size_text(before.st_size)}; the limit is {size_text(limit)}")
-        measured = Measured(file, before.st_size, Prefix(stream, before.st_size).sha256(), before.st_mtime_ns)
+        prefix = Prefix(stream, before.st_size)
+        parts = tuple(prefix.parts(part_bytes)) if before.st_size > part_bytes else ()
+        measured = Measured(file, before.st_size, prefix.sha256(), before.st_mtime_ns, parts)
         check_unchanged(measured, stream)
         return measured
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .errors import Refused
@@ -9,7 +10,7 @@ from .faults import Faults
 from .files import Found, Measured, NotUploaded, measure
 from .job import Job
 from .selection import match, select
-from .storage import put
+from .storage import put, put_parts, side_by_side
 from .words import size
 
 ROUNDS = 3  # a fresh URL for what was refused (it may have expired), a fresh hash for what has changed
@@ -49,10 +50,10 @@ class Uploads:
 
     def _measure(self, files: list[Found]) -> list[Measured]:
         """Read all files; those that can't be uploaded are reported and left out."""
-        measured = []
+        measured, bounds = [], self._job.order.limits
         for file in files:
             try:
-                measured.append(measure(file, self._job.order.limits["output_bytes"]))
+                measured.append(measure(file, bounds["output_bytes"], bounds["part_bytes"]))
             except NotUploaded as why:
                 self._faults.blame(file, why)
         return measured
@@ -61,9 +62,11 @@ class Uploads:
         """Upload a batch and commit what was stored. Return what was wrong with the others."""
         if not files:
             return {}
-        body = {"files": [{"path": f.file.name, "size": f.size, "sha256": f.sha256} for f in files]}
+        about = [
+            {"path": f.file.name, "size": f.size, "sha256": f.sha256, "composite": f.composite} for f in files
+        ]  # fmt: skip
         try:
-            uploads = {upload["path"]: upload for upload in self._job.call("outputs", body)["uploads"]}
+            uploads = {upload["path"]: upload for upload in self._job.call("outputs", {"files": about})["uploads"]}
         except Refused as why:
             if len(files) == 1:
                 return {files[0].file: NotUploaded(f"the service refused it: {why}")}
@@ -72,17 +75,29 @@ class Uploads:
 
     def _store(self, files: list[Measured], uploads: dict[str, Any]) -> Problems:
         """Send the bytes of a batch, then have the service look at what has arrived."""
-        problems: Problems = {}
-        stored: dict[Found, str] = {}
-        for file in files:
-            upload = uploads[file.file.name]
-            self._faults.say(f"uploading {file.file.name} ({size(file.size)})")
-            try:
-                put(self._job.control, file, upload)
-                stored[file.file] = upload["id"]
-            except NotUploaded as why:
-                problems[file.file] = why
+        small, big = [f for f in files if not f.parts], [f for f in files if f.parts]
+        failed = side_by_side(lambda file: self._put(file, uploads[file.file.name]), small)
+        for file in big:  # one after the other: its parts are sent side by side
+            failed.update(side_by_side(lambda file: self._put_parts(file, uploads[file.file.name]), [file]))
+        problems = {file.file: why for file, why in failed.items()}
+        stored = {f.file: uploads[f.file.name]["id"] for f in files if f.file not in problems}
         return {**problems, **self._commit(stored)}
+
+    def _put(self, file: Measured, upload: dict[str, Any]) -> None:
+        self._faults.say(f"uploading {file.file.name} ({size(file.size)})")
+        put(self._job.control, file, upload)
+
+    def _put_parts(self, file: Measured, upload: dict[str, Any]) -> None:
+        self._faults.say(f"uploading {file.file.name} ({size(file.size)}, in {len(file.parts)} parts)")
+
+        def ask(first: int, digests: Sequence[str]) -> Any:
+            body = {"id": upload["id"], "first": first, "sha256": list(digests)}
+            return self._job.call("outputs/parts", body)["parts"]
+
+        try:
+            put_parts(self._job.control, file, upload["part_bytes"], ask)
+        except Refused as why:
+            raise NotUploaded(f"the service refused it: {why}") from why
 
     def _commit(self, stored: dict[Found, str]) -> Problems:
         try:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import httpx
 
 from penstock.cli.client import Api, Object
 from penstock.cli.errors import Broken, Refused, Unreachable
+from penstock.cli.fetching import bytes_bar
+from penstock.cli.sending import Described, Progress, describe, put, put_parts
+from penstock.cli.session import Session
 from penstock.cli.times import size_text
-from penstock.cli.transport import open_client
 
-CHUNK = 256 * 1024
 TRIES = 5
 PAUSE_SECONDS = 0.5
 
@@ -34,53 +35,37 @@ def given(texts: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def send(api: Api, job: str, files: dict[str, Path]) -> None:
+def send(session: Session, job: str, files: dict[str, Path]) -> None:
     """Send a job's files; what is there already is not sent again. Raises Refused, Broken, Unreachable."""
     for name, path in files.items():
-        api.transport.notice(f"sending {name} ({size_text(path.stat().st_size)})")
-        _send(api, job, name, path)
+        session.api.transport.notice(f"sending {name} ({size_text(path.stat().st_size)})")
+        with bytes_bar(session, name, path.stat().st_size) as progress:
+            _send(session.api, job, name, describe(path), progress)
 
 
-def _send(api: Api, job: str, name: str, path: Path) -> None:
-    about = {"name": name, "size": path.stat().st_size, "sha256": _digest(path)}
+def _send(api: Api, job: str, name: str, file: Described, progress: Progress) -> None:
     for left in reversed(range(TRIES)):
-        leave = api.act("jobs", job, "inputs", body=about)  # anew each time: it expires
+        leave = api.act("jobs", job, "inputs", body={"name": name, **file.json()})  # anew each time: it expires
         if leave["there"]:
             return
         try:
-            _put(leave, path)
+            if leave["part_bytes"]:
+                put_parts(file, partial(_ask, api, job, name), progress)
+            else:
+                put(file, leave, progress)
             break
         except httpx.HTTPError as error:
             if not left:
                 kind = Broken if isinstance(error, httpx.HTTPStatusError) else Unreachable
-                again = f"`penstock job cancel {job}` ends the job, which waits for it"
-                raise kind(f"sending {name} broke off: {error}", again) from error
+                again = f"`penstock job send {job} {name}={file.path}` goes on with it"
+                end = f"`penstock job cancel {job}` ends it"
+                raise kind(f"sending {name} broke off: {error}", f"{again}, {end}") from error
             api.transport.notice(f"sending {name} broke off ({error}): once more")
             time.sleep(PAUSE_SECONDS)
     api.act("jobs", job, "inputs", "commit", body={"name": name})
 
 
-def _put(leave: Object, path: Path) -> None:
-    headers = {**leave["headers"], "content-length": str(path.stat().st_size)}
-    with open_client(leave["url"]) as client:
-        response = client.request(leave["method"], leave["url"], headers=headers, content=_chunks(path))
-    if not response.is_success:
-        raise httpx.HTTPStatusError(
-            f"{response.status_code} {response.reason_phrase}", request=response.request, response=response
-        )
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    for chunk in _chunks(path):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                yield chunk
-    except OSError as error:
-        raise Refused(f"can't read {path}: {error.strerror}") from error
+def _ask(api: Api, job: str, name: str, first: int, digests: Sequence[str]) -> Sequence[Object]:
+    body = {"name": name, "first": first, "sha256": list(digests)}
+    found: Sequence[Object] = api.act("jobs", job, "inputs", "parts", body=body)["parts"]
+    return found

@@ -19,6 +19,7 @@ from penstock.domain.rows import Key, Place, Row
 class Artifact(Row):
     """One file. `size` in bytes, `sha256` in hex, `path` as whoever made it knew it; `by` is the user who may see it.
 
+    `composite` is the digest of its parts' digests, "" for what was sent in one piece (parts.py).
     `sort` is what it was made as, `job` whose agent sends it, if one does. `due` is when it goes while nobody owns it.
     """
 
@@ -30,6 +31,7 @@ class Artifact(Row):
     sha256: str
     by: str
     time: datetime
+    composite: str = ""
     sort: str = "output"
     job: str = ""
     owners: tuple[str, ...] = ()

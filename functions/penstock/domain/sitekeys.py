@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from penstock.domain import limits, sitecanary, users
+from penstock.domain import limits, parts, sitecanary, users
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
@@ -38,8 +38,6 @@ PUBLIC = 100
 RATES = (0.01, 1000)
 """How many calls a second a site may bound a factory or well to."""
 
-UPLOAD_BYTES = 5 * 1024**3
-"""The most that one upload to the object store can carry."""
 
 DAY = 24 * 3600
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -266,7 +264,7 @@ _limit_keys = record(
         "boot": duration(DAY, "1 day"),
         "idle_hold": duration(21 * DAY, "21 days"),
         "retries": number(0, limits.RETRIES),
-        "output_bytes": number(1, UPLOAD_BYTES),
+        "output_bytes": number(1, parts.MOST * parts.PART_BYTES),
         "hold": duration(7 * DAY, "7 days", least=0),
     },
     '{ queue = "7d" }',

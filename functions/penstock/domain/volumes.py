@@ -41,7 +41,10 @@ class VolumeState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Volume(Row):
-    """Bytes in one place. `tries` is how often they were deleted and not gone; `lost`, since when they are missed."""
+    """Bytes in one place. `tries` is how often they were deleted and not gone; `lost`, since when they are missed.
+
+    `in_parts` says that they are sent in parts, which may be there without the whole.
+    """
 
     kind: ClassVar[str] = "volume"
     later: ClassVar[bool] = True
@@ -50,6 +53,7 @@ class Volume(Row):
     since: datetime
     size: int = 0
     where: str = STORE
+    in_parts: bool = False
     tries: int = 0
     lost: datetime | None = None
     due: datetime | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain import leases, limits
+from penstock.domain import leases, limits, parts
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
@@ -48,6 +48,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "deadline": due.isoformat(),
         "limits": {
             "output_bytes": bounds.output_bytes,
+            "part_bytes": parts.PART_BYTES,
             "outputs": limits.OUTPUTS,
             "line_bytes": limits.EVENT_LINE_BYTES,
             "batch_bytes": limits.EVENT_BATCH_BYTES,

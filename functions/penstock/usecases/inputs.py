@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
@@ -19,13 +18,11 @@ from penstock.domain.owners import JOB, owner
 from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.volumes import object_name
 from penstock.system import System
-from penstock.usecases import judging, logs, owning, race, sites
-from penstock.wire import NewInput
+from penstock.usecases import judging, logs, owning, race, sending, sites
+from penstock.wire import InputParts, NewInput
 
 SIGNED_SECONDS = 3600
 """For how long the agent may use a URL. It asks for a page when it has fetched the one before."""
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def listed(on: System, job: Job) -> list[Input]:
@@ -36,17 +33,20 @@ def listed(on: System, job: Job) -> list[Input]:
 def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
     """Leave to send one of a job's files; the rows come first. Raises Refused 400, 404, 409 or 413. [ART-2]"""
     site = sites.current(on)
-    if not _DIGEST.fullmatch(ask.sha256):
-        raise Refused(400, "bad-request", "sha256 has 64 hex digits, in lower case")
-    if ask.size > site.limits.output_bytes:
-        most = site.limits.output_bytes
-        raise Refused(413, "input-too-big", f"{ask.name} has {ask.size} bytes; the site takes {most}")
+    sending.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
     row = race.run(on, lambda: _await(on, job, ask, upload))
     if row.is_committed:
-        return {"there": True, "method": "", "url": "", "headers": {}}
-    leave = on.objects.upload(object_name(row.artifact), row.size, row.sha256)
-    return {"there": False, "method": leave.method, "url": leave.url, "headers": dict(leave.headers)}
+        return {"there": True, **sending.NOWHERE}
+    return {"there": False, **sending.leave(on, row.artifact, ask)}
+
+
+def in_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
+    """Where some parts of a job's file are sent to. Raises Refused 400 or 404."""
+    artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
+    if artifact is None:
+        raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
+    return sending.in_parts(on, artifact, ask.first, ask.sha256)
 
 
 def _await(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
@@ -64,7 +64,8 @@ def _await(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequ
     id = on.world.ulid()
     path = inputs.path_of(ask.name)
     made = Artifact(
-        id=id, path=path, size=ask.size, sha256=ask.sha256, by=job.owner, time=now, sort="input"
+        id=id, path=path, size=ask.size, sha256=ask.sha256, composite=ask.composite, by=job.owner, time=now,
+        sort="input",
     )  # fmt: skip
     awaited = inputs.await_(row, id, ask.size, ask.sha256, now)
     return [waiting, Replace(row, awaited), *owning.begin(made, upload)], awaited
@@ -92,7 +93,7 @@ def commit(on: System, job: Job, name: str) -> None:
     """
     row = _find(on, job, name)
     if not row.is_committed:
-        size = on.objects.size(object_name(row.artifact))
+        size = sending.arrived(on, row.artifact, row.size)
         if size != row.size:
             raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
         race.run(on, lambda: _arrived(on, job, row))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from penstock.domain import ids, limits, outputs, retention
-from penstock.domain.artifacts import Artifact
+from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
 from penstock.domain.outputs import Output, output_key
@@ -17,42 +16,48 @@ from penstock.domain.owners import JOB, owner
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.volumes import object_name
 from penstock.system import System
-from penstock.usecases import owning, race, sites
+from penstock.usecases import owning, race, sending, sites
 from penstock.usecases.fencing import fence
-from penstock.wire.agent import AgentFile
+from penstock.wire.agent import AgentFile, AgentParts
 
 LONGEST = 3600
 AT_ONCE = 30
 """How many files are named in one write: each is three rows, and a write has room for a hundred."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
-
-def check(files: Sequence[AgentFile]) -> Sequence[AgentFile]:
-    """Files as an agent named them. Raises Refused 413 or 400."""
+def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
+    """Files as an agent named them, of at most so many bytes. Raises Refused 413 or 400."""
     if len(files) > limits.OUTPUTS_PER_CALL:
         raise Refused(413, "too-many-outputs", f"name at most {limits.OUTPUTS_PER_CALL} files at once")
     for file in files:
-        if not file.path.startswith("/") or file.size < 0 or not _DIGEST.fullmatch(file.sha256):
-            raise Refused(400, "bad-request", f"{file.path[:200]!r} needs an absolute path, a size, and 64 hex digits")
+        if not file.path.startswith("/"):
+            raise Refused(400, "bad-request", f"{file.path[:200]!r} is no absolute path")
+        sending.check("output", file.path, file, most)
     return files
 
 
 def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
-    """Name each file and give leave to send it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]"""
+    """Name each file and give leave to send it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]
+
+    What was named and has not arrived keeps its name: who asks again goes on with it.
+    """
     site = sites.current(on)
-    most = site.limits.output_bytes
-    for file in check(files):
-        if file.size > most:
-            raise Refused(413, "output-too-big", f"{file.path} has {file.size} bytes; the site takes {most}")
+    check(files, site.limits.output_bytes)
     known = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
-    if len(known) + len(files) > limits.OUTPUTS:
+    begun = {_same(row): row for row in known if not row.is_committed and row.attempt == job.attempt}
+    rows = [begun.get(_same(file)) or _output(on, job, file) for file in files]
+    there = {row.id for row in known}
+    fresh = [(row, file) for row, file in zip(rows, files, strict=True) if row.id not in there]
+    if len(known) + len(fresh) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
     upload = timedelta(seconds=site.retention.upload)
-    rows = [_output(on, job, file) for file in files]
-    for start in range(0, len(rows), AT_ONCE):
-        race.run(on, partial(_named, on, job, rows[start : start + AT_ONCE], upload))
-    return {"uploads": [_upload(on, row) for row in rows]}
+    for start in range(0, len(fresh), AT_ONCE):
+        race.run(on, partial(_named, on, job, fresh[start : start + AT_ONCE], upload))
+    return {"uploads": [_upload(on, row, file) for row, file in zip(rows, files, strict=True)]}
+
+
+def _same(file: Output | AgentFile) -> tuple[str, int, str]:
+    return file.path, file.size, file.sha256
 
 
 def _output(on: System, job: Job, file: AgentFile) -> Output:
@@ -63,21 +68,30 @@ def _output(on: System, job: Job, file: AgentFile) -> Output:
     )  # fmt: skip
 
 
-def _upload(on: System, row: Output) -> dict[str, Any]:
-    leave = on.objects.upload(object_name(row.artifact), row.size, row.sha256)
-    return {
-        "id": row.id, "path": row.path, "method": leave.method, "url": leave.url, "headers": dict(leave.headers),
-    }  # fmt: skip
+def _upload(on: System, row: Output, file: AgentFile) -> dict[str, Any]:
+    return {"id": row.id, "path": row.path, **sending.leave(on, row.artifact, file)}
 
 
-def _named(on: System, job: Job, rows: Sequence[Output], upload: timedelta) -> tuple[Sequence[Change], None]:
+def _named(
+    on: System, job: Job, files: Sequence[tuple[Output, AgentFile]], upload: timedelta
+) -> tuple[Sequence[Change], None]:
     changes: list[Change] = [fence(on, job)]
-    for row in rows:
+    for row, file in files:
         made = Artifact(
-            id=row.artifact, path=row.path, size=row.size, sha256=row.sha256, by=job.owner, time=row.time, job=job.id
+            id=row.artifact, path=row.path, size=row.size, sha256=row.sha256, composite=file.composite, by=job.owner,
+            time=row.time, job=job.id,
         )  # fmt: skip
         changes += [Create(row), *owning.begin(made, upload)]
     return changes, None
+
+
+def in_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+    """Where some parts of a file are sent to. Raises Refused 400 or 404."""
+    row = on.store.get(output_key(job.id, ask.id), Output)
+    artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
+    if artifact is None:
+        raise not_found("output", ask.id)
+    return sending.in_parts(on, artifact, ask.first, ask.sha256)
 
 
 def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
@@ -91,7 +105,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
             raise not_found("output", name[:64])
         if row.is_committed:
             continue
-        size = on.objects.size(object_name(row.artifact))
+        size = sending.arrived(on, row.artifact, row.size)
         if size != row.size:
             raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
         race.run(on, partial(_arrived, on, job, name))

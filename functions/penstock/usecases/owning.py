@@ -26,7 +26,8 @@ def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
     """What the write that begins an artifact writes of it: the rows come first, and no bytes are unknown. [ART-2]"""
     due = artifact.time + upload
     volume = Volume(
-        artifact=artifact.id, state=VolumeState.CREATING, since=artifact.time, size=artifact.size, due=due
+        artifact=artifact.id, state=VolumeState.CREATING, since=artifact.time, size=artifact.size,
+        in_parts=bool(artifact.composite), due=due,
     )  # fmt: skip
     return [Create(replace(artifact, due=due)), Create(volume)]
 
@@ -103,6 +104,8 @@ def destroy(on: System, id: str) -> None:
         return
     if not on.store.commit([Replace(volume, volumes.attempt(volume, now))]):
         return
+    if volume.in_parts:
+        on.objects.abandon(volume.object_name)
     on.objects.delete(volume.object_name)
     if on.objects.size(volume.object_name) is not None:
         log.warning("bytes were deleted and are still there", extra={"object": volume.object_name})

@@ -141,6 +141,12 @@ def send_input(job: str) -> Response[Any]:
     return reply(wire.InputUpload(**inputs.begin(bootstrap.aws(), found, body(router, wire.NewInput))))
 
 
+@router.post("/v1/jobs/<job>/inputs/parts")
+def send_parts(job: str) -> Response[Any]:
+    found = _job(job)
+    return reply(wire.PartUploads(**inputs.in_parts(bootstrap.aws(), found, body(router, wire.InputParts))))
+
+
 @router.post("/v1/jobs/<job>/inputs/commit")
 def commit_input(job: str) -> Response[Any]:
     found = _job(job)

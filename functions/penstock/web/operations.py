@@ -110,6 +110,14 @@ OPERATIONS = (
         wire.NewInput,
     ),
     Operation(
+        "send_parts",
+        "POST",
+        "/v1/jobs/{job}/inputs/parts",
+        "Get URLs to send parts of an input to, at most 100 at once",
+        wire.PartUploads,
+        wire.InputParts,
+    ),
+    Operation(
         "commit_input",
         "POST",
         "/v1/jobs/{job}/inputs/commit",
@@ -278,6 +286,13 @@ AGENT_OPERATIONS = (
     Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
     Operation(
         "agent_outputs", "POST", "/v1/agent/jobs/{job}/outputs", "Ask leave to send files", body=wire_agent.AgentOutputs
+    ),
+    Operation(
+        "agent_parts",
+        "POST",
+        "/v1/agent/jobs/{job}/outputs/parts",
+        "Ask leave to send parts of a file",
+        body=wire_agent.AgentParts,
     ),
     Operation(
         "agent_commit",

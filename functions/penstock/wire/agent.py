@@ -69,11 +69,12 @@ class AgentPutValue:
 
 @dataclass(frozen=True)
 class AgentFile:
-    """A file to be sent: its path in the job, its size in bytes, its SHA-256 in hex."""
+    """A file to be sent: its path in the job, its size in bytes, its SHA-256 in hex; `composite`, if it is in parts."""
 
     path: Annotated[str, Bound(most=1024)]
     size: int
     sha256: Annotated[str, Bound(most=64)]
+    composite: Annotated[str, Bound(most=64)] = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,15 @@ class AgentOutputs:
     """Files that the agent asks leave to send."""
 
     files: list[AgentFile]
+
+
+@dataclass(frozen=True)
+class AgentParts:
+    """Parts of a file that are to be sent: the number of the first, from 1 on, and the SHA-256 of each, in hex."""
+
+    id: Annotated[str, Bound(most=64)]
+    first: Annotated[int, Bound(most=10_000, least=1)]
+    sha256: list[str]
 
 
 @dataclass(frozen=True)

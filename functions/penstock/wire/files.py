@@ -13,21 +13,56 @@ JobOutcome = Literal["succeeded", "failed", "cancelled", "errored"]
 
 @dataclass(frozen=True)
 class NewInput:
-    """A file to be sent with a job: its name, its size in bytes, its SHA-256 in hex."""
+    """A file to be sent with a job: its name, its size in bytes, its SHA-256 in hex.
+
+    With `composite` it is sent in parts: the SHA-256, in hex, of the SHA-256 of each, one after the other, as bytes.
+    """
 
     name: Annotated[str, Bound(most=128)]
     size: Annotated[int, Bound(most=10**15)]
     sha256: Annotated[str, Bound(most=64)]
+    composite: Annotated[str, Bound(most=64)] = ""
 
 
 @dataclass(frozen=True)
 class InputUpload:
-    """Leave to send a file: how, where, and with which headers. `there` says that it is there already."""
+    """Leave to send a file: how, where, and with which headers. `there` says that it is there already.
+
+    Where `part_bytes` is not 0, it is sent in parts of so many bytes, of which the last one may be shorter.
+    """
 
     there: bool
     method: str
     url: str
     headers: dict[str, str]
+    part_bytes: int
+
+
+@dataclass(frozen=True)
+class InputParts:
+    """Parts of an input that are to be sent: the number of the first, from 1 on, and the SHA-256 of each, in hex."""
+
+    name: Annotated[str, Bound(most=128)]
+    first: Annotated[int, Bound(most=10_000, least=1)]
+    sha256: list[str]
+
+
+@dataclass(frozen=True)
+class PartUpload:
+    """Leave to send a part of a file. `there` says that it is there already."""
+
+    number: int
+    there: bool
+    method: str
+    url: str
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class PartUploads:
+    """Leave to send parts of a file, side by side."""
+
+    parts: list[PartUpload]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ group = Group(
         "tail": Entry(f"{HERE}.job_run:tail", "Show a job's log, and follow it until the job settles."),
         "cancel": Entry(f"{HERE}.job_act:cancel", "End a job."),
         "why": Entry(f"{HERE}.job_read:why", "Explain what a job waits for."),
+        "send": Entry(f"{HERE}.job_send:send", "Send files that a job waits for."),
         "outputs": Entry(f"{HERE}.job_outputs:outputs", "List the files that a job made."),
         "copy": Entry(f"{HERE}.job_outputs:copy", "Download an output, checked."),
         "sign": Entry(f"{HERE}.job_outputs:sign", "Print a URL that anybody can download an output from."),

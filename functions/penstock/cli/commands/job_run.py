@@ -79,10 +79,11 @@ def run(
     except KeyboardInterrupt:
         raise Interrupted("stopped; the job may have been submitted already", SEE_LIST) from None
     try:
-        send(session.api, job, files)
+        send(session, job, files)
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped; job {job} waits for what was not sent", f"`penstock job cancel {job}` ends it"
+            f"stopped; job {job} waits for what was not sent",
+            f"`penstock job send {job} [NAME=]PATH…` goes on, `penstock job cancel {job}` ends it",
         ) from None
     if no_wait:
         session.out.done(job, {"id": job})

@@ -72,6 +72,7 @@ from penstock.wire.pools import (
     WorkerView,
 )
 from penstock.wire.proving import CheckView, FactoryTestStarted, FactoryTestView, NewFactoryTest
+from penstock.wire.published import AccessPage, AccessView, PublishedPage, PublishedView, PublishOutput, SetAccess
 from penstock.wire.shapes import Bound, Created, FaultView, ProblemView
 from penstock.wire.site import (
     ApplySite,
@@ -94,6 +95,8 @@ from penstock.wire.values import PutValue, ValuePage, ValueView
 from penstock.wire.waiting import AheadView, AwayView, BlockView, HolderView, WhyView
 
 __all__ = [
+    "AccessPage",
+    "AccessView",
     "AcquireView",
     "AheadView",
     "ApartView",
@@ -161,6 +164,9 @@ __all__ = [
     "PoolPage",
     "PoolView",
     "ProblemView",
+    "PublishOutput",
+    "PublishedPage",
+    "PublishedView",
     "PutValue",
     "QuarantineView",
     "QueuedView",
@@ -170,6 +176,7 @@ __all__ = [
     "ResourceTypeView",
     "ResourceView",
     "RevokedView",
+    "SetAccess",
     "SetbackView",
     "SignOutput",
     "SignedOutput",

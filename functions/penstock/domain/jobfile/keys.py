@@ -53,7 +53,7 @@ _TABLE = (
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain, not_yet="no Rust toolchain is installed for a job yet"),
     Key("access_repos", check_access_repos, not_yet="jobs get no access to repositories yet"),
-    Key("publish", check_publish, not_yet="outputs cannot be published yet"),
+    Key("publish", check_publish),
     Key("skip_clone", flag),
     Key("resources", check_resources),
     Key("timeout", check_timeout),

@@ -44,7 +44,7 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Published(Row):
-    """A name that was given. `size` in bytes, `sha256` in hex; `path` and `job` are where it came from, `by` who did it.
+    """A name that was given. `size` in bytes, `sha256` in hex; `path` and `job` are where it came from; `by` did it.
 
     `withdrawn` is since when it is not published any more, and `withdrawn_by` who did that.
     """
@@ -157,7 +157,7 @@ def withdraw(row: Published, by: str, now: datetime) -> Published:
 
 
 def may_read(user: User | None, of: str, series: str, said: Sequence[Series]) -> bool:
-    """Whether somebody, who may be nobody in particular, may read a series. `said` is all that its owner said. [SEC-2]"""
+    """Whether somebody, or (None) anybody, may read a series. `said` is all that its owner said. [SEC-2]"""
     rules = {each.name: each for each in said}
     rule = rules.get(series) or rules.get(EVERY)
     if rule is None or rule.access is Access.PUBLIC:

@@ -1,4 +1,4 @@
-"""What is published: found, listed, fetched and withdrawn, by those who may. What one may not see is as good as none."""
+"""What is published: found, listed, fetched and withdrawn, by who may. What one may not see is as good as none."""
 
 from __future__ import annotations
 

@@ -79,9 +79,7 @@ def _end(
     if error == idling.ERROR and not idling.is_over(job, held, on.world.now()):
         return [], None  # it has got further since
     after = endings.conclude(stopping, error, cause, on.world.now())
-    if (
-        after.publishes and after.outcome is Outcome.SUCCEEDED
-    ):  # before its end is written: who sees it, finds the files
+    if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
         after = replace(after, reason=f"{after.reason}{publishing.of_job(on, job)}")
     changes: list[Change] = [Replace(job, after)]
     had: list[Unit] = []

@@ -51,7 +51,7 @@ class PublishedPage:
 class SetAccess:
     """Who may read a series, `*` for all of which nothing else is said; without `access` it is as all the others.
 
-    `public` is anybody, `private` who may see the owner's jobs; `privilege` is these, and who has the one that is named.
+    `public` is anybody, `private` who may see the owner's jobs; `privilege` is these, and who has the one named.
     """
 
     series: Annotated[str, Bound(most=100)]

@@ -89,6 +89,13 @@ class Stage:
         assert self.agent(f"/v1/agent/jobs/{self.job}/finish", BODIES["agent_finish"]).status == 200
         self.service.twin.run()
 
+    def publish(self, operation: str) -> None:
+        """What operations on published files need."""
+        if "publish" in operation:
+            self.end()
+        if "published" in operation or operation == "unpublish":
+            self.service.ask("POST", f"/v1/jobs/{self.job}/outputs/{self.output}/publish", BODIES["publish_output"])
+
     def unit(self, order: int) -> str:
         rows = self.service.twin.store.rows.values()
         return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
@@ -115,10 +122,7 @@ class Stage:
         if operation.name == "commit_input":
             sent = self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"]).json
             self.service.twin.objects.objects[sent["url"].removeprefix("memory://")] = BYTES
-        if "publish" in operation.name:
-            self.end()
-        if "published" in operation.name or operation.name == "unpublish":
-            self.service.ask("POST", f"/v1/jobs/{self.job}/outputs/{self.output}/publish", BODIES["publish_output"])
+        self.publish(operation.name)
         if operation.name == "get_value":
             self.service.ask("PUT", f"/v1/jobs/{self.job}/store/answer", BODIES["put_value"])
         if operation.name == "send_canary":

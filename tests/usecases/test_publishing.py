@@ -32,6 +32,7 @@ from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
+from tests.usecases.test_exact_artifacts import gets
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
 from tests.usecases.test_pinning import artifact, at_the_end, pin, refused, why
 
@@ -183,10 +184,21 @@ def test_withdrawn_twice_is_as_once_and_lets_go_of_nothing_else(twin: Twin, ada:
     assert artifact(twin).owners == (f"job#{job}", "pin#ada")
 
 
-def test_withdrawing_what_has_no_artifact(twin: Twin, ada: User) -> None:
+def test_withdrawing_what_has_no_artifact_is_done_once(twin: Twin, ada: User) -> None:
     give(twin, ended(twin, ada), ada)
     drop(twin, artifact(twin))
-    assert take(twin, ada).withdrawn
+    before_the_next_commit(twin, lambda: take(twin, ROOT))
+    assert take(twin, ada).withdrawn_by == "root"
+
+
+def test_two_who_publish_what_was_withdrawn_at_once(twin: Twin, ada: User) -> None:
+    first, second = ended(twin, ada), ended(twin, ada)
+    give(twin, first, ada)
+    take(twin, ada)
+    before_the_next_commit(twin, lambda: give(twin, second, ada))
+    made, is_news = give(twin, first, ada)
+    assert (made.job, is_news) == (second, False)
+    assert sum("published#ada/nightly/v1/a.bin" in each.owners for each in of(twin, Artifact)) == 1
 
 
 def test_everything_is_audited(twin: Twin, ada: User) -> None:
@@ -216,7 +228,9 @@ def test_what_cannot_be_published(twin: Twin, ada: User) -> None:
     finish(twin, job, Result.FAILED)
     for name in ("x", "0" * 26):
         call = lambda name=name: publishing.publish(twin.on, ada, job_of(twin, job), name, *NAME)  # noqa: E731
+        looked = gets(twin, Output)
         assert refused(call) == (404, "output-not-found")
+        assert len(looked) == (name != "x")
     (made,) = of(twin, Output)
     put(twin, made, is_committed=False)
     assert refused(lambda: give(twin, job, ada)) == (404, "output-not-found")
@@ -506,7 +520,9 @@ def test_what_cannot_be_listed(twin: Twin, ada: User, of_: str, series: str, ver
 )
 def test_what_cannot_be_found(twin: Twin, ada: User, name: Sequence[str]) -> None:
     of_, *rest = name
+    looked = gets(twin, Published)
     assert refused(lambda: published.find(twin.on, ada, of_, *rest)) == (404, "published-file-not-found")
+    assert looked == []
 
 
 def test_who_may_say_who_reads(twin: Twin, ada: User) -> None:

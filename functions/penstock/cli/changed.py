@@ -33,7 +33,5 @@ def _git(folder: Path, *words: str) -> str:
     if done.returncode:
         said = done.stderr.strip().splitlines()
         what = said[-1] if said else f"`git {' '.join(words)}` found nothing"
-        raise Refused(
-            f"git does not say what was changed: {what}", "fetch it, or name files: --changed PATH"
-        )
+        raise Refused(f"git does not say what was changed: {what}", "fetch it, or name files: --changed PATH")
     return done.stdout

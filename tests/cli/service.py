@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock.domain.parts import PART_BYTES, composite
-from tests.cli import artifacts
+from tests.cli import artifacts, published
 from tests.cli.proof import Proof
 
 TOKEN = "good-token"
@@ -138,6 +138,8 @@ class Service:
                 "openapi.json"
             ]:
                 return self._site(method, path, query, body)
+        if path and path[0] in ("published", "series"):
+            return published.answer(self.url, method, path, query, body)
         return artifacts.answer(self.url, method, path, query)
 
     def _others(self, path: list[str], query: dict[str, list[str]]) -> Any:
@@ -205,6 +207,8 @@ class Service:
                 return 200, WHY | {"job": job.id}
             case "GET", ["outputs"]:
                 return 200, {"items": [] if job.end == "gone" else [OUTPUT], "next": None}
+            case "POST", ["outputs", "o1", "publish"]:
+                return 200, published.FILE | body | {"job": "j1"}
             case "POST", ["outputs", "o1", "sign"]:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
             case "GET", ["timings"]:

@@ -12,6 +12,7 @@ from penstock.domain.artifacts import Artifact
 from penstock.domain.jobs import Job, Outcome
 from penstock.domain.keepers import Keeper
 from penstock.domain.pins import Pin, pin_key
+from penstock.domain.published import Published
 from penstock.domain.retention import Retention
 from penstock.domain.volumes import Volume, VolumeState
 from tests.domain.helpers import NOW, job
@@ -104,3 +105,16 @@ def test_all_of_it(
 ) -> None:
     found = keepers.kept(artifact, volume, shares)
     assert (found.until, found.summary) == (until, summary)
+
+
+def test_a_published_name_keeps_until_it_is_withdrawn() -> None:
+    row = Published(
+        of="ada", series="s", version_name="v", name="n", artifact="A", size=1, sha256="0", path="/a", job="J1",
+        by="gate", time=NOW,
+    )  # fmt: skip
+    frees = "ada, or an operator, with `penstock published unpublish`"
+    assert keepers.by_name(row, row.owner) == Keeper(
+        "published#ada/s/v/n", "gate published it as ada/s/v/n", None, frees
+    )
+    lost = keepers.by_name(None, row.owner)
+    assert (lost.why, lost.until) == ("it is published as ada/s/v/n, and no row says so", None)

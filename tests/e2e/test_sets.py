@@ -16,8 +16,8 @@ SET = Path(__file__).parents[2] / "examples" / "set"
 def test_three_builds_are_signed_by_a_job_that_waits_for_them(local: Local, tmp_path: Path) -> None:
     done = local.cli("job", "run", str(SET))
     assert done.returncode == 0, done.stderr + done.stdout
-    jobs = {job["name"]: job for job in local.json("job", "list", "--limit", "5")}
-    assert set(jobs) == {"build board-a", "build board-b", "build board-c", "sign", "report"}
+    jobs = {job["name"]: job for job in local.json("job", "list", "--limit", "6")}
+    assert set(jobs) == {"build board-a", "build board-b", "build board-c", "sign", "report", "notes"}
     sign = jobs["sign"]
     assert sorted(each["name"] for each in sign["dependencies"]) == ["board-a", "board-b", "board-c"]
     ends = [jobs[f"build board-{board}"]["times"]["settled"] for board in "abc"]

@@ -114,11 +114,17 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "a dependency on an end that is none": ({"dependencies": {"a": {"job": "b", "on": "x"}}}, 400, "bad-request"),
     "65 dependencies": ({"dependencies": {f"d{n}": {"job": "b"} for n in range(65)}}, 400, "bad-request"),
     "a file that is not enabled": ({"script": headed("enable = false")}, 422, "job-disabled"),
-    "a file that publishes": (
-        {"script": headed('output_rules = ["/x"]', "[[publish]]", 'from_output = "/x"', 'series = "s"', 'name = "x"')},
-        422,
-        "not-available-yet",
+    "a version that is none": (
+        {
+            "script": headed("[[publish]]", 'from_output = "/x"', 'series = "s"', 'name = "x"'),
+            "env": {"GITHUB_SHA": "a/b"},
+        },
+        400,
+        "bad-request",
     ),
+    "paths that are none": ({"script": headed('paths = ["../x"]')}, 400, "bad-job-file"),
+    "without what the file does not have": ({"without": ["a"]}, 400, "bad-request"),
+    "without what is no list": ({"without": "a"}, 400, "bad-request"),
     "a file that wants repositories": ({"script": headed('access_repos = ["a/b"]')}, 422, "not-available-yet"),
     "a file that wants Rust": ({"script": headed('rust_toolchain = "stable"')}, 422, "not-available-yet"),
     "a file that depends": ({"script": headed("[dependencies.a]", 'job = "b"')}, 422, "dependency-without-job"),

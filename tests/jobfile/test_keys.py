@@ -74,11 +74,21 @@ KEY_ROWS = [
     ("publish = [{from_output='x', series='s', name='n'}]", 4, 28, "`x` is not an absolute path", "exact"),
     (
         "[[publish]]\nfrom_output = '/x'\nseries = 's'\nname = 'n'\n[[publish]]\nseries = 's'\n"
-        "from_output = '/x'\nname = 'n'\nversion = '1'",
+        "from_output = '/x'\nname = 'n'\nrevision = '1'",
         12,
         4,
-        "unknown key `version`",
-        "known here: from_output, series, name",
+        "unknown key `revision`",
+        "did you mean `version`?",
+    ),
+    ("publish = [{from_output='/x', series='s/t', name='n'}]", 4, 41, "`s/t` is not a part of a published", "1 to 100"),
+    ("publish = [{from_output='/x', series='..', name='n'}]", 4, 41, "`..` is not a part of a published name", ""),
+    ("[[publish]]\nfrom_output = '/x'\nseries = 's'\nname = 'n'\nversion = ''", 8, 14, "is empty", ""),
+    (
+        "matrix.os = ['a']\n[[publish]]\nfrom_output = '/x'\nseries = 's'\nname = '${{ matrix.so }}'",
+        8,
+        11,
+        "there is no axis `so`",
+        "os",
     ),
     # resources
     ("resources = 'bench'", 4, 16, "`resources` wants a list of resource types, or tables like", ""),

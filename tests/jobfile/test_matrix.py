@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.jobfile import JobFile, Matrix, Problems, parse, variant
+from penstock.domain.jobfile import JobFile, Matrix, Problems, Publish, parse, variant
 from penstock.domain.jobset import arrange
 from tests.jobfile.helpers import below, only
 
@@ -41,6 +41,11 @@ def test_values_are_filled_in() -> None:
         'tags = { board = "${{ matrix.board }}" }',
         "[dependencies.fetch]",
         'job = "fetch ${{ matrix.os }}"',
+        "[[publish]]",
+        'from_output = "/work/${{ matrix.board }}.bin"',
+        'series = "${{ matrix.os }}"',
+        'name = "${{matrix.board}}.bin"',
+        'version = "v-${{ matrix.os }}"',
         "[matrix]",
         'board = ["a"]',
         'os = ["24.04"]',
@@ -50,6 +55,7 @@ def test_values_are_filled_in() -> None:
     assert one.env == {"MATRIX_BOARD": "a", "MATRIX_OS": "24.04", "BOARD": "a", "OTHER": "${HOME}"}
     assert (one.tags, one.output_rules[0].path) == ({"board": "a"}, "/work/a.bin")
     assert one.dependencies[0].job == "fetch 24.04"
+    assert one.publish == (Publish("/work/a.bin", "24.04", "a.bin", "v-24.04"),)
     named = file("[matrix]", 'board = ["a"]', name="build ${{ matrix.board }}")
     assert variant(named, {"board": "a"}).name == "build a"
 

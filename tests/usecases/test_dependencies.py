@@ -283,6 +283,28 @@ def test_a_file_s_dependency_needs_a_job(twin: Twin, ada: User) -> None:
     assert "penstock job run DIR" in (fault.hint or "")
 
 
+def test_a_job_goes_without_what_was_left_out_of_its_set(twin: Twin, ada: User) -> None:
+    script = (
+        '#!/bin/bash\n#: name = "x"\n#: variety = "basic"\n'
+        '#: [dependencies.one]\n#: job = "a"\n#: [dependencies.two]\n#: job = "b"\n'
+    )
+    first = submit(twin, ada)
+    job = submitting.submit(
+        twin.on, ada, SubmitJob(script, without=["two"], dependencies={"one": {"job": first}}), None
+    )
+    assert [each.name for each in job_of(twin, job).dependencies] == ["one"]
+    free = submitting.submit(twin.on, ada, SubmitJob(script, without=["one", "two"]), None)
+    assert job_of(twin, free).state is State.QUEUED
+    assert job_of(twin, submitting.retry(twin.on, ada, job_of(twin, free))).dependencies == ()
+    with pytest.raises(Refused) as refused:
+        submitting.submit(twin.on, ada, SubmitJob(script, without=["two", "three"]), None)
+    (fault,) = refused.value.faults
+    assert (refused.value.status, fault.where, fault.hint) == (400, "without", "it has: one, two")
+    assert fault.message == "job.sh has no dependency 'three'"
+    with pytest.raises(Refused, match="depends on the jobs of other files"):
+        submitting.submit(twin.on, ada, SubmitJob(script, without=["two"]), None)
+
+
 def test_a_plan_needs_none_and_says_for_what_it_would_wait(twin: Twin, ada: User) -> None:
     found = planning.plan(twin.on, ada, SubmitJob(HEADED))
     assert found.sentences[0] == "first it would wait for the job of 'the build' to fail"

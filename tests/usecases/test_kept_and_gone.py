@@ -1,4 +1,4 @@
-"""Uploads, commits, ends, dependents, pins and sweeps, in the middle of one another, over a store that lies.
+"""Uploads, ends, dependents, pins, published names and sweeps, in the middle of one another, over a store that lies.
 
 Nothing that somebody owns is ever lost, and nothing that nobody owns is kept beyond its time. The numbers are those of
 Concourse's invariants of volumes, from which these are taken over. [ART-1] [ART-2]
@@ -32,12 +32,14 @@ from penstock.domain.jobs import Job, Report, Result, State, Times, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.outputs import Output
 from penstock.domain.pins import Pin
+from penstock.domain.published import Published
 from penstock.domain.retention import Retention
 from penstock.domain.rows import Change, Create, Delete, Replace, key_of
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.ports import Stored
-from penstock.usecases import dissolving, expiring, inventory, outputs, pinning, retaining, settling
+from penstock.usecases import dissolving, expiring, inventory, outputs, pinning, publishing, retaining, settling
+from penstock.usecases import published as naming
 from penstock.wire.agent import AgentFile
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, MemoryObjects, Twin
@@ -91,6 +93,8 @@ class Seen(MemoryStore):
             deleted = [change.was for change in changes if isinstance(change, Delete)]
             gone = {f"job#{row.job}" for row in deleted if isinstance(row, Output) and row.artifact == was.id}
             gone |= {row.owner for row in deleted if isinstance(row, Pin) and row.artifact == was.id}
+            written = [change.row for change in changes if isinstance(change, Replace)]
+            gone |= {row.owner for row in written if isinstance(row, Published) and row.withdrawn}
             assert set(was.owners) <= gone, f"I10: {was} was deleted with {gone}"
             assert was.owners or artifacts.is_forgotten(was, self.twin.world.now()), f"I1: {was} had time"
         if isinstance(was, Volume) and now is None:
@@ -176,7 +180,25 @@ class Keeping(RuleBasedStateMachine):
             "pin": lambda: self.quietly(self.pin_first),
             "depend": lambda: self.quietly(self.depend_on_last),
             "settle": lambda: self.quietly(self.settle_first),
+            "publish": lambda: self.quietly(self.publish_first),
+            "withdraw": lambda: self.quietly(self.withdraw_first),
         }
+
+    def publish_first(self) -> None:
+        for row in self.of(Output)[:1]:
+            self.give(row, "v0")
+
+    def give(self, row: Output, version: str) -> None:
+        job = self.store.rows[job_key(row.job)]
+        assert isinstance(job, Job)
+        publishing.publish(self.twin.on, ADA, job, row.id, "nightly", version, "file")
+
+    def withdraw_first(self) -> None:
+        for row in self.of(Published)[:1]:
+            self.withdraw(row)
+
+    def withdraw(self, row: Published) -> None:
+        naming.unpublish(self.twin.on, ADA, row.of, row.series, row.version_name, row.name)
 
     def quietly(self, act: Callable[[], object]) -> None:
         with suppress(Refused, Moved, OSError):
@@ -219,7 +241,7 @@ class Keeping(RuleBasedStateMachine):
 
     # What happens
 
-    meanwhile = st.sampled_from(("nothing", "sweep", "commit", "pin", "depend", "settle"))
+    meanwhile = st.sampled_from(("nothing", "sweep", "commit", "pin", "depend", "settle", "publish", "withdraw"))
     which = st.integers(0, 1000)
 
     def pick(self, rows: Sequence[Any], which: int) -> Any:
@@ -310,6 +332,18 @@ class Keeping(RuleBasedStateMachine):
         if row:
             self.do(lambda: pinning.unpin(self.twin.on, ADA, row.artifact, row.by), meanwhile)
 
+    @rule(which=which, meanwhile=meanwhile, version=st.sampled_from(("v0", "v1", "v2")))
+    def publish(self, which: int, meanwhile: str, version: str) -> None:
+        row = self.pick(self.of(Output), which)
+        if row:
+            self.do(lambda: self.give(row, version), meanwhile)
+
+    @rule(which=which, meanwhile=meanwhile)
+    def unpublish(self, which: int, meanwhile: str) -> None:
+        row = self.pick(self.of(Published), which)
+        if row:
+            self.do(lambda: self.withdraw(row), meanwhile)
+
     @rule(hours=st.sampled_from(HOURS))
     def time_passes(self, hours: float) -> None:
         self.twin.pass_time(hours * 3600)
@@ -348,7 +382,8 @@ class Keeping(RuleBasedStateMachine):
             return
         said = {(row.id, owner) for row in self.of(Artifact) for owner in row.owners}
         names = {(row.artifact, f"job#{row.job}") for row in self.of(Output) if row.is_committed}
-        assert said == names | {(row.artifact, row.owner) for row in self.of(Pin)}
+        given = {(row.artifact, row.owner) for row in self.of(Published) if not row.withdrawn}
+        assert said == names | given | {(row.artifact, row.owner) for row in self.of(Pin)}
 
     @invariant()
     def what_was_promised_is_there(self) -> None:
@@ -419,9 +454,17 @@ def gives_up_after_one_try(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(volumes, "attempt", lambda volume, now: replace(volume, tries=1, due=None))
 
 
+def takes_no_note_of_what_is_published(patch: pytest.MonkeyPatch) -> None:
+    real = artifacts.own
+    patch.setattr(
+        artifacts, "own", lambda artifact, owner: artifact if owner.startswith("published") else real(artifact, owner)
+    )
+
+
 PLANTED = (
     frees_what_others_own, forgets_what_is_owned, believes_that_bytes_are_gone, ends_what_others_need,
     writes_no_dependent, believes_the_list, keeps_strays, gives_up_after_one_try,
+    takes_no_note_of_what_is_published,
 )  # fmt: skip
 
 

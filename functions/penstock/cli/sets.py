@@ -6,7 +6,7 @@ import hashlib
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class JobSet:
     folder: str
     id: str
     members: Sequence[Member]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def hint(self) -> str:
@@ -56,8 +57,11 @@ class JobSet:
         return f"`penstock job list -T {TAG}={self.id}` shows them, `penstock job cancel --set {self.id}` ends them"
 
 
-def load(folder: str, id: str | None) -> JobSet:
-    """The job files of a folder, or one file. Raises Refused, before anything is submitted, with every problem."""
+def load(folder: str, id: str | None, changed: Sequence[str] | None = None) -> JobSet:
+    """The job files of a folder, or one file; of those that were `changed`, only what these concern.
+
+    Raises Refused, before anything is submitted, with every problem.
+    """
     paths = sorted(Path(folder).glob("*.sh")) if Path(folder).is_dir() else [Path(folder)]
     if not paths:
         raise Refused(f"there is no job file in {folder}", "job files of a set are those that end in .sh")
@@ -70,7 +74,13 @@ def load(folder: str, id: str | None) -> JobSet:
         raise _refused(folder, found.items)
     if not found:
         raise Refused(f"every job of {folder} is disabled", "`enable = true`, or no `enable`, in one of them")
-    return JobSet(folder, id or uuid.uuid4().hex[:12], found)
+    name = id or uuid.uuid4().hex[:12]
+    if changed is None:
+        return JobSet(folder, name, found)
+    from penstock.domain.changes import choose
+
+    chosen = choose(found, changed)
+    return JobSet(folder, name, chosen.members, chosen.left_out)
 
 
 def _refused(folder: str, problems: Sequence[Problem]) -> Refused:
@@ -112,6 +122,8 @@ def body_of(member: Member, jobs: JobSet, options: Mapping[str, Any], ids: Mappi
     body: dict[str, object] = {"script": member.file.script, "path": member.file.path, **given, "tags": tags}
     if member.values:
         body["matrix"] = dict(member.values)
+    if member.without:
+        body["without"] = list(member.without)
     if member.dependencies and ids:
         body["dependencies"] = {each.name: {"job": ids[each.job]} for each in member.dependencies}
     return body

@@ -104,7 +104,8 @@ class Job(Row):
     `idle_hold` is for how many seconds it may hold what it cannot use, 0 for as long as it takes; `given_back` is how
     often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
     `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
-    since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values.
+    since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values,
+    `publishes` that something of it is to be published when it has succeeded.
     """
 
     kind: ClassVar[str] = "job"
@@ -148,6 +149,7 @@ class Job(Row):
     exit_code: int | None = None
     outputs_gone: datetime | None = None
     has_secrets: bool = False
+    publishes: bool = False
     due: datetime | None = None
 
     @property

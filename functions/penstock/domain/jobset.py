@@ -21,7 +21,7 @@ NOT_HERE = "every `.sh` file of the folder is a job of the set"
 
 @dataclass(frozen=True)
 class Member:
-    """One job of a set. `job` of each of its dependencies is the name of another member.
+    """One job of a set. `job` of each of its dependencies is the name of another member; it goes `without` the others.
 
     `values` are those of its matrix. Whoever depends on the file as a whole depends on all that it stands for.
     """
@@ -30,6 +30,7 @@ class Member:
     file: JobFile
     dependencies: tuple[Dependency, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
 
 def arrange(files: Sequence[JobFile]) -> tuple[Member, ...] | Problems:

@@ -10,6 +10,7 @@ from penstock.domain.artifacts import Artifact
 from penstock.domain.jobs import Job
 from penstock.domain.owners import parts
 from penstock.domain.pins import Pin
+from penstock.domain.published import Published
 from penstock.domain.retention import Retention
 from penstock.domain.volumes import Volume, VolumeState
 
@@ -72,6 +73,15 @@ def by_pin(pin: Pin | None, owner: str) -> Keeper:
     if pin is None:
         return Keeper(owner, f"{by} pinned it, and no row says why", None, "an operator's look at it")
     return Keeper(owner, f"{by} pinned it: {pin.reason}", pin.until, f"{by}, with `penstock artifact unpin`")
+
+
+def by_name(row: Published | None, owner: str) -> Keeper:
+    """A published name's share. It has no end."""
+    name = parts(owner)[1]
+    if row is None:
+        return Keeper(owner, f"it is published as {name}, and no row says so", None, "an operator's look at it")
+    why = f"{row.by} published it as {name}"
+    return Keeper(owner, why, None, f"{row.of}, or an operator, with `penstock published unpublish`")
 
 
 def kept(artifact: Artifact, volume: Volume | None, keepers: Sequence[Keeper]) -> Kept:

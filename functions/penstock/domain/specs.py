@@ -1,4 +1,4 @@
-"""What users ask of a job: what it is to do, what it proves, and what of it is held when its script has ended."""
+"""What users ask of a job: what it is to do and to publish, what it proves, and what of it is held at its end."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ class Keep:
     whatever: bool = False
 
 
+@dataclass(frozen=True)
+class Publication:
+    """What a job is to publish when it has succeeded: the output with this very path, and as what."""
+
+    path: str
+    series: str
+    version: str
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec(Row):
     """What a job is to do: written once, read by whoever starts or repeats it."""
@@ -40,6 +50,7 @@ class Spec(Row):
     path: str
     script: str
     output_rules: tuple[str, ...] = ()
+    publish: tuple[Publication, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     request: Mapping[str, Any] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
 from penstock.domain.pins import Pin
 from penstock.domain.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.published import Published, Series
 from penstock.domain.retention import LatestFailure, Retention
 from penstock.domain.rows import Row
 from penstock.domain.site import SiteText
@@ -42,7 +43,7 @@ KINDS: Mapping[str, type[Row]] = {
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
-        Retention, LatestFailure, Artifact, Volume, Inventory, Pin,
+        Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series,
     )
 }  # fmt: skip
 

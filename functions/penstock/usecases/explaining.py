@@ -13,8 +13,9 @@ from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.keepers import Keeper, Kept
 from penstock.domain.outputs import Output
-from penstock.domain.owners import JOB, PIN, owner, parts
+from penstock.domain.owners import JOB, PIN, PUBLISHED, owner, parts
 from penstock.domain.pins import Pin
+from penstock.domain.published import Published, published_key
 from penstock.domain.retention import Retention, retention_key
 from penstock.domain.rows import Key
 from penstock.domain.users import User
@@ -59,6 +60,11 @@ class Known:
             self._rows[job] = store.get(job_key(job), Job), store.get(retention_key(job), Retention)
         return self._rows[job]
 
+    def named(self, name: str) -> Published | None:
+        """A published name, by what it is called."""
+        of, series, version, last = name.split("/")
+        return self._on.store.get(published_key(of, series, version, last), Published)
+
 
 def why(on: System, artifact: Artifact, known: Known | None = None) -> Kept:
     """Why an artifact is kept, and until when."""
@@ -71,6 +77,8 @@ def _keeper(known: Known, owner: str, pin: Pin | None) -> Keeper:
     kind, id = parts(owner)
     if kind == PIN:
         return keepers.by_pin(pin, owner)
+    if kind == PUBLISHED:
+        return keepers.by_name(known.named(id), owner)
     return keepers.by_job(*known.of(id), owner)
 
 

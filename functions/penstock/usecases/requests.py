@@ -38,7 +38,7 @@ def file(ask: SubmitJob) -> JobFile:
         too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
         code = (413, "script-too-big") if too_big else (400, "bad-job-file")
         raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in found.items])
-    found = _of_matrix(ask, found)
+    found = _without(ask, _of_matrix(ask, found))
     values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
     values |= _filled_in(found) if ask.matrix else {}
     checked: dict[str, Any] = {name: check_key(name, value) for name, value in values.items()}
@@ -80,6 +80,20 @@ def _of_matrix(ask: SubmitJob, file: JobFile) -> JobFile:
         hint = "`penstock job run FILE` submits all of them; over HTTP, `matrix` says which"
         raise Refused(422, "matrix-without-values", why, [Fault(why, file=file.path, line=1, column=1, hint=hint)])
     return variant(file, ask.matrix)
+
+
+def _without(ask: SubmitJob, file: JobFile) -> JobFile:
+    """The file without the dependencies that its job is not to wait for. Raises Refused 400 for what it has not."""
+    there = [each.name for each in file.dependencies]
+    faults = [
+        Fault(f"{file.path} has no dependency {name[:100]!r}", where="without", hint=f"it has: {', '.join(there)}")
+        for name in ask.without or ()
+        if name not in there
+    ]
+    if faults:
+        raise Refused(400, "bad-request", "the job cannot go without what its file does not have", faults)
+    left = tuple(each for each in file.dependencies if each.name not in (ask.without or ()))
+    return replace(file, dependencies=left)
 
 
 def _filled_in(file: JobFile) -> dict[str, Any]:

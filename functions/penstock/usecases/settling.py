@@ -8,13 +8,13 @@ from datetime import datetime
 
 from penstock.domain import endings, idling, judging, leases, units
 from penstock.domain.causes import Ending
-from penstock.domain.jobs import Job, Result, State, job_key
+from penstock.domain.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retaining, values, waking
+from penstock.usecases import counting, logs, publishing, race, retaining, values, waking
 
 
 def settle(
@@ -79,6 +79,8 @@ def _end(
     if error == idling.ERROR and not idling.is_over(job, held, on.world.now()):
         return [], None  # it has got further since
     after = endings.conclude(stopping, error, cause, on.world.now())
+    if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
+        after = replace(after, reason=f"{after.reason}{publishing.of_job(on, job)}")
     changes: list[Change] = [Replace(job, after)]
     had: list[Unit] = []
     for lease in held:

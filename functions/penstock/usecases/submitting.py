@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
-from penstock.domain import limits, looks, metrics
+from penstock.domain import limits, looks, metrics, published
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Refused, Unreached
 from penstock.domain.jobfile import JobFile
@@ -144,8 +144,12 @@ def _rows(
 ) -> tuple[Job, Spec]:
     now = on.world.now()
     waits_for = _waits_for(file)
+    id = on.world.ulid()
+    publish = published.resolve(file.publish, file.env, id)
+    if isinstance(publish, Refused):
+        raise publish
     job = Job(
-        id=on.world.ulid(),
+        id=id,
         name=file.name or "job",
         owner=user.name,
         target=file.target,
@@ -164,11 +168,16 @@ def _rows(
         retry_failed=file.retry_failed,
         keep=Keep(user.name, keeps.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
         tags=file.tags,
+        publishes=bool(publish),
         due=now + START_WITHIN,
     )
     rules = tuple(rule.text for rule in file.output_rules)
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
-    return job, Spec(job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, request=request)
+    spec = Spec(
+        job=job.id, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
+        request=request,
+    )  # fmt: skip
+    return job, spec
 
 
 def _check_fits(job: Job, spec: Spec) -> None:

@@ -47,6 +47,10 @@ def _custody(kind: str, view: type) -> tuple[Operation, ...]:
     )  # fmt: skip
 
 
+FILE = "{owner}/{series}/{version}/{name}"
+PUBLISHED = f"/v1/published/{FILE}"
+PUBLIC_FILE = f"/v1/public/file/{FILE}"
+
 SORTS = ("targets", "resource-types", "factories", "wells")
 """What a site is made of."""
 
@@ -100,6 +104,38 @@ OPERATIONS = (
         wire.SignedOutput,
         wire.SignOutput,
     ),
+    Operation(
+        "publish_output",
+        "POST",
+        "/v1/jobs/{job}/outputs/{output}/publish",
+        "Publish an output",
+        wire.PublishedView,
+        wire.PublishOutput,
+        201,
+        also=((200, "it was published already, with the same bytes", wire.PublishedView),),
+    ),
+    Operation(
+        "list_published",
+        "GET",
+        "/v1/published",
+        "List what an owner published, by name",
+        wire.PublishedPage,
+        query=("owner", "series", "version", "limit", "page"),
+    ),
+    Operation("get_published", "GET", PUBLISHED, "Show a published file", wire.PublishedView),
+    Operation("unpublish", "DELETE", PUBLISHED, "Withdraw a published file", wire.PublishedView),
+    Operation(
+        "sign_published",
+        "POST",
+        f"{PUBLISHED}/sign",
+        "Get a URL for a published file",
+        wire.SignedOutput,
+        wire.SignOutput,
+    ),
+    Operation("list_access", "GET", "/v1/series/{owner}", "Show who may read an owner's series", wire.AccessPage),
+    Operation("set_access", "PUT", "/v1/series/{owner}", "Say who may read a series", wire.AccessPage, wire.SetAccess),
+    Operation("read_published", "GET", PUBLIC_FILE, "Be led to a published file", status=302, open=True),
+    Operation("look_at_published", "HEAD", PUBLIC_FILE, "Look whether a file is published", open=True),
     Operation("list_inputs", "GET", "/v1/jobs/{job}/inputs", "List what is sent with a job", wire.InputList),
     Operation(
         "send_input",

@@ -75,6 +75,7 @@ from penstock.wire.pools import (
     WorkerView,
 )
 from penstock.wire.proving import CheckView, FactoryTestStarted, FactoryTestView, NewFactoryTest
+from penstock.wire.published import AccessPage, AccessView, PublishedPage, PublishedView, PublishOutput, SetAccess
 from penstock.wire.shapes import Bound, Created, FaultView, ProblemView
 from penstock.wire.site import (
     ApplySite,
@@ -97,6 +98,8 @@ from penstock.wire.values import PutValue, ValuePage, ValueView
 from penstock.wire.waiting import AheadView, AwayView, BlockView, HolderView, WhyView
 
 __all__ = [
+    "AccessPage",
+    "AccessView",
     "AcquireView",
     "AheadView",
     "ApartView",
@@ -167,6 +170,9 @@ __all__ = [
     "PoolPage",
     "PoolView",
     "ProblemView",
+    "PublishOutput",
+    "PublishedPage",
+    "PublishedView",
     "PutValue",
     "QuarantineView",
     "QueuedView",
@@ -176,6 +182,7 @@ __all__ = [
     "ResourceTypeView",
     "ResourceView",
     "RevokedView",
+    "SetAccess",
     "SetbackView",
     "SignOutput",
     "SignedOutput",

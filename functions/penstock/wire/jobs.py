@@ -19,7 +19,7 @@ class SubmitJob:
     It waits for `inputs`, which are sent after it: they are the names of files below /input. Each of `dependencies` is
     `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there. `matrix` says which of the
     jobs it is that a file with a matrix stands for: a value for each axis. `owner` is the repository whose job it is,
-    where it is not its submitter's.
+    where it is not its submitter's. `without` are the file's dependencies that the job does not wait for.
     """
 
     script: str
@@ -38,6 +38,7 @@ class SubmitJob:
     dependencies: dict[str, Any] | None = None
     matrix: dict[str, str] | None = None
     owner: Annotated[str, Bound(most=200)] | None = None
+    without: list[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ group = Group(
         "outputs": Entry(f"{HERE}.job_outputs:outputs", "List the files that a job made."),
         "copy": Entry(f"{HERE}.job_outputs:copy", "Download an output, checked."),
         "sign": Entry(f"{HERE}.job_outputs:sign", "Print a URL that anybody can download an output from."),
+        "publish": Entry(f"{HERE}.published:publish", "Give an output a name for good, from which others fetch it."),
         "timings": Entry(f"{HERE}.job_read:timings", "Show how long each part of a job took, and its cost."),
         "hold": Entry(f"{HERE}.job_hold:hold", "Hold its worker and resources when its script ends, to look at them."),
         "release": Entry(f"{HERE}.job_hold:release", "Hold nothing of a job any more."),

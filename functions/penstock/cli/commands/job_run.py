@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -38,6 +38,10 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("--hold-on-failure", type=duration, metavar="D", help="Hold what it had so long if it fails: 30m.")
 @click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
 @click.option("--set", "set_id", metavar="ID", help="With DIR: go on with the run of this name.")
+@click.option(
+    "--changed", multiple=True, metavar="PATH", help="Only the jobs that this changed file concerns: their `paths`."
+)
+@click.option("--since", metavar="REV", help="Only the jobs that what was changed since this revision concerns.")
 @click.option("--plan", is_flag=True, help="Submit nothing: show what it would acquire and wait for.")
 @pass_session
 def run(
@@ -48,6 +52,8 @@ def run(
     plan: bool,
     set_id: str | None,
     inputs: tuple[str, ...],
+    changed: tuple[str, ...],
+    since: str | None,
     **options: Any,
 ) -> int:
     """Submit a job file; stream its log and exit as the job did. FILE - is stdin. DIR is a set of jobs.
@@ -57,13 +63,18 @@ def run(
 
     The .sh files of a folder are submitted together, as they depend on each other, and so are the jobs of a file with
     a matrix; the exit code is the worst of theirs. Options count for each. What broke off is gone on with by --set.
+    With --changed or --since, jobs whose `paths` match no changed file are left out: docs/dependencies.md says how.
     """
     from penstock.cli.submit import is_many
 
     wishes = _wishes(**options)
-    if is_many(file):
+    some = bool(changed) or since is not None
+    if is_many(file) or (some and file != "-"):
         alone = {"-i": inputs, "-d": wishes["dependencies"], "-n": wishes["name"]}
-        return _run_set(session, file, set_id, no_wait=no_wait, planned=plan, wishes=wishes, alone=alone)
+        news = _changed(file, changed, since) if some else None
+        return _run_set(session, file, set_id, news, no_wait=no_wait, planned=plan, wishes=wishes, alone=alone)
+    if some:
+        raise click.UsageError("--changed and --since are for files, and not for stdin")
     if set_id:
         raise click.UsageError("--set is for a folder of jobs")
     from penstock.cli.inputs import given, send
@@ -96,6 +107,7 @@ def _run_set(
     session: Session,
     folder: str,
     set_id: str | None,
+    changed: Sequence[str] | None,
     *,
     no_wait: bool,
     planned: bool,
@@ -107,7 +119,12 @@ def _run_set(
 
     for option in (option for option, value in alone.items() if value):
         raise click.UsageError(f"{option} is for one job; of several, their files say it")
-    jobs = sets.load(folder, set_id)
+    jobs = sets.load(folder, set_id, changed)
+    for name, why in jobs.left_out.items():
+        session.out.note(f"{name}: left out: {why}")
+    if not jobs.members:
+        session.out.done("nothing to run: what was changed concerns no job", [])
+        return 0
     if planned:
         sets.plan(session, jobs, wishes)
         return 0
@@ -117,6 +134,13 @@ def _run_set(
         return sets.follow(session, jobs, ids)
     session.out.table([{"id": id, "name": name} for name, id in ids.items()], sets.SUBMITTED, "")
     return 0
+
+
+def _changed(file: str, given: Sequence[str], since: str | None) -> list[str]:
+    """The changed files: those that are given, and those that git knows of."""
+    from penstock.cli.changed import since_revision
+
+    return [*given, *(since_revision(file, since) if since is not None else ())]
 
 
 def _show_plan(session: Session, body: Mapping[str, object]) -> None:

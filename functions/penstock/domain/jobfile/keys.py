@@ -8,6 +8,7 @@ from typing import Any
 from penstock.domain import limits
 from penstock.domain.jobfile.checks import GUESSES, Check, did_you_mean, flag, number, text
 from penstock.domain.jobfile.matrix import check_matrix, check_references
+from penstock.domain.jobfile.paths import check_paths
 from penstock.domain.jobfile.place import Fault, Place, clip
 from penstock.domain.jobfile.relations import (
     check_access_repos,
@@ -53,7 +54,7 @@ _TABLE = (
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain, not_yet="no Rust toolchain is installed for a job yet"),
     Key("access_repos", check_access_repos, not_yet="jobs get no access to repositories yet"),
-    Key("publish", check_publish, not_yet="outputs cannot be published yet"),
+    Key("publish", check_publish),
     Key("skip_clone", flag),
     Key("resources", check_resources),
     Key("timeout", check_timeout),
@@ -64,6 +65,7 @@ _TABLE = (
     Key("env", check_env),
     Key("matrix", check_matrix),
     Key("tags", check_tags),
+    Key("paths", check_paths),
 )
 KEYS = {key.name: key for key in _TABLE}
 # Words that people try, and what the format has instead.

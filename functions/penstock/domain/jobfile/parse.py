@@ -62,6 +62,7 @@ class JobFile:
     matrix: Matrix | None = None
     dependencies: tuple[Dependency, ...] = ()
     publish: tuple[Publish, ...] = ()
+    paths: tuple[str, ...] = ()
     access_repos: tuple[str, ...] = ()
     rust_toolchain: bool | str | None = None
     not_yet: tuple[Problem, ...] = ()

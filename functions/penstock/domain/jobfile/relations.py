@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from penstock.domain import limits
 from penstock.domain.dependencies import On
 from penstock.domain.jobfile.checks import entries, flag, listed, matching, record, text, wanted
+from penstock.domain.jobfile.matrix import REFERENCE
 from penstock.domain.jobfile.place import Fault, Place, clip
 
 __all__ = [
@@ -42,18 +43,27 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Publish:
-    """The output with the exact path `from_output` becomes public as `name` of a `series`."""
+    """The output with the exact path `from_output` is published as `name` of a `series`, when the job has succeeded.
+
+    `version` is empty where the file says none: it is the commit then.
+    """
 
     from_output: str
     series: str
     name: str
+    version: str = ""
 
 
 FOLDER_BYTES = 255
 _output = matching("/.*", "an absolute path", "the exact path of an output, like /work/image.tar.gz")
+_part = matching(
+    rf"(?!\.+\Z)(?:[0-9A-Za-z._-]|{REFERENCE.pattern}){{1,100}}",
+    "a part of a published name",
+    "it has 1 to 100 of A-Z a-z 0-9 . _ -",
+)
 _publish = record(
-    {"from_output": _output, "series": text, "name": text},
-    {},
+    {"from_output": _output, "series": _part, "name": _part},
+    {"version": _part},
     '[[publish]] with from_output = "/work/a.tar", series = "image", name = "a.tar"',
 )
 _repository = matching("[0-9A-Za-z._-]+/[0-9A-Za-z._-]+", "a repository", 'like "owner/name"')

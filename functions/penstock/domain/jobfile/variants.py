@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from penstock.domain.jobfile.matrix import fill, variable
 from penstock.domain.jobfile.parse import JobFile
+from penstock.domain.jobfile.relations import Publish
 from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
 
 __all__ = ["variant", "variant_name"]
@@ -24,6 +25,7 @@ def variant(file: JobFile, values: Mapping[str, str]) -> JobFile:
         tags={name: fill(content, values) for name, content in file.tags.items()},
         output_rules=tuple(_filled(rule, values) for rule in file.output_rules),
         dependencies=tuple(replace(each, job=fill(each.job, values)) for each in file.dependencies),
+        publish=tuple(_published(each, values) for each in file.publish),
         matrix=None,
     )
 
@@ -33,6 +35,12 @@ def variant_name(file: JobFile, values: Mapping[str, str]) -> str:
     name = file.name or "job"
     filled = fill(name, values)
     return filled if filled != name else f"{name} ({', '.join(values.values())})"
+
+
+def _published(each: Publish, values: Mapping[str, str]) -> Publish:
+    return Publish(
+        fill(each.from_output, values), fill(each.series, values), fill(each.name, values), fill(each.version, values)
+    )
 
 
 def _filled(rule: OutputRule, values: Mapping[str, str]) -> OutputRule:

@@ -1,0 +1,155 @@
+"""What is published: found, listed, fetched and withdrawn, by who may. What one may not see is as good as none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.domain import published, users
+from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.errors import Refused, not_found
+from penstock.domain.published import (
+    EVERY,
+    MOST_SERIES,
+    Access,
+    Published,
+    Series,
+    collection,
+    published_key,
+    series_key,
+)
+from penstock.domain.rows import Change, Create, Delete, Replace
+from penstock.domain.users import User
+from penstock.domain.volumes import Volume, volume_key
+from penstock.system import System
+from penstock.usecases import auditing, outputs, owning, race
+
+READ = 100
+"""How many names are read at once."""
+
+SCANNED = 1000
+"""How many names one page of a list looks at."""
+
+
+def find(on: System, user: User | None, of: str, series: str, version: str, name: str) -> Published:
+    """A published file that somebody may read; without a user, that anybody may. Raises Refused 404. [SEC-2]"""
+    row = None
+    if users.is_name(of) and all(published.is_part(part) for part in (series, version, name)):
+        row = on.store.get(published_key(of, series, version, name), Published)
+    if row is None or not published.may_read(user, of, series, said(on, of)):
+        raise not_found("published file", f"{of}/{series}/{version}/{name}"[:400])
+    return row
+
+
+def said(on: System, of: str) -> list[Series]:
+    """What an owner said of who may read."""
+    return on.store.find(collection(of), "series#", Series, limit=MOST_SERIES)
+
+
+def listed(
+    on: System, user: User, of: str, series: str, version: str, limit: int, page: str
+) -> tuple[list[Published], str | None]:
+    """Some of what an owner published and a user may read, by name, and the page that follows. Raises Refused 400."""
+    start = _prefix(of, series, version)
+    rules, found = said(on, of), list[Published]()
+    after, scanned = _after(page), 0
+    while scanned < SCANNED:
+        rows = on.store.find(collection(of), start, Published, limit=READ, after=after)
+        for row in rows:
+            scanned, after = scanned + 1, row.key.sk
+            if not row.withdrawn and published.may_read(user, of, row.series, rules):
+                found.append(row)
+            if len(found) == limit:
+                return found, _page(row)
+        if len(rows) < READ:
+            return found, None
+    return found, _page(rows[-1])
+
+
+def _prefix(of: str, series: str, version: str) -> str:
+    if not users.is_name(of):
+        raise Refused(400, "bad-request", "owner is the name of a user, or of a repository")
+    if version and not series:
+        raise Refused(400, "bad-request", "a version is one of a series: say which")
+    if not all(published.is_part(part) for part in (series, version) if part):
+        raise Refused(400, "bad-request", "a series and a version have 1 to 100 of A-Z a-z 0-9 . _ -")
+    return "#".join(["file", *(part for part in (series, version) if part), ""])
+
+
+def _page(row: Published) -> str:
+    return f"{row.series}/{row.version_name}/{row.name}"
+
+
+def _after(page: str) -> str:
+    """The place that a page begins behind. Raises Refused 400 for what no answer ever named as one."""
+    parts = page.split("/")
+    if page and not (len(parts) == 3 and all(published.is_part(part) for part in parts)):
+        raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
+    return published_key("", *parts).sk if page else ""
+
+
+def leave(on: System, row: Published, seconds: int) -> dict[str, Any]:
+    """Leave to fetch a published file for some seconds. Raises Refused 410 for one that was withdrawn."""
+    if row.withdrawn:
+        raise published.gone(row)
+    volume = on.store.get(volume_key(row.artifact), Volume)
+    if volume is None or volume.lost:
+        raise Refused(409, "no-bytes", f"the bytes of {row.full} are lost; operators are told")
+    return outputs.leave(on, row.artifact, row.name, row.size, row.sha256, seconds)
+
+
+def unpublish(on: System, user: User, of: str, series: str, version: str, name: str) -> Published:
+    """Withdraw a name, by its owner or an operator: what nobody else owns goes. Done twice, it is done once. [ART-2]
+
+    Raises Refused 403 for who may only read it, 404.
+    """
+
+    def decide() -> tuple[Sequence[Change], Published]:
+        row = find(on, user, of, series, version, name)
+        if not user.may_see(of):
+            raise Refused(403, "privilege-missing", f"only {of}, and operators, withdraw what {of} published")
+        if row.withdrawn:
+            return [], row
+        after = published.withdraw(row, user.name, on.world.now())
+        artifact = on.store.get(artifact_key(row.artifact), Artifact)
+        changes = [Replace(row, after), *(owning.without(on, artifact, row.owner) if artifact else [])]
+        return auditing.note(on, changes, user.name, "unpublish", row.full), after
+
+    return race.run(on, decide)
+
+
+def shown(on: System, user: User, of: str) -> list[Series]:
+    """What an owner said of who may read, for who may see the owner's jobs. Raises Refused 404. [SEC-2]"""
+    if not users.is_name(of) or not user.may_see(of):
+        raise not_found("user", of[:64])
+    return said(on, of)
+
+
+def open_to(on: System, user: User, of: str, series: str, access: Access | None, privilege: str) -> Series | None:
+    """Say who may read a series of an owner's, or (EVERY) all of which nothing else is said; None: as all the others.
+
+    Raises Refused 400; 404 for whoever may not act for the owner; 409 when too much is said.
+    """
+    _check(user, of, series, access, privilege)
+
+    def decide() -> tuple[Sequence[Change], Series | None]:
+        was = on.store.get(series_key(of, series), Series)
+        now = Series(of=of, name=series, access=access, privilege=privilege) if access else None
+        changes: list[Change] = [Delete(was)] if was and not now else []
+        if now and was is None and len(said(on, of)) >= MOST_SERIES:
+            raise Refused(409, "too-many-series", f"of at most {MOST_SERIES} series something may be said")
+        if now:
+            changes = [Replace(was, now) if was else Create(now)]
+        told = " ".join(filter(None, (access or "as the others", privilege)))
+        return auditing.note(on, changes, user.name, "open series", f"{of}/{series}", told), now
+
+    return race.run(on, decide)
+
+
+def _check(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
+    if not users.is_name(of) or not user.may_see(of):
+        raise not_found("user", of[:64])
+    if series != EVERY and not published.is_part(series):
+        raise Refused(400, "bad-request", f"a series has 1 to 100 of A-Z a-z 0-9 . _ -; {EVERY} stands for all others")
+    if (access is Access.PRIVILEGE) != bool(privilege) or (privilege and not users.is_privilege(privilege)):
+        raise Refused(400, "bad-request", "with the access `privilege`, and only with it, a privilege is named")

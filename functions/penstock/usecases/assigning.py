@@ -50,6 +50,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "deadline": due.isoformat(),
         "limits": {
             "output_bytes": bounds.output_bytes,
+            "cache_bytes": min(bounds.output_bytes, bounds.cache_bytes),
             "outputs": limits.OUTPUTS,
             "line_bytes": limits.EVENT_LINE_BYTES,
             "batch_bytes": limits.EVENT_BATCH_BYTES,

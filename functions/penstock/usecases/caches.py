@@ -189,9 +189,9 @@ def _kept(on: System, job: Job, shelf: Shelf, ask: Ask, id: str) -> tuple[Sequen
         return [], Kept(taken, is_new=True)
     artifact = _begun_by(on, job, id)
     if taken and is_there(on, taken):
-        return owning.gone(on, artifact), Kept(taken)
+        return [fence(on, job), *owning.gone(on, artifact)], Kept(taken)
     if taken:
-        return evicting.taken_out(on, shelf.owner, [taken]), None
+        return [fence(on, job), *evicting.taken_out(on, shelf.owner, [taken])], None
     use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
     site, now = sites.current(on), on.world.now()
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
@@ -215,5 +215,5 @@ def _make_room(
     gone = caches.in_the_way(use, entries, artifact.size, most, job.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
-        return owning.gone(on, artifact), Kept(why=full)
-    return evicting.taken_out(on, use.owner, gone[: caches.AT_ONCE]), None
+        return [fence(on, job), *owning.gone(on, artifact)], Kept(why=full)
+    return [fence(on, job), *evicting.taken_out(on, use.owner, gone[: caches.AT_ONCE])], None

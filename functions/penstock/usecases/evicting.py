@@ -1,6 +1,7 @@
-"""Entries of caches go: unused for too long, pushed out, deleted, or lost. What else owns their bytes keeps them. [ART-2]
+"""Entries of caches go: unused for too long, pushed out, deleted, or lost. [ART-2]
 
-With each the count of its owner's bytes is written, so that what it says is so at every instant.
+What else owns their bytes keeps these. With each entry the count of its owner's bytes is written, so that what it says
+is so at every instant.
 """
 
 from __future__ import annotations

@@ -107,6 +107,8 @@ __all__ = [
     "AwayView",
     "BlockView",
     "Bound",
+    "CachePage",
+    "CacheView",
     "CanaryPage",
     "CanaryView",
     "CheckView",

@@ -29,7 +29,10 @@ class CacheView:
 
 @dataclass(frozen=True)
 class CachePage:
-    """Some entries, newest first. `next` is the page to ask for next, or null. All of the owner's take `bytes` of `quota`."""
+    """Some entries, newest first. All entries of the owner take `bytes` of `quota`, which is in bytes as well.
+
+    `next` is the page to ask for next, or null.
+    """
 
     items: list[CacheView]
     bytes: int

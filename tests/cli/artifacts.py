@@ -16,6 +16,12 @@ KEEPER = {"owner": "job#j1", "why": "job j1 owns it, and failed", "until": None,
 WHY = {"artifact": ARTIFACT, "summary": "it goes when job#j1 lets it go", "keepers": [KEEPER]}
 GOING = {"id": "a1", "path": "/work/trace.bin", "size": 2048, "at": SETTLED, "why": "nobody owns it"}
 
+CACHE = {
+    "id": "c1", "owner": "oxide:hubris", "name": "deps", "key": "k 1", "scope": "trunk", "target": "linux",
+    "paths": "/work/deps", "size": 2048, "sha256": "0" * 64, "job": "j1", "time": SUBMITTED, "used": SUBMITTED,
+    "until": SETTLED,
+}  # fmt: skip
+
 
 def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
     """Status and document for a request about artifacts; for any other, that there is no such path."""
@@ -39,5 +45,9 @@ def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) 
         case "GET", ["artifacts-to-go"]:
             some = query["within"] != ["0"]
             return 200, {"items": [GOING] * some, "is_whole": query["within"] != ["3600"]}
+        case "GET", ["caches"]:
+            return 200, {"items": [CACHE], "next": None, "bytes": 2048, "quota": 10 * 1024**3}
+        case "GET" | "DELETE", ["caches", "c1"]:
+            return 200, CACHE
     problem = {"type": "about:blank", "title": "Not Found", "status": 404, "code": "no-such-path"}
     return 404, problem | {"detail": f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json"}

@@ -13,8 +13,8 @@ from tests.domain.helpers import NOW, SECOND
 
 SHELF = Shelf("oxide:hubris", "linux", "deps", "0" * 16)
 ENTRY = CacheEntry(
-    shelf=SHELF, scope=TRUNK, words="k#1/a", id="01KDVDNA01AAAAAAAAAAAAAAAA", job="J", size=10, sha256="00", about="/work/x",
-    made=NOW, used=NOW, until=NOW + timedelta(days=14),
+    shelf=SHELF, scope=TRUNK, words="k#1/a", id="01KDVDNA01AAAAAAAAAAAAAAAA", job="J", size=10, sha256="00",
+    about="/work/x", made=NOW, used=NOW, until=NOW + timedelta(days=14),
 )  # fmt: skip
 DAY = timedelta(days=1)
 

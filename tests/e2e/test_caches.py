@@ -23,10 +23,14 @@ MAKE = (
     HEAD
     + """test ! -e tools; mkdir tools; echo one > tools/a; ln -s a tools/b
 bmat cache restore deps deps --key k || echo "missed: $?"
-echo "of $1" > deps; echo trunk > deps; bmat cache save deps deps --key k
+echo trunk > deps; bmat cache save deps deps --key k
 """
 )
-USE = HEAD + "cat tools/b; bmat cache restore deps deps --key k; cat deps; echo more > deps; bmat cache save deps deps --key k\n"
+USE = (
+    HEAD
+    + "cat tools/b; bmat cache restore deps deps --key k; cat deps\n"
+    + "echo more > deps; bmat cache save deps deps --key k\n"
+)
 BRANCH = (
     HEAD
     + "bmat cache restore deps deps --key k; cat deps; echo evil > deps\n"
@@ -35,8 +39,8 @@ BRANCH = (
 AFTER = HEAD + "bmat cache restore deps deps --key k2 --restore-key k; cat deps\n"
 
 
-def said(local: Local, script: str, **ask: str) -> list[str]:
-    job = local.submit(script, **ask)
+def said(local: Local, script: str, *words: str) -> list[str]:
+    job = local.submit(script, *words)
     assert local.settled(job)["outcome"] == "succeeded", local.log(job)
     return [line["payload"] for line in local.log(job) if line["stream"] == "stdout"]
 
@@ -44,7 +48,7 @@ def said(local: Local, script: str, **ask: str) -> list[str]:
 def test_a_cache_is_restored_and_no_branch_poisons_the_trunk(local: Local) -> None:
     assert said(local, MAKE) == ["missed: 1", "saved"]
     assert said(local, USE) == ["one", "hit", "trunk", "there"]
-    assert said(local, BRANCH, cache_scope="pr-1") == ["hit", "trunk", "saved", "hit", "evil"]
+    assert said(local, BRANCH, "--cache-scope", "pr-1") == ["hit", "trunk", "saved", "hit", "evil"]
     assert said(local, AFTER) == ["partial", "trunk"]
     found = local.json("cache", "list")
     assert sorted((each["name"], each["key"], each["scope"]) for each in found) == [

@@ -16,6 +16,12 @@ KEEPER = {"owner": "job#j1", "why": "job j1 owns it, and failed", "until": None,
 WHY = {"artifact": ARTIFACT, "summary": "it goes when job#j1 lets it go", "keepers": [KEEPER]}
 GOING = {"id": "a1", "path": "/work/trace.bin", "size": 2048, "at": SETTLED, "why": "nobody owns it"}
 
+CACHE = {
+    "id": "c1", "owner": "oxide:hubris", "name": "deps", "key": "k 1", "scope": "trunk", "target": "linux",
+    "paths": "/work/deps", "size": 2048, "sha256": "0" * 64, "job": "j1", "time": SUBMITTED, "used": SUBMITTED,
+    "until": SETTLED,
+}  # fmt: skip
+
 
 def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
     """Status and document for a request about artifacts; for any other, that there is no such path."""
@@ -24,10 +30,8 @@ def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) 
             return 200, {"items": [ARTIFACT, UNKNOWN], "next": None}
         case "GET", ["artifacts", "a1"]:
             return 200, ARTIFACT
-        case "GET", ["artifacts", "a1", "why"]:
-            return 200, WHY
-        case "GET", ["artifacts", "a2", "why"]:
-            return 200, WHY | {"keepers": []}
+        case "GET", ["artifacts", "a1" | "a2" as which, "why"]:
+            return 200, WHY if which == "a1" else WHY | {"keepers": []}
         case "PUT", ["artifacts", "a1", "pin"]:
             return 200, ARTIFACT
         case "PUT", ["artifacts", "a2", "pin"]:
@@ -39,5 +43,8 @@ def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) 
         case "GET", ["artifacts-to-go"]:
             some = query["within"] != ["0"]
             return 200, {"items": [GOING] * some, "is_whole": query["within"] != ["3600"]}
+        case _, ["caches", *rest] if rest in ([], ["c1"]):
+            page = {"items": [CACHE], "next": None, "bytes": 2048, "quota": 10 * 1024**3}
+            return 200, CACHE if rest else page
     problem = {"type": "about:blank", "title": "Not Found", "status": 404, "code": "no-such-path"}
     return 404, problem | {"detail": f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json"}

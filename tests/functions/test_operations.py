@@ -45,6 +45,8 @@ BODIES: dict[str, Any] = {
     "put_value": {"value": "42"},
     "agent_get_value": {"name": "answer"},
     "agent_put_value": {"name": "answer", "value": "42"},
+    "agent_find_cache": {"name": "deps", "paths": ["/work/deps"], "key": "k", "restore_keys": [""]},
+    "agent_save_cache": {"name": "deps", "paths": ["/work/deps"], "size": len(BYTES), "sha256": DIGEST, "key": "new"},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }
@@ -73,12 +75,24 @@ class Stage:
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
         self.tested = ""
+        self.archive = self.save("old")
+        assert self.agent(f"{path}/caches/commit", self.archived("old")).json["kept"]
         self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
         service.twin.objects.objects[f"artifacts/{self.output}"] = BYTES
         assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
 
     def agent(self, path: str, body: Any) -> Answer:
         return self.service.ask("POST", path, body, token=WORKER_TOKEN)
+
+    def save(self, key: str) -> str:
+        """Send an archive for a cache, and say its id."""
+        body = {**BODIES["agent_save_cache"], "key": key}
+        self.archive = str(self.agent(f"/v1/agent/jobs/{self.job}/caches/save", body).json["id"])
+        self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
+        return self.archive
+
+    def archived(self, key: str) -> dict[str, Any]:
+        return {"id": self.archive, "name": "deps", "paths": ["/work/deps"], "key": key}
 
     def hello(self) -> None:
         self.greeting = {"worker": self.unit(0), "key": self.key(), "token": WORKER_TOKEN, "host": "here"}
@@ -104,19 +118,8 @@ class Stage:
     def key(self) -> str:
         return units.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
 
-    def take(self, operation: Operation, path: str = "") -> Answer:
-        """Take an operation as the one who may, with everything that it needs."""
-        sort = operation.path.split("/")[2]
-        values = {
-            "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
-            "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
-            "privilege": "target.lab",
-            "host": "bench-7",
-            "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1",
-        }  # fmt: skip
-        parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
-        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
-        body = {**said, **BODIES}.get(operation.name)
+    def prepare(self, operation: Operation, values: dict[str, str]) -> None:
+        """Have happen what must have happened before."""
         if operation.name == "get_factory_test":
             begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
             values["job"] = begun.json["id"]
@@ -143,6 +146,24 @@ class Stage:
             )
         if operation.name == "agent_host":
             self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
+
+    def take(self, operation: Operation, path: str = "") -> Answer:
+        """Take an operation as the one who may, with everything that it needs."""
+        sort = operation.path.split("/")[2]
+        values = {
+            "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
+            "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
+            "privilege": "target.lab",
+            "host": "bench-7",
+            "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
+        }  # fmt: skip
+        parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
+        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
+        body = {**said, **BODIES}.get(operation.name)
+        if operation.name == "agent_commit_cache":
+            self.save("newer")
+            body = self.archived("newer")
+        self.prepare(operation, values)
         by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
         token = "token-root" if by_user else WORKER_TOKEN
         token = None if operation.open else token

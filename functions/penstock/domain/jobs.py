@@ -106,6 +106,7 @@ class Job(Row):
     `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
     since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values,
     `publishes` that something of it is to be published when it has succeeded.
+    `cache_scope` is whose caches it adds to, "" for nobody's; `cache_saves`, how often it began to.
     """
 
     kind: ClassVar[str] = "job"
@@ -150,6 +151,8 @@ class Job(Row):
     outputs_gone: datetime | None = None
     has_secrets: bool = False
     publishes: bool = False
+    cache_scope: str = ""
+    cache_saves: int = 0
     due: datetime | None = None
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
+from penstock.domain.parts import WHOLE_BYTES
 from penstock.domain.retention import Spans
 from penstock.domain.rows import Key, Row
 from penstock.domain.warmth import Warm
@@ -139,7 +140,7 @@ class Shape:
 @dataclass(frozen=True)
 class Limits:
     """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had; an
-    `idle_hold` of 0 is none."""
+    `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -152,6 +153,12 @@ class Limits:
     retries: int = 1
     output_bytes: int = 1024**3
     hold: int = 3600
+    cache_bytes: int = 10 * 1024**3
+
+    @property
+    def archive_bytes(self) -> int:
+        """How big an entry of a cache may be: it is sent in one piece."""
+        return min(self.output_bytes, self.cache_bytes, WHOLE_BYTES)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`matrix`: one file for many jobs, one for each combination of some values.
 
-`${{ matrix.AXIS }}` in a name, a target, an output rule, a variable, a tag, the job of a dependency or what is
+`${{ matrix.AXIS }}` in a name, a target, an output rule, a variable, a tag, a cache, the job of a dependency or what is
 published stands for the value that the combination has there.
 """
 
@@ -20,7 +20,7 @@ AXIS = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 REFERENCE = re.compile(r"\$\{\{\s*matrix\.([^\s}]*)\s*\}\}")
 AXES = 8
 RESERVED = ("include", "exclude")
-PLACES = ("name", "target", "output_rules", "env", "tags", "dependencies", "publish")
+PLACES = ("name", "target", "output_rules", "env", "tags", "cache", "dependencies", "publish")
 """The keys in which values may be referred to."""
 
 

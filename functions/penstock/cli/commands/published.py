@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from penstock.cli import times
@@ -28,7 +31,7 @@ LIMIT = 50
 group = Group("published", "Files that were published: names for good, and who reads them.")
 
 
-def full(one: dict[str, str]) -> str:
+def full(one: Mapping[str, Any]) -> str:
     """What a published file is called."""
     return "/".join(one[part] for part in ("owner", "series", "version", "name"))
 

@@ -195,10 +195,9 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
 
 
 def events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
-    """Add lines to the job's log."""
-    if caller.job.report is None:
-        logs.hear(on, caller.job, first, lines)
-    return _news(on, caller)
+    """Add lines to the job's log, and say whether it has room for more output."""
+    full = logs.hear(on, caller.job, first, lines) if caller.job.report is None else None
+    return {**_news(on, caller), **({"full": asdict(full)} if full else {})}
 
 
 def heartbeat(on: System, caller: Caller) -> dict[str, Any]:

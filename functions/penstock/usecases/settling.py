@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retaining, values, waking
+from penstock.usecases import archiving, counting, logs, race, retaining, values, waking
 
 
 def settle(
@@ -90,7 +90,7 @@ def _end(
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    changes += retaining.settled(on, after)
+    changes += [*retaining.settled(on, after), *archiving.settled(on, after)]
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 

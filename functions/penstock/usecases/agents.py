@@ -102,7 +102,9 @@ def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) ->
     if before:
         counting.started(on, job)
         place = f" on {ask.host[:64]}" if ask.host else ""
-        logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
+        took = int((on.world.now() - before.since).total_seconds())
+        told = f"worker {ask.worker} said hello{place} after {took} s; the script starts"
+        logs.say(on, job.id, job.attempt, told)
     health = assigning.health(site, job)
     if unit and before and not health.before:
         breaking.works(on, unit)

@@ -66,6 +66,12 @@ def last(on: System, job: str) -> Batch | None:
     return _last(on, job)[0]
 
 
+def count(on: System, job: str) -> int:
+    """How many lines a log has: the number of the last."""
+    ends = last(on, job)
+    return ends.end - 1 if ends else 0
+
+
 def _last(on: System, job: str) -> tuple[Batch | None, bool]:
     """What a log ends with, and whether it is gone. Rows first: the archive is written before they are deleted."""
     found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)

@@ -46,9 +46,11 @@ def test_many_lines_all_arrive_in_order_and_the_agent_stays_small(worker):
 
 def test_a_line_of_100_mb_with_no_room_for_it(worker):
     """What does not fit is dropped and counted to the byte; the job goes on, and says how it ended."""
-    job, sizes = sized(worker, script="head -c 104857600 /dev/zero | tr '\\0' x; echo; echo the end; exit 3")
+    job, sizes = sized(
+        worker, script="head -c 104857600 /dev/zero | tr '\\0' x; echo; echo the end; exit 3", timeout_seconds=600
+    )
     job.plane.room = 100
-    assert job.start().wait(120) == 0
+    assert job.start().wait(600) == 0
     assert job.outcome()["exit_code"] == 3
     assert max(sizes) < SMALL_KIB
     shown = job.plane.lines("stdout")[:100]

@@ -54,7 +54,7 @@ def test_output_that_is_not_utf8_and_characters_that_are_cut(worker):
     assert job.plane.lines("stdout") == ["a\ufffd", "\ufffdb", *["éé"] * 4, "é\0", ""]
     assert [line for line in job.plane.lines("task") if line.startswith("stdout: ")] == [
         "stdout: it wrote bytes that are not UTF-8; each is shown as \ufffd",
-        "stdout: a line of 7 bytes is shown as 2, for one has at most 5",
+        "stdout: a line of 8 bytes is shown as 2, for one has at most 5",
         "stdout: a line of 19 bytes is shown as 5, for one has at most 5",
     ]
 

@@ -109,6 +109,19 @@ def test_tail_after_and_no_follow(penstock: Run, service: Service) -> None:
     assert penstock("job", "tail", service.add(), "--after", "3").stdout == ""
 
 
+@pytest.mark.parametrize("follow", ["--follow", "--no-follow"])
+def test_tail_from_a_number_on_or_the_last_ones(penstock: Run, service: Service, follow: str) -> None:
+    def shown(*options: str) -> list[int]:
+        result = penstock("job", "tail", service.add(), "--json", follow, *options)
+        return [json.loads(line)["seq"] for line in result.stdout.splitlines()]
+
+    assert shown("--from", "1") == [1, 2, 3, 4, 5]
+    assert shown("--from", "4") == [4, 5]
+    assert shown("--last", "2") == [4, 5]
+    assert shown("--last", "99") == [1, 2, 3, 4, 5]
+    assert shown("--last", "4", "--from", "4") == [4, 5]
+
+
 def test_script_from_stdin(penstock: Run, service: Service) -> None:
     assert plain("job", "run", "-", "-W", input="#!/bin/sh\ntrue\n").exit_code == 0
     assert service.jobs["j1"].body["path"] == "stdin"

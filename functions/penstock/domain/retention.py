@@ -51,6 +51,13 @@ class Spans:
         90 * DAY, "what a job owns whose failure is the latest of its owner and name", "when it settled"
     )
     cache: int = _span(14 * DAY, "a cache's entry", "when it was saved, or restored last", DAY)
+    log: int = _span(
+        HOUR, "a job's log as rows, until it is written to the store, and then kept as what the job owns",
+        "when it settled", 60, 30 * DAY,
+    )  # fmt: skip
+    log_wait: int = _span(
+        DAY, "the same, while something that the job had is not given back yet", "when it settled", 60, 30 * DAY
+    )
     look: int = _span(
         HOUR, "what is kept for the jobs that depend on it alone, until these are looked at again", "the last look",
         60, DAY,

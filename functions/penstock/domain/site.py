@@ -154,6 +154,8 @@ class Limits:
     output_bytes: int = 1024**3
     hold: int = 3600
     cache_bytes: int = 10 * 1024**3
+    log_bytes: int = 64 * 1024**2
+    log_events: int = 1_000_000
 
     @property
     def archive_bytes(self) -> int:

@@ -267,6 +267,8 @@ _limit_keys = record(
         "output_bytes": number(1, parts.MOST * parts.PART_BYTES),
         "hold": duration(7 * DAY, "7 days", least=0),
         "cache_bytes": number(0, AMOUNT),
+        "log_bytes": number(64 * 1024, limits.LOG_BYTES),
+        "log_events": number(100, limits.LOG_EVENTS),
     },
     '{ queue = "7d" }',
 )

@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retaining, values, waking
+from penstock.usecases import counting, failing, logs, race, retaining, values, waking
 
 
 def settle(
@@ -79,7 +79,7 @@ def _end(
     if error == idling.ERROR and not idling.is_over(job, held, on.world.now()):
         return [], None  # it has got further since
     after = endings.conclude(stopping, error, cause, on.world.now())
-    changes: list[Change] = [Replace(job, after)]
+    changes: list[Change] = []
     had: list[Unit] = []
     for lease in held:
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
@@ -90,8 +90,10 @@ def _end(
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    changes += retaining.settled(on, after)
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
+    after = failing.told(on, ending, held)
+    changes = [Replace(job, after), *changes, *retaining.settled(on, after)]
+    ending = replace(ending, after=after)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 
 

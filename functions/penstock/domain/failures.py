@@ -103,7 +103,9 @@ EVIDENCE: Mapping[str, tuple[type, str]] = {
 
 _ENDED = ("exit_code", "signal", "signal_name")
 _LOST = ("worker", "lost_by", "last_heard", "notice", "error")
-_AGAIN = "nothing is wrong with the job: submit it again (`penstock job retry`), with more `retries` if it happens often"
+_AGAIN = (
+    "nothing is wrong with the job: submit it again (`penstock job retry`), with more `retries` if it happens often"
+)
 _OURS = "tell who operates this site; then submit the job again: `penstock job retry`"
 
 MEANINGS: Mapping[Kind, Meaning] = {
@@ -206,8 +208,9 @@ MEANINGS: Mapping[Kind, Meaning] = {
 
 assert set(MEANINGS) == set(Kind)
 
+
 def of(kind: Kind, evidence: Mapping[str, Any]) -> Failure:
-    """A failure with the evidence that its kind may have, cut to size. What is none of its type, or none, is left out."""
+    """A failure with the evidence that its kind may have, cut to size. What is not of its type is left out."""
     wanted = MEANINGS[kind].evidence
     kept = {name: _cut(value) for name, value in evidence.items() if name in wanted and _is(value, EVIDENCE[name][0])}
     return Failure(kind, kept)

@@ -113,7 +113,9 @@ class AgentFailure:
 
 @dataclass(frozen=True)
 class AgentFinish:
-    """How the script ended, and why, if it did not succeed. `broken` says what is wrong with the machine, whatever became of the script.
+    """How the script ended, and why, if it did not succeed.
+
+    `broken` says what is wrong with the machine, whatever became of the script.
 
     The result `broken` is for a machine that was found so before the script began, `unprepared` for inputs that could
     not be had.

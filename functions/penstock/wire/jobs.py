@@ -138,7 +138,9 @@ class HeldJob:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job. `timeout` in seconds. `failure` is null until it settles, and for one that succeeded. `held` is told of one job, and not in lists.
+    """A job. `timeout` in seconds. `failure` is null until it settles, and for one that succeeded.
+
+    `held` is told of one job, and not in lists.
 
     `outputs_gone` is since when nothing is kept any more of what it made.
     """

@@ -14,6 +14,7 @@ def test_a_job_succeeds(worker):
         "exit_code": 0,
         "signal": None,
         "broken": None,
+        "failure": None,
     }
     assert job.plane.lines("stdout") == ["hello", str(job.root / "work"), "end"]
     first, *_, last = job.plane.lines("task")

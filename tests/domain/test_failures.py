@@ -23,7 +23,8 @@ TOLD = Failure(Kind.DISK_FULL, {"path": "/work"}, 0, "build", ("full",))
 def test_every_kind_says_what_to_do_and_which_evidence_it_has() -> None:
     assert set(MEANINGS) == set(Kind)
     for meaning in MEANINGS.values():
-        assert meaning.what and meaning.advice
+        assert meaning.what
+        assert meaning.advice
         assert set(meaning.evidence) <= set(EVIDENCE)
     assert set(EVIDENCE) == {key for meaning in MEANINGS.values() for key in meaning.evidence}
 
@@ -48,14 +49,16 @@ def test_what_is_too_long_is_cut() -> None:
 def test_an_agent_tells_the_kinds_that_are_its_own() -> None:
     found = failures.heard("killed", {"signal": 9, "cancelled_by": "x"}, 1, "n" * 9000, ["a", "b"])
     assert found == Failure(Kind.KILLED, {"signal": 9}, 1, found.task_name if found else "", ("a", "b"))
-    assert found and len(found.task_name) == failures.LINE_CHARS
+    assert found
+    assert len(found.task_name) == failures.LINE_CHARS
     assert failures.heard("worker_lost", {}, None, "", []) is None
     assert failures.heard("no such kind", {}, None, "", []) is None
 
 
 def settled(before: Job, error: str | None = None, cause: str | None = None) -> Failure:
     after = conclude(before, error, cause, NOW)
-    assert after.is_settled and after.failure
+    assert after.is_settled
+    assert after.failure
     return after.failure
 
 

@@ -23,7 +23,8 @@ TOLD = Failure(Kind.KILLED, {"signal": 9}, 0, "build", ("the end",))
 
 def failure_of(twin: Twin, job: str, kind: Kind) -> dict[str, Any]:
     found = job_of(twin, job)
-    assert found.is_settled and found.failure
+    assert found.is_settled
+    assert found.failure
     assert found.failure.kind is kind
     return dict(found.failure.evidence)
 
@@ -76,7 +77,8 @@ def test_only_the_lines_of_its_last_attempt_count(twin: Twin, ada: User) -> None
     for _ in range(8):
         sweep(twin, 700)
     found = job_of(twin, job)
-    assert found.failure and (found.failure.lines, found.failure.task) == ((), None)
+    assert found.failure
+    assert (found.failure.lines, found.failure.task) == ((), None)
     assert [past.failure for past in found.attempts] == [Kind.WORKER_LOST]
 
 
@@ -141,7 +143,8 @@ def test_a_machine_that_is_broken_says_so_without_further_words(twin: Twin, ada:
         who = hello(twin, job)
         agents.broken(twin.on, who, "no such device", told)
         found = job_of(twin, job).failure
-        assert found and found.kind is kind
+        assert found
+        assert found.kind is kind
         if told is None:
             assert found.evidence == {"worker": who.unit.id, "error": "no such device"}
 
@@ -152,7 +155,8 @@ def test_inputs_that_could_not_be_had_say_so_without_further_words(twin: Twin, a
         twin.run()
         agents.unprepared(twin.on, hello(twin, job), "it is gone", told)
         found = job_of(twin, job).failure
-        assert found and found.kind is kind
+        assert found
+        assert found.kind is kind
         if told is None:
             assert found.evidence == {"error": "it is gone"}
 

@@ -11,10 +11,10 @@ from tests.agent.conftest import Worker, is_alive
 from tests.agent.machine import small_disk
 
 STEPPED = """
-import datetime, runpy, sys, time
-real, started = time.time, time.monotonic()
-def stepped():  # a day back after half a second, two days on after a second
-    return real() + (0 if (age := time.monotonic() - started) < 0.5 else -86400 if age < 1 else 172800)
+import datetime, itertools, runpy, sys, time
+real, steps = time.time, itertools.cycle([0, -86400, 172800])
+def stepped():  # set anew whenever somebody looks: a day back, two days on
+    return real() + next(steps)
 class Stepped(datetime.datetime):
     @classmethod
     def now(cls, tz=None):
@@ -34,7 +34,7 @@ def test_a_clock_that_is_set_moves_no_bound(worker, tmp_path):
     job.agent.write_text(STEPPED.replace("sys.argv = sys.argv[1:]", f"sys.argv[0] = {str(real)!r}"))
     started = time.monotonic()
     assert job.finish()["result"] == "timed_out", job.log()
-    assert 4 <= time.monotonic() - started < 20
+    assert time.monotonic() - started >= 4
     assert job.plane.lines("stdout") == [str(i) for i in range(1, 41)]
     days = {event["time"][:10] for event in job.plane.events.values()}
     assert len(days) == 3, "people are shown what the wall says"
@@ -126,9 +126,10 @@ def test_children_that_fork_twice_and_ignore_term_are_dead_afterwards(worker):
 
 def test_ten_thousand_files(worker):
     script = "mkdir d; cd d; seq 10000 | xargs touch"
-    job = worker(script=script, output_rules=["/work/**"], limits={"outputs": 60})
-    assert job.finish()["failure"]["kind"] == "too_many_outputs"
-    assert len(job.plane.outputs()) == 60
+    job = worker(script=script, output_rules=["/work/**"], limits={"outputs": 20})
+    assert job.start().wait(120) == 0
+    assert job.outcome()["failure"]["evidence"] == {"files": 10000, "limit_files": 20}
+    assert len(job.plane.outputs()) == 20
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 418, 422])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -24,7 +25,7 @@ SPARED = 3
 what says so is the agent, of which a job that runs as root can make what it likes."""
 
 
-KINDS = {
+KINDS: Mapping[str | None, Kind] = {
     "Unsatisfiable": Kind.UNSATISFIABLE,
     "QueueDeadline": Kind.QUEUE_EXPIRED,
     judging.ERROR: Kind.DEPENDENCY_FAILED,
@@ -52,7 +53,7 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
     outcome = Outcome.FAILED if error in ("Unsatisfiable", judging.ERROR) else Outcome.ERRORED
     bound = {"bound": "queue deadline", "bound_seconds": job.queue_seconds, "error": reason}
-    why = failures.of(KINDS.get(error or "", Kind.SERVICE_FAILED), bound)
+    why = failures.of(KINDS.get(error, Kind.SERVICE_FAILED), bound)
     return jobs.settle(job, outcome, reason, now, failure=why)
 
 

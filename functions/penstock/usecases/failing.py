@@ -10,7 +10,6 @@ from penstock.domain.causes import Ending, LostBy
 from penstock.domain.failures import Failure, Kind
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease
-from penstock.domain.logs import Line
 from penstock.system import System
 from penstock.usecases import logs
 
@@ -34,6 +33,5 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
     found = logs.last(on, job.id, job.attempt, CONSOLE if is_console else SAID, failures.LINES)
-    tasks: list[Line] = [] if is_console else found[-1:]
     said = failures.said(failure, [line.payload for line in found], is_console=is_console)
-    return replace(said, task=tasks[0].task if tasks else None)
+    return replace(said, task=found[-1].task if found else None)

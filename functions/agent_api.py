@@ -11,6 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
+from penstock.domain.failures import heard
 from penstock.domain.jobs import Result
 from penstock.usecases import agents, caches, hosts, inputs, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
@@ -139,12 +140,15 @@ def agent_inputs(job: str) -> Response[Any]:
 def agent_finish(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentFinish)
+    said = ask.failure
+    failure = heard(said.kind, said.evidence, said.task, said.task_name, said.lines) if said else None
     if ask.result == "broken":
-        return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how"))
+        return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how", failure))
     if ask.result == "unprepared":
-        return reply(agents.unprepared(bootstrap.aws(), who, ask.reason or "its inputs could not be had"))
-    reason = ask.reason or f"the script {ask.result}"
-    return reply(agents.finish(bootstrap.aws(), who, Result(ask.result), reason, ask.exit_code, ask.broken or ""))
+        return reply(agents.unprepared(bootstrap.aws(), who, ask.reason or "its inputs could not be had", failure))
+    reason, result = ask.reason or f"the script {ask.result}", Result(ask.result)
+    failure = None if result is Result.SUCCEEDED else failure
+    return reply(agents.finish(bootstrap.aws(), who, result, reason, ask.exit_code, ask.broken or "", failure))
 
 
 @app.post("/v1/agent/hosts/<host>")

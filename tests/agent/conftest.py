@@ -26,11 +26,12 @@ class Worker:
         (folder / "agent.json").write_text(json.dumps(config))
         self.agents: list[subprocess.Popen[bytes]] = []
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self, before: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
+        """Start the agent; in its process, `before` comes first."""
         command = [PYTHON, str(self.agent), "run", "--config", str(self.folder / "agent.json")]
         environment = {**os.environ, "PENSTOCK_WORKER_ID": WORKER, "SECRET_OF_THE_MACHINE": "leaked"}
         with open(self.folder / "agent.log", "ab") as log:
-            agent = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
+            agent = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True, preexec_fn=before)
         self.agents.append(agent)
         return agent
 

@@ -1,6 +1,8 @@
 """What the output rules upload, and when that fails the job."""
 
+import ctypes
 import hashlib
+import shlex
 from pathlib import Path
 
 import pytest
@@ -127,7 +129,8 @@ def test_a_file_that_may_grow_is_uploaded_as_it_was(worker, monkeypatch, tmp_pat
     assert plane.outputs() == {"/work/a": b"a\n"}
 
 
-def test_a_file_that_may_vanish_is_a_warning(worker, monkeypatch, tmp_path):
+@pytest.fixture
+def b_vanishes(monkeypatch, tmp_path):
     """It was measured, and is gone when it is to be sent."""
     take = ControlPlane._outputs
 
@@ -136,6 +139,9 @@ def test_a_file_that_may_vanish_is_a_warning(worker, monkeypatch, tmp_path):
         return take(plane, body)
 
     monkeypatch.setattr(ControlPlane, "_outputs", gone)
+
+
+def test_a_file_that_may_vanish_is_a_warning(worker, b_vanishes):
     outcome, plane = outputs(worker, "echo a > a; echo b > b", ["%/work/*"])
     assert outcome["result"] == "succeeded"
     assert plane.outputs() == {"/work/a": b"a\n"}
@@ -235,3 +241,56 @@ def test_a_big_file_that_is_written_to_meanwhile_is_not_mixed(worker, monkeypatc
     assert outcome["result"] == "succeeded"
     assert plane.outputs() == {"/work/big": b"x" * 45000}
     assert len(plane.uploads) == 2
+
+
+def test_names_in_every_script(worker):
+    names = ["Überblick.txt", "日本語/ファイル", "with space", "new\nline", "emoji-🛠", "-dash", "quote'\""]
+    made = "; ".join(
+        f'mkdir -p "$(dirname -- {shlex.quote(n)})"; echo {i} > ./{shlex.quote(n)}' for i, n in enumerate(names)
+    )
+    outcome, plane = outputs(worker, made, ["/work/**"])
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {f"/work/{name}": f"{i}\n".encode() for i, name in enumerate(names)}
+
+
+def test_a_sparse_file_is_all_there(worker):
+    outcome, plane = outputs(worker, "truncate -s 700000 hole; echo end >> hole; stat -c %b hole", ["=/work/hole"])
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {"/work/hole": b"\0" * 700000 + b"end\n"}
+    assert int(plane.lines("stdout")[0]) * 512 < 100000, "it was sparse"
+
+
+def test_what_may_not_be_read_fails_the_job_and_the_others_are_kept(worker):
+    job = worker(script="echo a > a; echo b > b; chmod 000 b", output_rules=["/work/*"])
+    assert job.start(before=without_roots_privilege).wait(25) == 0
+    outcome = job.outcome()
+    assert (outcome["failure"]["kind"], outcome["failure"]["evidence"]["path"]) == ("output_not_kept", "/work/b")
+    assert "Permission denied" in outcome["failure"]["evidence"]["error"]
+    assert job.plane.outputs() == {"/work/a": b"a\n"}
+
+
+def without_roots_privilege():
+    """Root reads what nobody may: from its next exec on it does not. For others nothing changes."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def test_a_required_file_that_vanishes_fails_the_job(worker, b_vanishes):
+    outcome, plane = outputs(worker, "echo a > a; echo b > b", ["=/work/*"])
+    assert outcome["failure"]["evidence"] == {"path": "/work/b", "error": "it vanished"}
+    assert plane.outputs() == {"/work/a": b"a\n"}
+
+
+def test_a_file_that_grows_without_end_while_it_is_read(worker):
+    script = "(exec setsid bash -c 'while :; do echo more; done > log' &) ; sleep 0.3"
+    job = worker(script=script, output_rules=["%/work/log"], limits={"output_bytes": 1 << 30})
+    assert job.finish()["result"] == "succeeded", "what writes has ended before outputs are read"
+    assert set(job.plane.outputs()) == {"/work/log"}
+
+
+def test_what_is_no_file_is_passed_over(worker):
+    socket = "python3 -c 'import socket as s; s.socket(1).bind(\"s\")'"
+    script = f"mkdir d; mkfifo f; ln -s loop loop; ln -s /dev/zero zero; {socket}"
+    outcome, plane = outputs(worker, script, ["/work/**"])
+    assert outcome["result"] == "succeeded"
+    assert plane.outputs() == {}

@@ -14,6 +14,7 @@ def test_a_job_succeeds(worker):
         "exit_code": 0,
         "signal": None,
         "broken": None,
+        "failure": None,
     }
     assert job.plane.lines("stdout") == ["hello", str(job.root / "work"), "end"]
     first, *_, last = job.plane.lines("task")
@@ -69,6 +70,7 @@ def test_a_failing_task_skips_the_rest(worker):
         "exit_code": 3,
         "signal": None,
         "broken": None,
+        "failure": {"kind": "exited", "evidence": {"exit_code": 3}, "task": 1, "task_name": "b", "lines": []},
     }
     assert job.finish() == outcome
     assert job.plane.lines("stdout") == []
@@ -76,7 +78,7 @@ def test_a_failing_task_skips_the_rest(worker):
 
 def test_death_by_signal_is_told(worker):
     outcome = worker(script="kill -9 $$").finish()
-    assert outcome["reason"] == 'task 0 "build" was killed by signal 9 (SIGKILL)'
+    assert outcome["reason"].startswith('task 0 "build" was killed by signal 9 (SIGKILL): perhaps for want of memory')
     assert (outcome["exit_code"], outcome["signal"]) == (None, 9)
 
 

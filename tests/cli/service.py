@@ -34,6 +34,17 @@ REASONS = {
 }
 
 
+FAILURE: dict[str, Any] = {
+    "kind": "disk_full",
+    "what": "a disk was full",
+    "advice": "keep less",
+    "evidence": {"exit_code": 3, "path": "/work", "free_bytes": 0, "bound_seconds": 90},
+    "task": {"index": 0, "name": "build"},
+    "lines": ["No space\x1b left on device"],
+    "lines_of": "job",
+}
+
+
 @dataclass
 class Job:
     """A job, how much of its log has been read so far, and how many looks at it still find it waiting."""
@@ -75,6 +86,7 @@ class Job:
             "priority": 0,
             "timeout": 1800,
             "attempts": [],
+            "failure": FAILURE if self.end == "failed" and self.settled else None,
             "outputs_gone": SETTLED if self.end == "gone" else None,
         }
 

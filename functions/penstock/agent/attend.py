@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import asdict, replace
 
-from . import health, helpers
+from . import disk, health, helpers
 from .clock import now
 from .control import Abandon
 from .declared import Declared
@@ -13,10 +14,11 @@ from .delivery import Delivery
 from .desk import desk
 from .ending import end
 from .errors import ServiceError
+from .faults import Fault
 from .inputs import Inputs
 from .job import Job
 from .log import log
-from .outcome import REASON_CHARS, Outcome
+from .outcome import REASON_CHARS, TEXT_CHARS, Failure, Outcome
 from .progress import Progress, Step
 from .tasks import run_tasks
 from .uploads import Uploads
@@ -32,15 +34,13 @@ def attend(job: Job, progress: Progress) -> int:
     sender = helpers.start(control, "outbox", delivery.run)
     log(f"job {job.order.job}: {len(job.order.tasks)} task(s)")
     try:
-        job.places.make()
-        wrong = health.check(job, "before")
-        outcome = Outcome("broken", wrong, broken=wrong) if wrong else work(job)
+        outcome = prepare(job) or work(job)
         job.outbox.flush()
         job.outbox.tell_dropped()  # which is known when all is delivered
         job.outbox.flush()
         if not control.abandoned:
             report(job, outcome)
-            progress.note(Step.FINISHED, job.order.job)
+            note_finished(job, progress)
             control.abandon(Abandon.DONE)
             return 1 if outcome.broken else 0
         say_last(delivery, sender)
@@ -49,6 +49,32 @@ def attend(job: Job, progress: Progress) -> int:
     finally:
         end(job.family.everybody, lambda: 0.0)
     return 0 if control.abandoned is Abandon.GONE else 1
+
+
+def prepare(job: Job) -> Outcome | None:
+    """Make the job's folders, and see whether the machine is fit. Return how the job stands if it is not."""
+    try:
+        job.places.make()
+    except OSError as why:
+        return unfit(why)
+    wrong = health.check(job, "before")
+    return Outcome("broken", wrong, broken=wrong) if wrong else None
+
+
+def unfit(why: OSError) -> Outcome:
+    """Return how the job stands when its machine cannot even be made ready, such as one whose disk is full."""
+    text = f"the machine cannot be made ready for the job: {why}"
+    full = disk.refused(why)
+    failure = Failure("disk_full", full) if full else Failure("machine_broken", {"error": str(why)})
+    return Outcome("broken", text, broken=text, failure=failure)
+
+
+def note_finished(job: Job, progress: Progress) -> None:
+    """Note that the job is reported. Without the note, a restart runs nothing either: it was begun. [JOB-2]"""
+    try:
+        progress.note(Step.FINISHED, job.order.job)
+    except OSError as why:
+        log(f"it could not be noted that job {job.order.job} is finished: {why}")
 
 
 def work(job: Job) -> Outcome:
@@ -60,7 +86,11 @@ def work(job: Job) -> Outcome:
         return wrong
     caches = Declared(job, until)
     caches.restore()
-    with desk(job):
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(desk(job))
+        except OSError as why:
+            return unfit(why)
         outcome = run_tasks(job)
     job.control.check()
     outcome = with_fault(outcome, Uploads(job).run())
@@ -75,17 +105,35 @@ def keep_lease(job: Job) -> None:
         job.service.renew(job.order.job, "heartbeat", {})
 
 
-def with_fault(outcome: Outcome, fault: str | None) -> Outcome:
+def with_fault(outcome: Outcome, fault: Fault | None) -> Outcome:
     """Return the outcome of a job whose outputs have a fault: the script is to blame before the outputs."""
-    return replace(outcome, result="failed", reason=fault) if fault and outcome.result == "succeeded" else outcome
+    if fault is None or outcome.result != "succeeded":
+        return outcome
+    return replace(outcome, result="failed", reason=fault.text, failure=fault.failure)
 
 
 def report(job: Job, outcome: Outcome) -> None:
     """Say how the job went, and no secret. Raises ServiceError. [JOB-1] [SEC-1]"""
-    reason = outcome.reason and job.mask.text(outcome.reason)[:REASON_CHARS]
-    broken = outcome.broken and job.mask.text(outcome.broken)[: health.BROKEN_CHARS]
+    reason = outcome.reason and tell(job, outcome.reason)[:REASON_CHARS]
+    broken = outcome.broken and tell(job, outcome.broken)[: health.BROKEN_CHARS]
     log(f"job {job.order.job}: {outcome.result}: {reason or 'all tasks exited with code 0'}")
-    job.call("finish", asdict(replace(outcome, reason=reason, broken=broken)))
+    failure = outcome.failure and tell_failure(job, outcome.failure)
+    job.call("finish", asdict(replace(outcome, reason=reason, broken=broken, failure=failure)))
+
+
+def tell(job: Job, text: str) -> str:
+    """Return a text without secrets, and without what JSON cannot say, such as a name that is not UTF-8. [SEC-1]"""
+    return job.mask.text(text).encode("utf-8", "replace").decode("utf-8")
+
+
+def tell_failure(job: Job, failure: Failure) -> Failure:
+    """Return a failure without the secrets in its texts. [SEC-1]"""
+    evidence = {
+        name: tell(job, value)[:TEXT_CHARS] if isinstance(value, str) else value
+        for name, value in failure.evidence.items()
+    }
+    lines = [tell(job, line) for line in failure.lines]
+    return replace(failure, evidence=evidence, task_name=tell(job, failure.task_name), lines=lines)
 
 
 def say_last(delivery: Delivery, sender: threading.Thread) -> None:

@@ -23,11 +23,11 @@ CHUNK = 1 << 18
 
 
 class NotFetched(Exception):
-    """Why a file was not fetched; `stale`: with a fresh URL it may be."""
+    """Why a file was not fetched; `stale`: with a fresh URL it may be. `came`: how many bytes did, if fewer."""
 
-    def __init__(self, text: str, stale: bool = False) -> None:
+    def __init__(self, text: str, stale: bool = False, came: int | None = None) -> None:
         super().__init__(text)
-        self.stale = stale
+        self.stale, self.came = stale, came
 
 
 class Stopped(Exception):
@@ -68,7 +68,7 @@ def _fetch_all(control: Control, told: dict[str, Any], file: IO[bytes], most: in
             tries += 1
             log(f"fetching {told['path']}: try {tries}: {why}")
             if tries == most:
-                raise NotFetched(f"{why}; given up after {most} tries", stale=True) from why
+                raise NotFetched(f"{why}; given up after {most} tries", stale=True, came=file.tell() or None) from why
             _check(control)
             control.sleep(next(delays))
 
@@ -150,6 +150,9 @@ def _verify(told: dict[str, Any], file: IO[bytes]) -> None:
         digest.update(chunk)
     size = file.tell()
     if (size, digest.hexdigest()) != (int(told["size"]), told["sha256"]):
+        came = size if size < int(told["size"]) else None
         expected = f"expected were {told['size']} bytes with SHA-256 {told['sha256']}"
         more = " or more" if size > int(told["size"]) else ""
-        raise NotFetched(f"{expected}; what came were {size} bytes{more} with {digest.hexdigest()}", stale=True)
+        raise NotFetched(
+            f"{expected}; what came were {size} bytes{more} with {digest.hexdigest()}", stale=True, came=came
+        )

@@ -42,11 +42,14 @@ class Measured:
 
 
 class NotUploaded(Exception):
-    """Why a file was not uploaded; `moving`: because it changed or vanished, which `%` allows."""
+    """Why a file was not uploaded; `moving`: because it changed or vanished, which `%` allows.
 
-    def __init__(self, text: str, moving: bool = False) -> None:
+    `size` and `limit` are in bytes, of one that is too large.
+    """
+
+    def __init__(self, text: str, moving: bool = False, size: int = 0, limit: int | None = None) -> None:
         super().__init__(text)
-        self.moving = moving
+        self.moving, self.size, self.limit = moving, size, limit
 
 
 class Prefix:
@@ -105,7 +108,8 @@ def measure(file: Found, limit: int, part_bytes: int) -> Measured:
     with opened(file) as stream:
         before = os.fstat(stream.fileno())
         if before.st_size > limit:
-            raise NotUploaded(f"it has {size_text(before.st_size)}; the limit is {size_text(limit)}")
+            text = f"it has {size_text(before.st_size)}; the limit is {size_text(limit)}"
+            raise NotUploaded(text, size=before.st_size, limit=limit)
         prefix = Prefix(stream, before.st_size)
         parts = tuple(prefix.parts(part_bytes)) if before.st_size > part_bytes else ()
         measured = Measured(file, before.st_size, prefix.sha256(), before.st_mtime_ns, parts)

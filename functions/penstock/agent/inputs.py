@@ -5,9 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from . import disk
 from .fetch import NotFetched, Stopped, fetch
 from .job import Job
-from .outcome import Outcome
+from .outcome import Failure, Outcome
 from .words import size
 
 AT_ONCE = 4
@@ -19,6 +20,7 @@ class Inputs:
 
     def __init__(self, job: Job) -> None:
         self._job, self._count, self._bytes = job, 0, 0
+        self._failure: Failure | None = None
 
     def fetch(self) -> Outcome | None:
         """Put every input in its place. Return how the job stands if that failed. Raises ServiceError."""
@@ -30,7 +32,7 @@ class Inputs:
         except Stopped:
             return self._stopped()
         except NotFetched as why:
-            return Outcome("unprepared", str(why))
+            return Outcome("unprepared", str(why), failure=self._failure)
         self._say(f"fetched {self._count} input(s), {size(self._bytes)}")
         return None
 
@@ -46,6 +48,8 @@ class Inputs:
             if not failed or not all(why.stale for why in failed.values()):
                 break
         for path, why in failed.items():
+            sizes = {told["path"]: int(told["size"]) for told in page["inputs"]}
+            self._failure = _failure(path, sizes[path], why)
             raise NotFetched(f"the input {path} could not be fetched: {why}")
         self._count += len(page["inputs"])
         self._bytes += sum(int(told["size"]) for told in page["inputs"])
@@ -78,3 +82,13 @@ class Inputs:
 
     def _say(self, text: str) -> None:
         self._job.outbox.put("worker", None, text)
+
+
+def _failure(path: str, size: int, why: NotFetched) -> Failure:
+    known = {"path": path, "error": str(why)}
+    full = disk.refused(why)
+    if full:
+        return Failure("disk_full", {**full, "path": path})
+    if why.came is not None:
+        return Failure("input_truncated", {**known, "size_bytes": size, "found_bytes": why.came})
+    return Failure("input_failed", known)

@@ -12,7 +12,7 @@ from .family import Family
 from .mask import Mask
 from .order import Order
 from .outbox import Outbox
-from .outcome import Outcome
+from .outcome import Failure, Outcome
 from .places import Places
 from .posts import Posts
 from .service import Service
@@ -41,8 +41,10 @@ class Job:
     def stopped(self, task: int, how: str) -> Outcome:
         """Return the outcome when work is stopped in or before a task; `how` says what was done to it."""
         if self.control.stopped is Stop.CANCELLED:
-            return Outcome("cancelled", f"the job was cancelled; {how}", task)
+            return Outcome("cancelled", f"the job was cancelled; {how}", task, failure=Failure("cancelled", task=task))
         if self.control.stopped is Stop.TIMED_OUT:
             limit = duration(self.order.timeout)
-            return Outcome("timed_out", f"the job ran longer than its timeout of {limit}; {how}", task)
+            bound = {"bound": "timeout", "bound_seconds": int(self.order.timeout)}
+            reason = f"the job ran longer than its timeout of {limit}; {how}"
+            return Outcome("timed_out", reason, task, failure=Failure("timed_out", bound, task))
         return Outcome("failed", f"the work was abandoned; {how}", task)

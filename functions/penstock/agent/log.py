@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 from .clock import utc_now
@@ -9,4 +10,5 @@ from .clock import utc_now
 
 def log(message: str) -> None:
     """Write a line for whoever runs the machine; users see events instead."""
-    print(f"{utc_now()} {message}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError):  # its disk may be full, or its reader gone: the job goes on
+        print(f"{utc_now()} {message}", file=sys.stderr, flush=True)

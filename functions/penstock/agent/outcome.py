@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 REASON_CHARS = 2000  # more is refused by the service
+TEXT_CHARS = 1000  # more of a text of the evidence is cut by it
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job did not succeed: a kind, the evidence for it, and the last lines of its task. docs/failures.md."""
+
+    kind: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    task: int | None = None
+    task_name: str = ""
+    lines: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -20,3 +33,4 @@ class Outcome:
     exit_code: int | None = None
     signal: int | None = None
     broken: str | None = None
+    failure: Failure | None = None

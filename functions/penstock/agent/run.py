@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import replace
 
-from . import helpers
+from . import diagnosis, helpers, memory
 from .clock import now
 from .ending import Ended, end
 from .job import Job
@@ -17,6 +17,7 @@ from .launch import launch, write_script
 from .order import Task
 from .outcome import Outcome
 from .pump import Pump
+from .tail import Tail
 from .words import signal_name
 
 PIPE_SECONDS = 5.0  # how long after its exit a task's pipes may stay open
@@ -29,6 +30,8 @@ class Run:
 
     def __init__(self, job: Job, task: Task) -> None:
         self._job, self._task = job, task
+        self._tail = Tail(job.outbox.put)
+        self._memory = memory.counts()
 
     def run(self) -> Outcome:
         """Run the task. Return how the job stands after it."""
@@ -40,7 +43,7 @@ class Run:
         except (OSError, ValueError) as why:
             reason = f"{self._task} could not start: {why}"
             self._say(reason)
-            return Outcome("failed", reason, self._task.index)
+            return Outcome("failed", reason, self._task.index, failure=diagnosis.not_started(self._task, why))
         outcome = self._watch(child, started)
         with contextlib.suppress(OSError):  # it is the job's to remove, too
             os.unlink(script)
@@ -49,7 +52,7 @@ class Run:
     def _watch(self, child: subprocess.Popen[bytes], started: float) -> Outcome:
         job = self._job
         job.background.begin(self._task.index)
-        pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.mask, job.outbox.put)
+        pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.mask, self._tail.put)
         reader = helpers.start(job.control, f"pump of {self._task}", pump.run)
         while child.poll() is None and not job.control.stopping:
             job.background.look(child.pid)
@@ -89,14 +92,17 @@ class Run:
 
     def _judge(self, code: int, ended: Ended | None) -> Outcome:
         if ended:
-            outcome = self._job.stopped(self._task.index, f"it got {ended}")
-        elif code < 0:
-            outcome = self._failed(f"was killed by signal {signal_name(-code)}")
+            outcome = self._stopped(code, ended)
         elif code:
-            outcome = self._failed(f"exited with code {code}")
+            how, failure = diagnosis.diagnose(self._job, self._task, code, self._tail.lines, self._memory)
+            outcome = Outcome("failed", f"{self._task} {how}", self._task.index, failure=failure)
         else:
             return Outcome(exit_code=0)
         return replace(outcome, signal=-code) if code < 0 else replace(outcome, exit_code=code)
 
-    def _failed(self, how: str) -> Outcome:
-        return Outcome("failed", f"{self._task} {how}", self._task.index)
+    def _stopped(self, code: int, ended: Ended) -> Outcome:
+        outcome = self._job.stopped(self._task.index, f"it got {ended}")
+        found = outcome.failure and replace(
+            outcome.failure, evidence={**outcome.failure.evidence, **diagnosis.ending(code), "ended": str(ended)}
+        )
+        return replace(outcome, failure=found and diagnosis.about(found, self._task, self._tail.lines))

@@ -11,6 +11,7 @@ from .faults import Faults
 from .files import Found
 from .job import Job
 from .mask import Mask
+from .outcome import Failure
 from .places import Places
 from .rules import Rule, expand
 
@@ -34,7 +35,8 @@ def select(matches: Matches, most: int, mask: Mask, faults: Faults) -> list[Foun
     """Return each file once; too many, and names that can't be said in JSON, or to others, are faults."""
     files = list(dict.fromkeys(file for found in matches.values() for file in found))
     if len(files) > most:
-        faults.fail(f"the output rules match {len(files)} files; a job may have {most} outputs")
+        failure = Failure("too_many_outputs", {"files": len(files), "limit_files": most})
+        faults.fail(f"the output rules match {len(files)} files; a job may have {most} outputs", failure)
     return [file for file in files[:most] if _is_nameable(file, mask, faults)]
 
 
@@ -54,9 +56,11 @@ def _is_nameable(file: Found, mask: Mask, faults: Faults) -> bool:
     try:
         file.name.encode("utf-8")
     except UnicodeEncodeError:
-        faults.fail(f"the name of output {os.fsencode(file.name)!r} is not UTF-8")
+        why = f"the name of output {os.fsencode(file.name)!r} is not UTF-8"
+        faults.fail(why, Failure("output_not_kept", {"error": why}))
         return False
     if mask.text(file.name) != file.name:
-        faults.fail(f"the name of output {file.name} has a secret of the job's in it: it is not uploaded")
+        why = f"the name of output {file.name} has a secret of the job's in it: it is not uploaded"
+        faults.fail(why, Failure("output_not_kept", {"error": why}))
         return False
     return True

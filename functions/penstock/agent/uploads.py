@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .errors import Refused
-from .faults import Faults
+from .faults import Fault, Faults
 from .files import Found, Measured, NotUploaded, measure
 from .job import Job
+from .outcome import Failure
 from .selection import match, select
 from .storage import put, put_parts, side_by_side
 from .words import size
@@ -26,7 +27,7 @@ class Uploads:
         self._job, self._faults = job, Faults(job.outbox)
         self._uploaded: set[Found] = set()
 
-    def run(self) -> str | None:
+    def run(self) -> Fault | None:
         """Upload. Return why the outputs are not what the rules ask for, or None. Raises ServiceError."""
         matches = match(self._job, self._faults)
         files = select(matches, self._job.order.limits["outputs"], self._job.mask, self._faults)
@@ -34,7 +35,8 @@ class Uploads:
             self._upload(files[start : start + BATCH])
         for rule, found in matches.items():
             if rule.required and self._uploaded.isdisjoint(found):
-                self._faults.fail(f'no file was uploaded for output rule "{rule.text}", which requires one')
+                why = f'no file was uploaded for output rule "{rule.text}", which requires one'
+                self._faults.fail(why, Failure("output_missing", {"rule": rule.text}))
         return self._faults.first
 
     def _upload(self, files: list[Found]) -> None:

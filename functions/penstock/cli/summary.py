@@ -8,6 +8,7 @@ from typing import Any
 from penstock.cli import times
 from penstock.cli.commands.job_hold import show_held
 from penstock.cli.errors import CliError
+from penstock.cli.failure import note_failure
 from penstock.cli.output import STYLES
 from penstock.cli.session import Session
 
@@ -21,6 +22,7 @@ def summarize(session: Session, job: Mapping[str, Any]) -> None:
     took = _took(job["times"])
     reason = "" if outcome == "succeeded" or not job.get("reason") else f": {job['reason']}"
     out.note(f"{MARKS.get(outcome, '✗')} {outcome}{reason}{took}", f"bold {STYLES.get(outcome, '')}".strip())
+    note_failure(out, job)
     show_held(out, job)
     try:
         outputs = list(session.api.items("jobs", job["id"], "outputs"))

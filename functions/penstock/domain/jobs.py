@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.dependencies import Dependency
+from penstock.domain.failures import Failure, Kind
 from penstock.domain.leases import Need
 from penstock.domain.rows import Key, Place, Row
 from penstock.domain.specs import Keep, Proves
@@ -93,6 +94,7 @@ class PastAttempt:
     attempt: int
     outcome: str
     reason: str
+    failure: Kind | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +109,7 @@ class Job(Row):
     since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values,
     `publishes` that something of it is to be published when it has succeeded.
     `cache_scope` is whose caches it adds to, "" for nobody's; `cache_saves`, how often it began to.
+    `failure` is why it did not succeed, or until it settles what its agent told of that.
     """
 
     kind: ClassVar[str] = "job"
@@ -148,6 +151,7 @@ class Job(Row):
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
+    failure: Failure | None = None
     outputs_gone: datetime | None = None
     has_secrets: bool = False
     publishes: bool = False
@@ -209,9 +213,9 @@ def latest_end(job: Job, now: datetime) -> datetime:
     return ends or until + timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
 
 
-def report(job: Job, news: Report) -> Job:
-    """A job of whose attempt the end is known. The first report stands."""
-    return job if job.report else replace(job, report=news, due=news.time + SETTLE_WITHIN)
+def report(job: Job, news: Report, failure: Failure | None = None) -> Job:
+    """A job of whose attempt the end is known, and what is known of why. The first report stands."""
+    return job if job.report else replace(job, report=news, failure=failure, due=news.time + SETTLE_WITHIN)
 
 
 def cancel(job: Job, by: str, now: datetime) -> Job:
@@ -225,8 +229,18 @@ def refuse(job: Job, why: str, now: datetime) -> Job:
     return replace(cancel(job, "the service", now), refused=why)
 
 
-def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None) -> Job:
-    """The job's end, due only while a flow is to be stopped. [JOB-1] Raises ValueError for a job that has one."""
+def settle(
+    job: Job,
+    outcome: Outcome,
+    reason: str,
+    now: datetime,
+    exit_code: int | None = None,
+    failure: Failure | None = None,
+) -> Job:
+    """The job's end, and why it did not succeed, if so. It is due only while a flow is to be stopped. [JOB-1]
+
+    Raises ValueError for a job that is settled.
+    """
     if job.is_settled:
         raise ValueError(f"job {job.id} is settled already: {job.outcome}")
     times = replace(job.times, settled=now)
@@ -236,18 +250,21 @@ def settle(job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: in
         outcome=outcome,
         reason=reason,
         exit_code=exit_code,
+        failure=failure,
         times=times,
         due=now if job.stop_from else None,
         run_token=None,
     )
 
 
-def again(job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = False) -> Job:
+def again(
+    job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = False, failure: Kind | None = None
+) -> Job:
     """The job with its next attempt queued; the attempt starts when the last one's worker is gone. [JOB-2]
 
-    With `spared` it is none of the job's retries.
+    With `spared` it is none of the job's retries. `failure` is why the last one did not succeed.
     """
-    past = PastAttempt(job.attempt, outcome, why.reason)
+    past = PastAttempt(job.attempt, outcome, why.reason, failure)
     return replace(
         job,
         state=State.QUEUED,
@@ -256,6 +273,7 @@ def again(job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = 
         run_token=None,
         worker=None,
         report=None,
+        failure=None,
         queue_until=None,
         nudged=False,
         spared=job.spared + spared,

@@ -85,7 +85,8 @@ class Unit(Row):
     never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
     made to see whether its target boots again. `stuck` counts the failures to destroy it that time does not mend,
     `reminders` those that it is in quarantine. `notes` are its driver's own, for its next call. `renews` is when a well
-    is asked anew what the job may know of its resource, for what it said ends by itself.
+    is asked anew what the job may know of its resource, for what it said ends by itself. `heard` is when the agent of a
+    leased worker was heard of last.
     """
 
     kind: ClassVar[str] = "unit"
@@ -132,6 +133,7 @@ class Unit(Row):
     reminders: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
     renews: datetime | None = None
+    heard: datetime | None = None
     journal: Journal = field(default_factory=Journal)
 
     @property
@@ -197,13 +199,13 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
     unit = noted(unit, now, "its agent said hello")
     return replace(
         unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease,
-        agent=agent,
+        agent=agent, heard=now,
     )  # fmt: skip
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     """A worker that was heard of. One that is recycled stays due: its attempt is to end, heard of or not."""
-    return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease)
+    return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease, heard=now)
 
 
 def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain import ids, jobs, leases, limits, units, users
+from penstock.domain import failures, ids, jobs, leases, limits, units, users
 from penstock.domain.errors import Refused
+from penstock.domain.failures import Failure, Kind
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.logs import Line
@@ -228,9 +229,15 @@ def _news(on: System, caller: Caller) -> dict[str, Any]:
 
 
 def finish(
-    on: System, caller: Caller, result: Result, reason: str, exit_code: int | None, broken: str = ""
+    on: System,
+    caller: Caller,
+    result: Result,
+    reason: str,
+    exit_code: int | None,
+    broken: str = "",
+    failure: Failure | None = None,
 ) -> dict[str, Any]:
-    """Record how the script ended, and what is wrong with the machine. The first report of an attempt stands.
+    """Record how the script ended, why it did not succeed, and what is wrong with the machine. The first report stands.
 
     The answer says whether the machine is held. That is read after the report is written, see `custody`. [UNIT-3]
     [JOB-1] [SLOT-3]
@@ -238,7 +245,7 @@ def finish(
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
     report = Report(result, reason, on.world.now(), exit_code)
-    answer = _report(on, caller, report, broken)
+    answer = _report(on, caller, report, broken, failure)
     if broken:
         logs.say(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     else:
@@ -246,18 +253,20 @@ def finish(
     return answer
 
 
-def broken(on: System, caller: Caller, why: str) -> dict[str, Any]:
+def broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
-    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why)
+    told = failure or failures.of(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
+    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, told)
 
 
-def unprepared(on: System, caller: Caller, why: str) -> dict[str, Any]:
+def unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a job's inputs could not be had, so that its script was not begun: the attempt is lost. [JOB-1]"""
-    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "")
+    told = failure or failures.of(Kind.INPUT_FAILED, {"error": why})
+    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", told)
 
 
-def _report(on: System, caller: Caller, report: Report, broken: str) -> dict[str, Any]:
+def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> dict[str, Any]:
     """Write an attempt's report, and with it that its machine is broken: it is never lent again after that. [UNIT-2]"""
 
     def decide() -> tuple[Sequence[Change], Job]:
@@ -265,7 +274,7 @@ def _report(on: System, caller: Caller, report: Report, broken: str) -> dict[str
         unit = on.store.get(caller.unit.key, Unit) if broken else None
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise Gone
-        told = jobs.report(job, report)
+        told = jobs.report(job, report, failure)
         found = units.breaks(unit, broken, on.world.now()) if unit else None
         changes: list[Change] = [Replace(job, told)] if told != job else []
         changes += [*keeps.reported(on, told), *canaries.reported(on, told)] if changes and not broken else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -130,6 +130,19 @@ def is_watched(on: System, job: str) -> bool:
     """Whether somebody reads the log."""
     was = on.store.get(watch_key(job), Watch)
     return was is not None and was.until > on.world.now() - timedelta(seconds=1)
+
+
+def last_lines(on: System, job: str, attempt: int, streams: Collection[str], most: int) -> list[Line]:
+    """The last lines of an attempt in some streams, at most so many: of the last BATCHES_PER_PAGE batches."""
+    batches = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, last=True)
+    lines = [
+        line
+        for batch in reversed(batches)
+        if batch.attempt == attempt
+        for line in batch.lines
+        if line.stream in streams
+    ]
+    return lines[-most:]
 
 
 def _behind(on: System, job: str, after: int) -> list[Batch]:

@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import archiving, counting, logs, publishing, race, retaining, values, waking
+from penstock.usecases import archiving, counting, failing, logs, publishing, race, retaining, values, waking
 
 
 def settle(
@@ -81,7 +81,7 @@ def _end(
     after = endings.conclude(stopping, error, cause, on.world.now())
     if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
         after = replace(after, reason=f"{after.reason}{publishing.of_job(on, job)}")
-    changes: list[Change] = [Replace(job, after)]
+    changes: list[Change] = []
     had: list[Unit] = []
     for lease in held:
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
@@ -92,8 +92,10 @@ def _end(
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    changes += [*retaining.settled(on, after), *archiving.settled(on, after)]
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
+    after = failing.told(on, ending, held)
+    changes = [Replace(job, after), *changes, *retaining.settled(on, after), *archiving.settled(on, after)]
+    ending = replace(ending, after=after)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 
 

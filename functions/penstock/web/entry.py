@@ -136,16 +136,16 @@ def _text(app: BaseRouter) -> str:
 
 
 def _build(kind: type[T], given: Mapping[str, Any]) -> T:
-    """A value of a class, and of the classes in its lists, from what was validated."""
+    """A value of a class, and of the classes in it and in its lists, from what was validated."""
     built = {}
     for name, hint in get_type_hints(kind).items():
         sent = name.rstrip("_")
         inner = next(iter(get_args(hint)), None)
         if sent not in given:
             continue
-        built[name] = given[sent]
-        if isinstance(given[sent], list) and isinstance(inner, type) and is_dataclass(inner):
-            built[name] = [_build(inner, one) for one in given[sent]]
+        built[name] = value = given[sent]
+        if isinstance(inner, type) and is_dataclass(inner) and value is not None:
+            built[name] = [_build(inner, one) for one in value] if isinstance(value, list) else _build(inner, value)
     return kind(**built)
 
 

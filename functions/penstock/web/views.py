@@ -10,6 +10,7 @@ from typing import Any
 from penstock import wire
 from penstock.domain import holding
 from penstock.domain.audit import Entry
+from penstock.domain.failures import MEANINGS, Failure
 from penstock.domain.graph import Graph
 from penstock.domain.hosts import Host
 from penstock.domain.inputs import Input
@@ -56,12 +57,30 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
         tags=dict(row.tags),
         priority=row.priority,
         timeout=row.timeout,
-        attempts=[wire.JobAttempt(past.attempt, past.outcome, past.reason) for past in row.attempts],
+        attempts=[
+            wire.JobAttempt(past.attempt, past.outcome, past.reason, past.failure and past.failure.value)
+            for past in row.attempts
+        ],
+        failure=failure(row.failure) if row.is_settled and row.failure else None,
         held=held(row.keep, kept) if row.keep and kept else None,
         dependencies=[
             wire.JobDependency(each.name, each.job, each.on.value, each.copy_outputs) for each in row.dependencies
         ],
         outputs_gone=stamp(row.outputs_gone),
+    )
+
+
+def failure(found: Failure) -> wire.JobFailure:
+    """Why a job did not succeed."""
+    meaning = MEANINGS[found.kind]
+    return wire.JobFailure(
+        kind=found.kind.value,
+        what=meaning.what,
+        advice=meaning.advice,
+        evidence=dict(found.evidence),
+        task=None if found.task is None else wire.FailedTask(found.task, found.task_name),
+        lines=list(found.lines),
+        lines_of="console" if found.is_console else "job",
     )
 
 

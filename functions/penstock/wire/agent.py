@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from penstock.wire import Bound
 
@@ -139,8 +139,24 @@ class AgentInputs:
 
 
 @dataclass(frozen=True)
+class AgentFailure:
+    """Why a job did not succeed: a kind of docs/failures.md, the evidence for it, and the last lines of its task.
+
+    What is not known is left out, and what is too long is cut.
+    """
+
+    kind: Annotated[str, Bound(most=64)]
+    evidence: dict[str, Any] = field(default_factory=dict)
+    task: int | None = None
+    task_name: str = ""
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class AgentFinish:
-    """How the script ended. `broken` says what is wrong with the machine, whatever became of the script.
+    """How the script ended, and why, if it did not succeed.
+
+    `broken` says what is wrong with the machine, whatever became of the script.
 
     The result `broken` is for a machine that was found so before the script began, `unprepared` for inputs that could
     not be had.
@@ -152,6 +168,7 @@ class AgentFinish:
     task: int | None = None
     reason: Annotated[str, Bound(most=2000)] | None = None
     broken: Annotated[str, Bound(most=BROKEN)] | None = None
+    failure: AgentFailure | None = None
 
 
 @dataclass(frozen=True)

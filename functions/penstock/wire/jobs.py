@@ -66,11 +66,34 @@ class JobTimes:
 
 @dataclass(frozen=True)
 class JobAttempt:
-    """An attempt that was followed by another."""
+    """An attempt that was followed by another; `failure` is the kind of why, where that is known."""
 
     attempt: int
     outcome: str
     reason: str
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class FailedTask:
+    """The task that ended a job. `index` counts from 0."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True)
+class JobFailure:
+    """Why a job did not succeed. `kind` is one of a closed set, and `evidence` what there is to show for it: see
+    docs/failures.md. `lines` are the last that the job said, or its machine's console, as `lines_of` says."""
+
+    kind: str
+    what: str
+    advice: str
+    evidence: dict[str, Any]
+    task: FailedTask | None
+    lines: list[str]
+    lines_of: Literal["job", "console"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +141,9 @@ class HeldJob:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job. `timeout` in seconds. `held` is told of one job, and not in lists.
+    """A job. `timeout` in seconds. `failure` is null until it settles, and for one that succeeded.
+
+    `held` is told of one job, and not in lists.
 
     `outputs_gone` is since when nothing is kept any more of what it made.
     """
@@ -140,6 +165,7 @@ class JobView:
     priority: int
     timeout: int
     attempts: list[JobAttempt]
+    failure: JobFailure | None = None
     held: HeldJob | None = None
     dependencies: list[JobDependency] = field(default_factory=list)
     outputs_gone: str | None = None

@@ -9,6 +9,7 @@ import click
 
 from penstock.cli import times
 from penstock.cli.commands.job_hold import show_held
+from penstock.cli.failure import show_failure
 from penstock.cli.framework import Command, arguments
 from penstock.cli.output import Column, Moment, Output, moment
 from penstock.cli.session import Session, pass_session
@@ -33,7 +34,12 @@ HELD = (
     Column("HELD", lambda row: times.duration(row["seconds"])),
     Column("UNUSED", lambda row: times.duration(row["unused_seconds"])),
 )
-ATTEMPTS = (Column("ATTEMPT", "attempt"), Column("OUTCOME", "outcome"), Column("REASON", "reason"))
+ATTEMPTS = (
+    Column("ATTEMPT", "attempt"),
+    Column("OUTCOME", "outcome"),
+    Column("KIND", "failure"),
+    Column("REASON", "reason"),
+)
 
 
 @click.command("list", cls=Command)
@@ -90,6 +96,7 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
         if job.get(key):
             out.line(title, "dim")
             out.rows(job[key], columns, indent=2)
+    show_failure(out, job)
     show_held(out, job)
 
 

@@ -1,0 +1,219 @@
+"""Why a job did not succeed, as its agent tells it: each cause is brought about for real. [JOB-1]"""
+
+import os
+import re
+
+import pytest
+
+from penstock.agent import fetch, memory
+from penstock.agent.control import Control
+from penstock.agent.inputs import _failure as failure_of_input
+from penstock.domain import failures
+from penstock.domain.failures import Kind
+from tests.agent.control_plane import ControlPlane, order
+from tests.agent.machine import little_memory, small_disk
+
+
+def failure_of(job):
+    """The failure that the job's agent told, which is one that the service takes whole."""
+    told = job.finish()["failure"]
+    kept = failures.heard(**{("name" if key == "task_name" else key): value for key, value in told.items()})
+    assert kept is not None
+    assert dict(kept.evidence) == {name: value for name, value in told["evidence"].items() if value is not None}
+    assert list(kept.lines) == told["lines"]
+    return told
+
+
+def test_an_exit_code_comes_with_the_task_and_its_last_lines(worker):
+    script = "seq 100; echo about to fail >&2; exit 3"
+    told = failure_of(worker(tasks=[{"name": "a", "script": "true"}, {"name": "build", "script": script}]))
+    assert (told["kind"], told["evidence"], told["task"], told["task_name"]) == ("exited", {"exit_code": 3}, 1, "build")
+    assert len(told["lines"]) == failures.LINES
+    assert {"about to fail", "100"} <= set(told["lines"])
+
+
+def test_a_job_that_succeeds_has_none(worker):
+    assert worker(script="echo all is well").finish()["failure"] is None
+
+
+def test_137_alone_proves_nothing(worker):
+    told = failure_of(worker(script="exit 137"))
+    assert (told["kind"], told["evidence"]["exit_code"]) == ("exited", 137)
+    assert told["evidence"]["perhaps"].startswith("killed, perhaps")
+
+
+def test_a_code_that_is_no_signals_says_nothing_of_one(worker):
+    assert failure_of(worker(script="exit 255"))["evidence"] == {"exit_code": 255}
+
+
+@pytest.mark.parametrize(("number", "name"), [(6, "SIGABRT"), (9, "SIGKILL"), (11, "SIGSEGV")])
+def test_a_signal_has_its_name(worker, number, name):
+    told = failure_of(worker(script=f"kill -{number} $$"))
+    assert told["kind"] == "killed"
+    assert (told["evidence"]["signal"], told["evidence"]["signal_name"]) == (number, name)
+    assert ("perhaps" in told["evidence"]) == (number == 9)
+
+
+def test_a_command_that_crashes_below_the_shell(worker):
+    told = failure_of(worker(script="bash -c 'kill -11 $$'"))
+    assert (told["kind"], told["evidence"]["exit_code"]) == ("exited", 139)
+    assert "SIGSEGV" in told["evidence"]["perhaps"]
+
+
+@pytest.mark.parametrize("script", ["exec {eat}", "{eat}; exit 1"], ids=["killed", "its shell goes on"])
+def test_want_of_memory_is_proved_by_the_kernel(worker, script):
+    eat = """python3 -c "x = [bytes(range(256)) * 4096 for _ in range(400)]" """
+    with little_memory(96 << 20) as processes:
+        job = worker(script=script.format(eat=eat))
+        agent = job.start(before=lambda: processes.write_text(str(os.getpid())))
+        assert agent.wait(60) == 0, job.log()
+        told = job.outcome()["failure"]
+    assert told["kind"] == "out_of_memory", job.outcome()
+    assert told["evidence"]["oom_kills"] >= 1
+    assert told["evidence"]["memory_limit_bytes"] == 96 << 20
+    assert "of its control group" in told["evidence"]["source"]
+    assert "out of memory" in job.outcome()["reason"]
+
+
+def test_the_whole_machines_record_proves_nothing_of_a_task_that_was_not_killed(tmp_path, monkeypatch):
+    record = memory.Record("oom_kill of the whole machine", tmp_path / "vmstat")
+    record.path.write_text("pgfault 12\noom_kill 3\n")
+    monkeypatch.setattr(memory, "_records", lambda: [record])
+    before = memory.counts()
+    assert before == {record: 3}
+    record.path.write_text("oom_kill 4\n")
+    assert memory.since(before, was_killed=False) is None
+    assert memory.since(before, was_killed=True) == memory.Kills(1, record.source, None)
+    assert memory.since(memory.counts(), was_killed=True) is None
+
+
+def test_a_disk_that_is_full_is_measured_and_the_other_outputs_are_kept(worker):
+    script = "echo kept > ../work/kept.txt; dd if=/dev/zero of=fill bs=64k 2>/dev/null; exit 1"
+    job = worker(script=script, output_rules=["=/work/kept.txt"])
+    with small_disk(job.root, "2m"):
+        told = failure_of(job)
+        assert job.plane.outputs() == {"/work/kept.txt": b"kept\n"}
+    assert told["kind"] == "disk_full"
+    assert told["evidence"]["path"] == "/work"
+    assert told["evidence"]["free_bytes"] < 32 << 10
+    assert told["evidence"]["total_bytes"] == 2 << 20
+    assert re.search(r"exited with code 1: the disk of /work is full: .* of 2.0 MiB are free", job.outcome()["reason"])
+
+
+def test_a_disk_without_room_for_another_file_is_full(worker):
+    job = worker(script="for i in $(seq 500); do : > f$i || exit 4; done 2>/dev/null")
+    with small_disk(job.root, "8m,nr_inodes=100"):
+        told = failure_of(job)
+    assert (told["kind"], told["evidence"]["free_files"], told["evidence"]["exit_code"]) == ("disk_full", 0, 4)
+
+
+def test_a_task_that_says_so_and_tidies_up_is_believed(worker):
+    told = failure_of(worker(script="echo >&2 'cc1: error: writing: No space left on device'; exit 1"))
+    assert told["kind"] == "disk_full"
+    assert told["evidence"]["error"] == "cc1: error: writing: No space left on device"
+
+
+def test_a_disk_that_was_full_before_the_job_is_said(worker):
+    job = worker()
+    with small_disk(job.root, "64k,nr_inodes=1"):
+        assert job.run() == 1
+    told = job.outcome()
+    assert told["result"] == "broken"
+    assert (told["failure"]["kind"], told["failure"]["evidence"]["source"]) == ("disk_full", "the agent's own writing")
+
+
+def test_a_task_that_finds_no_room_for_its_script(worker):
+    fill = "cat /dev/zero > fill 2>/dev/null; true"
+    long = "#" * 8192
+    job = worker(tasks=[{"name": "a", "script": fill}, {"name": "b", "script": long}])
+    with small_disk(job.root, "2m"):
+        told = failure_of(job)
+    assert (told["kind"], told["task"]) == ("disk_full", 1)
+
+
+def test_inputs_that_do_not_fit(worker):
+    job = worker(inputs=True)
+    job.plane.keep("/input/big", b"x" * (3 << 20))
+    with small_disk(job.root, "2m"):
+        told = failure_of(job)
+    assert (told["kind"], told["evidence"]["path"]) == ("disk_full", "/input/big")
+
+
+def test_a_task_that_cannot_start(worker):
+    told = failure_of(worker(tasks=[{"name": "a", "script": "", "env": {"BAD": "a\0b"}}]))
+    assert (told["kind"], told["task_name"]) == ("not_started", "a")
+    assert told["evidence"]["error"]
+
+
+def test_a_timeout_says_which_bound_and_what_was_done(worker):
+    told = failure_of(worker(script="echo waiting; sleep 60", timeout_seconds=1))
+    assert told["kind"] == "timed_out"
+    assert told["evidence"] == {
+        "bound": "timeout", "bound_seconds": 1, "signal": 15, "signal_name": "SIGTERM", "ended": "SIGTERM",
+    }  # fmt: skip
+    assert told["lines"] == ["waiting"]
+
+
+def test_a_cancelled_job_keeps_what_it_said_last(worker):
+    job = worker(script="echo at work; sleep 60")
+    agent = job.start()
+    job.plane.wait_for_line("at work")
+    job.plane.cancel = True
+    assert agent.wait(20) == 0
+    told = job.outcome()["failure"]
+    assert (told["kind"], told["lines"], told["task_name"]) == ("cancelled", ["at work"], "build")
+
+
+@pytest.mark.parametrize(
+    ("script", "rules", "kind", "evidence"),
+    [
+        ("true", ["=/work/report"], "output_missing", {"rule": "=/work/report"}),
+        (
+            "truncate -s 2M big",
+            ["/work/big"],
+            "output_too_large",
+            {"path": "/work/big", "size_bytes": 2 << 20, "limit_bytes": 1 << 20},
+        ),
+        ("touch $(seq 30)", ["/work/*"], "too_many_outputs", {"files": 30, "limit_files": 20}),
+    ],
+)
+def test_outputs_that_are_not_as_they_are_to_be(worker, script, rules, kind, evidence):
+    told = failure_of(worker(script=script, output_rules=rules))
+    assert (told["kind"], told["evidence"]) == (kind, evidence)
+
+
+def test_an_output_that_storage_does_not_take(worker):
+    job = worker(lambda endpoint, _: 403 if endpoint == "store" else None, script="echo > a", output_rules=["/work/a"])
+    told = failure_of(job)
+    assert (told["kind"], told["evidence"]["path"]) == ("output_not_kept", "/work/a")
+    assert "403" in told["evidence"]["error"]
+
+
+@pytest.mark.parametrize(("data", "kind"), [(b"all of it", "input_truncated"), (b"", "input_failed")])
+def test_an_input_that_comes_short(tmp_path, monkeypatch, data, kind):
+    monkeypatch.setattr(fetch, "TRIES", 2)
+    with ControlPlane(order()) as plane:
+        plane.keep("/input/a", data, size=12)
+        with pytest.raises(fetch.NotFetched) as why:
+            fetch.fetch(Control(), plane.inputs[0], str(tmp_path / "a"))
+    told = failure_of_input("/input/a", 12, why.value)
+    assert (told.kind, told.evidence.get("found_bytes")) == (kind, len(data) or None)
+
+
+def test_an_input_that_is_another(worker):
+    job = worker(inputs=True)
+    job.plane.keep("/input/a", b"all of it", sha256="0" * 64)
+    told = failure_of(job)
+    assert (told["kind"], told["evidence"]["path"]) == ("input_failed", "/input/a")
+
+
+def test_no_secret_is_in_it(worker):
+    resources = {"db": {"type": "db", "metadata": {"password": "hunter2hunter2"}, "public": []}}
+    script = "echo 'the password is hunter2hunter2'; exit 1"
+    job = worker(tasks=[{"name": "with hunter2hunter2", "script": script}], resources=resources)
+    assert "hunter2" not in str(failure_of(job))
+
+
+def test_every_kind_that_an_agent_tells_is_known():
+    told = {kind.value for kind in Kind if failures.MEANINGS[kind].is_told}
+    assert told >= {"exited", "killed", "out_of_memory", "disk_full", "timed_out", "output_missing"}

@@ -24,7 +24,13 @@ CACHE = {
 
 
 def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
-    """Status and document for a request about artifacts; for any other, that there is no such path."""
+    """Status and document for a request about artifacts and caches; for any other, that there is no such path."""
+    if path[0] == "caches":
+        return 200, CACHE if path[1:] else {"items": [CACHE], "next": None, "bytes": 2048, "quota": 10 * 1024**3}
+    return _of_artifacts(url, method, path, query)
+
+
+def _of_artifacts(url: str, method: str, path: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
     match method, path:
         case "GET", ["artifacts"]:
             return 200, {"items": [ARTIFACT, UNKNOWN], "next": None}
@@ -45,9 +51,5 @@ def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) 
         case "GET", ["artifacts-to-go"]:
             some = query["within"] != ["0"]
             return 200, {"items": [GOING] * some, "is_whole": query["within"] != ["3600"]}
-        case "GET", ["caches"]:
-            return 200, {"items": [CACHE], "next": None, "bytes": 2048, "quota": 10 * 1024**3}
-        case "GET" | "DELETE", ["caches", "c1"]:
-            return 200, CACHE
     problem = {"type": "about:blank", "title": "Not Found", "status": 404, "code": "no-such-path"}
     return 404, problem | {"detail": f"there is no /v1/{'/'.join(path)}; see /v1/openapi.json"}

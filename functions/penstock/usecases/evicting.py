@@ -75,7 +75,7 @@ def find(on: System, user: User, id: str) -> CacheEntry:
 
 def of(on: System, owner: str) -> CacheEntry | None:
     """The entry that an artifact calls its owner, if it is there."""
-    return on.store.get(caches.of_owner(owner), CacheEntry) if owner else None
+    return on.store.get(caches.of_owner(owner), CacheEntry)
 
 
 def delete(on: System, user: User, id: str) -> CacheEntry:

@@ -14,6 +14,7 @@ from penstock.domain.jobs import Result, State
 from penstock.domain.outputs import Output
 from penstock.domain.published import EVERY, MOST_SERIES, Access, Published, Series
 from penstock.domain.rows import Change, Create
+from penstock.domain.specs import Spec
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState
 from penstock.usecases import (
@@ -297,6 +298,13 @@ def test_a_job_that_does_not_succeed_publishes_nothing(twin: Twin, ada: User, re
     send(twin, job)
     finish(twin, job, result)
     assert of(twin, Published) == []
+
+
+def test_a_job_that_publishes_nothing_is_not_looked_at_for_it(twin: Twin, ada: User) -> None:
+    job = asks(twin, ada, "#!/bin/sh\n")
+    looked = gets(twin, Spec)
+    finish(twin, job)
+    assert looked == []
 
 
 def test_without_a_commit_the_version_is_the_job(twin: Twin, ada: User) -> None:

@@ -13,7 +13,7 @@ from penstock.domain.archives import Archive, ArchiveState, Part
 from penstock.domain.logs import Batch, Event, Line
 from penstock.domain.retention import Spans
 from penstock.domain.volumes import AGAIN
-from tests.domain.helpers import NOW
+from tests.domain.helpers import NOW, job
 
 SPANS = Spans(log=60, log_wait=600)
 ROW = Archive(job="J1", state=ArchiveState.WAITING, since=NOW, settled=NOW, due=NOW)
@@ -121,3 +121,10 @@ def test_behind_its_end_there_is_no_block() -> None:
     row = replace(begun(batch(11, "z")), blocks=((1, 0),), parts=(Part("", 33, ""),))
     assert archives.block(row, 11) is None
     assert archives.block(row, 10) == (0, 33)
+
+
+def test_it_is_written_with_the_end_of_a_job() -> None:
+    goes_on = job()
+    assert archives.settled(goes_on, SPANS) is None
+    over = replace(goes_on, times=replace(goes_on.times, settled=NOW))
+    assert archives.settled(over, SPANS) == replace(ROW, job=over.id, due=NOW + 60 * SECOND)

@@ -12,7 +12,7 @@ from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, hosts, inputs, outputs, users, values
+from penstock.usecases import agents, hosts, identity, inputs, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
 from penstock.usecases.fencing import fence
 from penstock.usecases.hosts import Ask
@@ -25,6 +25,7 @@ from penstock.wire.agent import (
     AgentGetValue,
     AgentHello,
     AgentHost,
+    AgentIdentity,
     AgentInputs,
     AgentOutputs,
     AgentPutValue,
@@ -86,6 +87,12 @@ def agent_put_value(job: str) -> Response[Any]:
     who, ask = caller(job), body(app, AgentPutValue)
     values.put(bootstrap.aws(), who.job, Put(ask.name, ask.value, ask.secret), [fence])
     return reply({})
+
+
+@app.post("/v1/agent/jobs/<job>/identity")
+def agent_identity(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(identity.token(bootstrap.aws(), who.job, body(app, AgentIdentity).audience))
 
 
 @app.post("/v1/agent/jobs/<job>/outputs")

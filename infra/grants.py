@@ -42,6 +42,9 @@ TAKE: Actions = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQue
 ANSWER: Actions = ("states:SendTaskFailure", "states:SendTaskSuccess")
 START: Actions = ("states:StartExecution",)
 
+PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
+"""What may be done with a key whose tokens are to be checked. Whoever checks them asks the API for it."""
+
 GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "api": {
         "table": ROWS,
@@ -52,6 +55,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER, *START),
         "objects": ("s3:GetObject", "s3:PutObject"),  # what its URLs are good for: users send inputs
         "bucket": ("s3:ListBucket",),
+        **PUBLISHED,
         "metadata key": ("kms:Encrypt",),  # users put secrets into a job's store, and never read them
     },
     "agent_api": {
@@ -64,6 +68,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "bucket": ("s3:ListBucket",),  # without it S3 answers 403, not 404, for an object that is not there
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt", "kms:Encrypt"),
+        "identity key": ("kms:Sign",),  # nobody else: who signs is anybody
     },
     "schedule": {
         "table": ROWS,

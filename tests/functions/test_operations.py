@@ -41,6 +41,7 @@ BODIES: dict[str, Any] = {
     "put_value": {"value": "42"},
     "agent_get_value": {"name": "answer"},
     "agent_put_value": {"name": "answer", "value": "42"},
+    "agent_identity": {"audience": "sts.amazonaws.com"},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }

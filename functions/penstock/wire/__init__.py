@@ -24,6 +24,7 @@ from penstock.wire.files import (
     SignedOutput,
     SignOutput,
 )
+from penstock.wire.identity import IssuerView, KeySetView, KeyView
 from penstock.wire.jobs import (
     EventPage,
     EventView,
@@ -137,6 +138,7 @@ __all__ = [
     "InputName",
     "InputUpload",
     "InputView",
+    "IssuerView",
     "JobAttempt",
     "JobDependency",
     "JobPage",
@@ -144,6 +146,8 @@ __all__ = [
     "JobTimes",
     "JobView",
     "KeeperView",
+    "KeySetView",
+    "KeyView",
     "MakerView",
     "NewFactoryTest",
     "NewInput",

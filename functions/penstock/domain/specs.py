@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from penstock.domain.jobfile.posts import Post
 from penstock.domain.rows import Key, Row
 
 
@@ -41,6 +42,7 @@ class Spec(Row):
     script: str
     output_rules: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    posts: tuple[Post, ...] = ()
     request: Mapping[str, Any] = field(default_factory=dict)
 
     @property

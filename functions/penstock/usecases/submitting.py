@@ -176,7 +176,10 @@ def _rows(
     )
     rules = tuple(rule.text for rule in file.output_rules)
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
-    return job, Spec(job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, request=request)
+    return job, Spec(
+        job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, posts=file.post,
+        request=request,
+    )  # fmt: skip
 
 
 def _check_fits(job: Job, spec: Spec) -> None:

@@ -9,6 +9,7 @@ from penstock.domain import limits
 from penstock.domain.jobfile.checks import GUESSES, Check, did_you_mean, flag, number, text
 from penstock.domain.jobfile.matrix import check_matrix, check_references
 from penstock.domain.jobfile.place import Fault, Place, clip
+from penstock.domain.jobfile.posts import check_posts
 from penstock.domain.jobfile.relations import (
     check_access_repos,
     check_dependencies,
@@ -64,6 +65,7 @@ _TABLE = (
     Key("env", check_env),
     Key("matrix", check_matrix),
     Key("tags", check_tags),
+    Key("post", check_posts),
 )
 KEYS = {key.name: key for key in _TABLE}
 # Words that people try, and what the format has instead.

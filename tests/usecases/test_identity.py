@@ -202,6 +202,13 @@ def test_there_are_as_many_as_the_limit_says(site: Twin, ada: User) -> None:
     assert refused(lambda: ask(site, job)) == (409, "too-many-tokens")
 
 
+def test_of_two_that_are_asked_for_at_once_both_count(site: Twin, ada: User) -> None:
+    job = running(site, ada)
+    before_the_next_commit(site, lambda: ask(site, job))
+    ask(site, job)
+    assert job_of(site, job).identities == 2 == len(notes(site))
+
+
 def test_it_is_one_commit_that_names_the_lease(site: Twin, ada: User) -> None:
     job, written = running(site, ada), commits(site)
     ask(site, job)
@@ -280,3 +287,10 @@ def test_tokens_are_listed_with_what_operators_did(site: Twin, ada: User) -> Non
     ask(site, job)
     (entry,), _ = auditing.listed(site.on, "ada", None, 10, "")
     assert (entry.did, entry.what) == ("identity token", f"job {job}")
+
+
+def test_a_site_that_allows_something_else_says_that_it_does(site: Twin) -> None:
+    other = ALLOWED.replace("https://vault.example", "https://other.example")
+    assert configuring.apply(site.on, "root", other, "site.toml") == ["identity changed"]
+    assert configuring.apply(site.on, "root", other, "site.toml") == []
+    assert configuring.apply(site.on, "root", f"{other}[limits]\ngrace = 20\n", "site.toml") == ["limits changed"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.domain import identity, limits, metrics
 from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs import Job
 from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.site import Identity
 from penstock.domain.users import User, user_key, why_not
@@ -68,9 +68,9 @@ def _check_audience(allowed: Identity, audience: str) -> None:
 
 
 def _alive(on: System, job: Job) -> Job:
-    """The job as it is, while the attempt that asks is under way."""
+    """The job as it is, while the attempt that asks has not reported yet. That it runs, its lease says."""
     fresh = on.store.get(job.key, Job)
-    if fresh is None or fresh.attempt != job.attempt or fresh.state is not State.RUNNING or fresh.report:
+    if fresh is None or fresh.attempt != job.attempt or fresh.report:
         raise Gone
     return fresh
 

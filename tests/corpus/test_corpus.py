@@ -91,8 +91,8 @@ def headers(draw: st.DrawFn) -> list[str]:
     keys = draw(st.lists(st.sampled_from(list(GOOD)), unique=True))
     keys = list(dict.fromkeys([*(["name", "variety"] if draw(st.integers(0, 9)) else []), *keys]))
     wrong = draw(st.sets(st.sampled_from(list(GOOD)), max_size=1)) if draw(st.booleans()) else set()
-    tables = []
-    lines = []
+    tables: list[str] = []
+    lines: list[str] = []
     for key in keys:
         value = draw(BAD if key in wrong else GOOD[key])
         if key in ("publish", "dependencies") and key not in wrong and value and draw(st.booleans()):
@@ -109,7 +109,7 @@ def headers(draw: st.DrawFn) -> list[str]:
 
 
 def _tables(key: str, value: object) -> list[str]:
-    found = []
+    found: list[str] = []
     for each in value if isinstance(value, list) else []:
         found += [f"[[{key}]]", *(f"{name} = {toml(text)}" for name, text in each.items())]
     for name, each in value.items() if isinstance(value, dict) else ():

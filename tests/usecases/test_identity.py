@@ -18,7 +18,7 @@ from penstock.domain import limits, metrics
 from penstock.domain.audit import Entry
 from penstock.domain.errors import Refused
 from penstock.domain.identity import VOUCH
-from penstock.domain.jobs import Report, Result, job_key
+from penstock.domain.jobs import Report, Result
 from penstock.domain.users import User
 from penstock.system import Keyless
 from penstock.usecases import auditing, configuring, identity, jobs, settling, submitting, users
@@ -277,7 +277,7 @@ def test_a_retry_is_vouched_for_by_who_may_and_did(site: Twin, gate: User) -> No
 def test_cancelled_it_ends_with_the_grace(site: Twin, ada: User) -> None:
     job = running(site, ada, timeout="2h")
     jobs.cancel(site.on, ada, job)
-    due = site.store.get(job_key(job), type(job_of(site, job))).due  # type: ignore[union-attr]
+    due = job_of(site, job).due
     assert due
     assert verified(site, ask(site, job)["token"])["exp"] == int(due.timestamp())
 

@@ -45,7 +45,7 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
         if fresh.identities >= limits.IDENTITIES:
             raise Refused(409, "too-many-tokens", f"a job has at most {limits.IDENTITIES} identity tokens")
         counted = Replace(fresh, replace(fresh, identities=fresh.identities + 1))
-        changes = [counted, fence(on, fresh), *_permitted(on, allowed, fresh)]
+        changes: list[Change] = [counted, fence(on, fresh), *_permitted(on, allowed, fresh)]
         detail = f"{said['sub']} for {audience}, attempt {job.attempt}, jti {said['jti']}"
         return auditing.note(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
 

@@ -13,7 +13,7 @@ from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.failures import heard
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, caches, hosts, inputs, outputs, users, values
+from penstock.usecases import agents, caches, hosts, identity, inputs, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
 from penstock.usecases.caches import Ask as Cache
 from penstock.usecases.fencing import fence
@@ -29,6 +29,7 @@ from penstock.wire.agent import (
     AgentGetValue,
     AgentHello,
     AgentHost,
+    AgentIdentity,
     AgentInputs,
     AgentOutputs,
     AgentParts,
@@ -110,6 +111,12 @@ def agent_save_cache(job: str) -> Response[Any]:
 def agent_commit_cache(job: str) -> Response[Any]:
     who, ask = caller(job), body(app, AgentCommitCache)
     return reply(caches.commit(bootstrap.aws(), who.job, Cache(ask.name, ask.paths, ask.key), ask.id))
+
+
+@app.post("/v1/agent/jobs/<job>/identity")
+def agent_identity(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(identity.token(bootstrap.aws(), who.job, body(app, AgentIdentity).audience))
 
 
 @app.post("/v1/agent/jobs/<job>/outputs")

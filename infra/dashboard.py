@@ -44,7 +44,11 @@ def _jobs(on: Watched) -> list[Row]:
     granted = [on.own(metrics.GRANTED_AFTER, each, 5) for each in ("p50", "p95")]
     return [
         [
-            _graph("Jobs", [on.own(metrics.JOBS_SUBMITTED, "Sum", 5), *settled]),
+            _graph(
+                "Jobs, and their identity tokens",
+                [on.own(metrics.JOBS_SUBMITTED, "Sum", 5), *settled],
+                [on.own(metrics.IDENTITY_TOKENS, "Sum", 5)],
+            ),
             _graph("Waiting", [on.own(metrics.JOBS_WAITING, "Maximum")], [on.own(metrics.OLDEST_WAIT, "Maximum")]),
             _graph("Seconds until granted and started", [*granted, *started]),
         ],

@@ -46,6 +46,9 @@ FIND: Actions = ("s3:ListBucket", "s3:ListBucketMultipartUploads")
 ANSWER: Actions = ("states:SendTaskFailure", "states:SendTaskSuccess")
 START: Actions = ("states:StartExecution",)
 
+PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
+"""What may be done with a key whose tokens are to be checked. Whoever checks them asks the API for it."""
+
 GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "api": {
         "table": ROWS,
@@ -56,6 +59,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER, *START),
         "objects": SEND,  # users send inputs
         "bucket": FIND,
+        **PUBLISHED,
         "metadata key": ("kms:Encrypt",),  # users put secrets into a job's store, and never read them
     },
     "agent_api": {
@@ -68,6 +72,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "bucket": FIND,
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt", "kms:Encrypt"),
+        "identity key": ("kms:Sign",),  # nobody else: who signs is anybody
     },
     "schedule": {
         "table": ROWS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from aws_cdk import RemovalPolicy
 
 from penstock.domain.metric import Level
+
+KEYS = 5
+"""How many keys of identity tokens there may be at once."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class Settings:
     format, that drivers of theirs are in.
     `sts_roles` are the roles that wells may lend, by ARN, with commas between them; `sts_boundary` is the permissions
     boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
+    `identity_keys` names the keys of identity tokens: the first signs, all are published, and one that is not named any
+    more is given up (docs/identity.md).
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -39,14 +45,16 @@ class Settings:
     sts_roles: tuple[str, ...] = ()
     sts_boundary: str = ""
     s3_well: str = ""
+    identity_keys: tuple[str, ...] = ("1",)
     metrics: Level = Level.SITE
     alarm_email: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a network that is none, and for roles or a bucket that may not be lent like this."""
+        """Raises ValueError for a network or keys that are none, and for what may not be lent like this."""
         if self.well_subnets or self.well_security_groups:
             _check("well_subnets", "subnet-", self.well_subnets)
             _check("well_security_groups", "sg-", self.well_security_groups)
+        _check_keys(self.identity_keys)
         if self.sts_roles and not self.sts_boundary:
             raise ValueError("sts_roles needs sts_boundary: who may put a policy on a role can do all that it bounds")
         if self.s3_well and not self.sts_roles:
@@ -76,6 +84,7 @@ class Settings:
             sts_roles=listed("sts_roles"),
             sts_boundary=str(context.get("sts_boundary", "")),
             s3_well=str(context.get("s3_well", "")),
+            identity_keys=listed("identity_keys") or Settings.identity_keys,
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
         )
@@ -89,3 +98,9 @@ class Settings:
 def _check(setting: str, start: str, ids: tuple[str, ...]) -> None:
     if not ids or not all(each.startswith(start) for each in ids):
         raise ValueError(f"{setting} must be ids like {start}0a1b2c3d with commas between them, not {','.join(ids)!r}")
+
+
+def _check_keys(names: tuple[str, ...]) -> None:
+    right = all(re.fullmatch("[0-9A-Za-z]{1,16}", each) for each in names)
+    if not right or len(set(names)) < len(names) or not 1 <= len(names) <= KEYS:
+        raise ValueError(f"identity_keys must be 1 to {KEYS} names of letters and digits, each once, not {names!r}")

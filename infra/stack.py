@@ -15,6 +15,7 @@ from infra.grants import (
     CLOUD_GRANTS,
     EC2_GRANTS,
     GRANTS,
+    PUBLISHED,
     accounts_statements,
     cloud_arns,
     ec2_statements,
@@ -42,7 +43,7 @@ class Penstock(Stack):
     def __init__(self, scope: Construct, name: str, *, settings: Settings) -> None:
         super().__init__(scope, name, description="The gate in front of scarce things")
         self.rows = Rows(self, "Rows", keep=settings.keep)
-        self.storage = Storage(self, "Storage", keep=settings.keep)
+        self.storage = Storage(self, "Storage", keep=settings.keep, identity_keys=settings.identity_keys)
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
         self.api = Api(self, "Api")
         environment = self._environment(settings)
@@ -62,6 +63,8 @@ class Penstock(Stack):
             )
         for each, rows in GRANTS.items():
             self.functions.allow(each, statements(rows, self._arns()))
+        for key in self.storage.identity[1:]:  # those that signed before, or will
+            self.functions.allow("api", statements(PUBLISHED, {"identity key": key.key_arn}))
         if settings.ec2:
             self._make_machines(settings.ec2_role)
         if settings.libcloud:
@@ -133,6 +136,7 @@ class Penstock(Stack):
             "PENSTOCK_SITE": self._site,
             "SIGNING_SECRET": self.storage.signing.secret_arn,
             "METADATA_KEY": self.storage.metadata.key_arn,
+            "IDENTITY_KEYS": Fn.join(",", [key.key_arn for key in self.storage.identity]),
             "POWERTOOLS_SERVICE_NAME": self.stack_name,
             "PENSTOCK_METRICS": settings.metrics,
             "LOG_LEVEL": "INFO",
@@ -160,6 +164,7 @@ class Penstock(Stack):
             "objects": self.storage.bucket.arn_for_objects(f"{OBJECTS}*"),
             "signing secret": self.storage.signing.secret_arn,
             "metadata key": self.storage.metadata.key_arn,
+            "identity key": self.storage.identity[0].key_arn,
             "flow": flow.arn(self),
             "executions": flow.arn(self, "execution", ":*"),
             **{f"{each} queue": self.queues.of[each].queue_arn for each in NAMES},

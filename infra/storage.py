@@ -1,6 +1,8 @@
-"""Where the bytes of artifacts are, the key that metadata is sealed with, and the secret that keys are made of."""
+"""Where the bytes of artifacts are, and the keys and the secret of the stack."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_kms as kms
@@ -15,7 +17,7 @@ OBJECTS = "artifacts/"
 class Storage(Construct):
     """A private bucket. Penstock itself decides when an object dies: no expiry rule may do it."""
 
-    def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy) -> None:
+    def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy, identity_keys: Sequence[str]) -> None:
         super().__init__(scope, name)
         self.bucket = s3.Bucket(
             self,
@@ -38,10 +40,22 @@ class Storage(Construct):
             enable_key_rotation=True,
             removal_policy=keep,
         )
+        self.identity = [self._identity(each, keep) for each in identity_keys]
         self.signing = secretsmanager.Secret(
             self,
             "Signing",
             description="Worker bootstrap keys are HMACs made with this",
             generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
+            removal_policy=keep,
+        )
+
+    def _identity(self, name: str, keep: RemovalPolicy) -> kms.Key:
+        """A pair of keys whose private half never leaves KMS. It does not rotate by itself: who checks must know it."""
+        return kms.Key(
+            self,
+            f"Identity{name}",
+            description="Identity tokens of jobs are signed with this",
+            key_spec=kms.KeySpec.RSA_2048,
+            key_usage=kms.KeyUsage.SIGN_VERIFY,
             removal_policy=keep,
         )

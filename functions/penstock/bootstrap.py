@@ -15,13 +15,15 @@ from penstock.adapters.flows import StepFlows
 from penstock.adapters.metrics import EmfMetrics
 from penstock.adapters.objects import S3Objects
 from penstock.adapters.queues import SqsQueues
+from penstock.adapters.signer import KmsSigner
 from penstock.adapters.vault import KmsVault
 from penstock.adapters.world import RealWorld
 from penstock.domain.metric import Level
 from penstock.drivers import Registry
 from penstock.lazy import Lazy
+from penstock.ports import Signer
 from penstock.store.table import Table
-from penstock.system import System
+from penstock.system import Keyless, System
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
@@ -49,6 +51,7 @@ def aws() -> System:
         url=env.get("PUBLIC_URL", "").rstrip("/"),
         signing_key=_signing_key,
         metrics=metrics(),
+        signer=Lazy(lambda: _signer(env.get("IDENTITY_KEYS", ""), config)),
     )
 
 
@@ -68,6 +71,12 @@ def metered(handler: Handler) -> Handler:
         return answer
 
     return told
+
+
+def _signer(keys: str, config: Config) -> Signer:
+    """What signs identity tokens: with the first key. Of the others the public half is known too."""
+    named = [key for key in keys.split(",") if key]
+    return KmsSigner(boto3.client("kms", config=config), named) if named else Keyless()
 
 
 def _for_s3(config: Config) -> Config:

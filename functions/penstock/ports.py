@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from penstock.domain.errors import Shortage
+from penstock.domain.identity import PublicKey
 from penstock.domain.metric import Metric
 from penstock.domain.parts import Part
 from penstock.domain.rows import Change, Key, Row
@@ -152,6 +153,19 @@ class Vault(Protocol):
 
     def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
         """What was sealed. Raises ValueError for what was not sealed as this."""
+
+
+class Signer(Protocol):
+    """Signs identity tokens, with a key that never leaves where it is."""
+
+    def kid(self) -> str:
+        """What tokens call the key that signs now."""
+
+    def sign(self, message: bytes) -> bytes:
+        """An RS256 signature by that key."""
+
+    def keys(self) -> Sequence[PublicKey]:
+        """The public half of that key, and of those that signed before it or will after it."""
 
 
 class World(Protocol):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from penstock.domain.errors import Refused
+from penstock.domain.identity import PublicKey
 from penstock.domain.metric import Metric
-from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Store, Vault, World
+from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Signer, Store, Vault, World
 
 
 class Untold:
@@ -18,6 +20,22 @@ class Untold:
     def wants(self, metric: Metric) -> bool:
         """Nothing is wanted."""
         return False
+
+
+class Keyless:
+    """A deployment that has no key to sign identity tokens with."""
+
+    def kid(self) -> str:
+        """Raises Refused 422: nothing is called by what is not there."""
+        raise Refused(422, "no-identity-key", "this deployment has no key to sign identity tokens with")
+
+    def sign(self, message: bytes) -> bytes:
+        """Raises Refused 422."""
+        return self.kid().encode() + message
+
+    def keys(self) -> Sequence[PublicKey]:
+        """None."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -34,3 +52,4 @@ class System:
     url: str
     signing_key: Callable[[], str]
     metrics: Metrics = field(default_factory=Untold)
+    signer: Signer = field(default_factory=Keyless)

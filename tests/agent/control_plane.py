@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 WORKER, KEY, JOB = f"worker-{os.getpid()}", "bootstrap-key-of-the-worker", "job-1"  # agents end strays by worker
+IDENTITY = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ1c2VyOmFkYSJ9.c2lnbmF0dXJlLW9mLWEtdG9rZW4"
 PATIENCE_SECONDS = 25.0
 
 Misbehave = Callable[[str, int], Any]
@@ -143,6 +144,11 @@ class ControlPlane:
             return 400, {"detail": "that is no name"}
         self.store[body["name"]] = (body["value"], body["secret"])
         return 200, {}
+
+    def _identity(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if body["audience"] != "sts.amazonaws.com":
+            return 422, {"detail": "this site allows no such audience"}
+        return 200, {"token": IDENTITY, "expires": "2026-01-01T01:00:00+00:00"}
 
     def keep(self, path: str, data: bytes, **wrong: Any) -> None:
         """Keep an input for the job; `wrong` is what is said of it that is not so."""

@@ -1,4 +1,4 @@
-"""`bmat post`: commands that run after the tasks."""
+"""What runs after the tasks: what the job file says, and what `bmat post` asks for."""
 
 import pytest
 
@@ -66,3 +66,38 @@ def test_what_cannot_be_asked_for(worker):
     assert [line for line in lines if line.isdigit()] == ["1", "1", "2", "2"]
     assert "bmat: the tasks are over" in lines
     assert done["result"] == "failed"
+
+
+TOLD = [
+    {"name": "good", "on": "success", "script": "echo good; exit 0\necho never"},
+    {"name": "bad", "on": "failure", "script": "echo bad"},
+    {"name": "any", "on": "always", "script": "echo $WORD in $(pwd) | sed s,$PENSTOCK_ROOT,,; echo kept > kept"},
+]
+
+
+@pytest.mark.parametrize(
+    ("end", "result", "ran"),
+    [("true", "succeeded", ["good", "said in /work"]), ("exit 3", "failed", ["bad", "said in /work"])],
+)
+def test_what_the_job_file_says_runs_before_what_tasks_asked_for(worker, end, result, ran):
+    job = worker(
+        script=f"bmat post always last sh -c 'echo last'; echo task; {end}",
+        posts=TOLD,
+        env={"WORD": "said"},
+        output_rules=["/work/kept"],
+    )
+    assert job.finish()["result"] == result
+    assert job.plane.lines("stdout") == ["task", *ran, "last"]
+    assert job.plane.outputs() == {"/work/kept": b"kept\n"}
+
+
+def test_a_name_that_the_job_file_has_is_taken(worker):
+    job = worker(script="bmat post always any true || echo taken", posts=TOLD, env={"WORD": "said"})
+    assert job.finish()["result"] == "succeeded"
+    assert job.plane.lines("stdout")[0] == "taken"
+
+
+def test_one_of_the_job_file_that_fails_fails_a_job_that_had_not(worker):
+    job = worker(script="true", posts=[{"name": "x", "on": "always", "script": "exit 4"}])
+    done = job.finish()
+    assert (done["result"], done["exit_code"]) == ("failed", 4)

@@ -53,6 +53,21 @@ DOCUMENT = [
     ("[wells.w]\ndriver = 'x'\nrate = inf", 3, 8, "wells.w.rate", "must be from 0.01 to 1000", ""),
     ("[wells.w]\ndriver = 'x'\nrate = nan", 3, 8, "wells.w.rate", "must be from 0.01 to 1000", ""),
 ]
+IDENTITY = [
+    ("[identity]", 7, 2, "identity", "audiences", "sts.amazonaws.com"),
+    ("[identity]\naudiences = 'x'", 8, 13, "identity.audiences", "wants a list of audiences", ""),
+    ("[identity]\naudiences = ['']", 8, 14, "identity.audiences[0]", "is empty", ""),
+    ("[identity]\naudiences = ['a', 'b c']", 8, 19, "identity.audiences[1]", "`b c` cannot be an audience", "blanks"),
+    ("[identity]\naudiences = []\nprivilege = 'A'", 9, 13, "identity.privilege", "`A` cannot be a privilege", "lower"),
+    (
+        "[identity]\naudiences = []\naudience = []",
+        9,
+        1,
+        "identity.audience",
+        "unknown key `audience`",
+        "did you mean `audiences`?",
+    ),
+]
 TARGETS = [
     ("[targets.x]", 7, 10, "targets.x", "has neither `factory` nor `redirect`", 'factory = "here"'),
     ("[targets.x]\nlimt = 3", 8, 1, "targets.x.limt", "unknown key `limt`", "did you mean `limit`?"),
@@ -193,6 +208,8 @@ RETENTION = [
 ]
 ROWS = [
     *DOCUMENT,
+    *((GOOD + row[0], *row[1:]) for row in IDENTITY),
+    ("identity = 3", 1, 12, "identity", "wants a table", "sts.amazonaws.com"),
     *((GOOD + row[0], *row[1:]) for row in TARGETS),
     *((f"{GOOD}[resources.r]\n{row[0]}", *row[1:]) for row in RESOURCES),
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),

@@ -48,6 +48,8 @@ limit = 2
 [resources.secret]
 well = "locks"
 privilege = "resource.secret"
+[identity]
+audiences = ["sts.amazonaws.com"]
 """
 SCRIPT = "#!/bin/bash\necho hello\n"
 WORKER_TOKEN = "w" * 43

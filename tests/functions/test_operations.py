@@ -47,6 +47,7 @@ BODIES: dict[str, Any] = {
     "agent_put_value": {"name": "answer", "value": "42"},
     "agent_find_cache": {"name": "deps", "paths": ["/work/deps"], "key": "k", "restore_keys": [""]},
     "agent_save_cache": {"name": "deps", "paths": ["/work/deps"], "size": len(BYTES), "sha256": DIGEST, "key": "new"},
+    "agent_identity": {"audience": "sts.amazonaws.com"},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }

@@ -21,6 +21,7 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("events", {"first": 1, "events": [LINE]}),
     ("heartbeat", {}),
     ("resources", {}),
+    ("identity", {"audience": "sts.amazonaws.com"}),
     ("store/get", {"name": "a"}),
     ("store/put", {"name": "a", "value": "b"}),
     ("outputs", {"files": [FILE]}),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.grants import FLOW_GRANTS, GRANTS
 from infra.queues import NAMES
+from infra.settings import Settings
 from tests.infra.template import Template, listed, text
 
 MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstock-attempt"
@@ -18,6 +21,7 @@ def resources(stack: Template) -> dict[str, str]:
     table, bucket = stack.one("DynamoDB::GlobalTable")[0], stack.one("S3::Bucket")[0]
     settle = next(name for name in stack.of("Lambda::Function") if "Settle" in name)
     metadata = next(name for name in stack.of("KMS::Key") if "Metadata" in name)
+    identity = next(name for name in stack.of("KMS::Key") if "Identity" in name)
     return {
         f"<{table}.Arn>": "table",
         f"<{table}.Arn>/index/due": "due index",
@@ -26,6 +30,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{bucket}.Arn>/artifacts/*": "objects",
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
         f"<{metadata}.Arn>": "metadata key",
+        f"<{identity}.Arn>": "identity key",
         MACHINE.format("stateMachine"): "flow",
         MACHINE.format("execution") + ":*": "executions",
         f"<{settle}.Arn>": "settle function",
@@ -91,3 +96,44 @@ def test_only_the_agents_side_opens_what_is_sealed() -> None:
     may = {name: rows["metadata key"] for name, rows in GRANTS.items() if "metadata key" in rows}
     seal, both = ("kms:Encrypt",), ("kms:Decrypt", "kms:Encrypt")
     assert may == {"well": seal, "api": seal, "agent_api": both}
+
+
+def test_only_one_function_has_identity_tokens_signed() -> None:
+    """SEC-2: who signs can be anybody."""
+    may = {name: rows["identity key"] for name, rows in GRANTS.items() if "identity key" in rows}
+    assert may == {"api": ("kms:GetPublicKey",), "agent_api": ("kms:Sign",)}
+
+
+def test_the_identity_key_signs_and_cannot_be_read(stack: Template) -> None:
+    (key,) = [each["Properties"] for name, each in stack.of("KMS::Key").items() if "Identity" in name]
+    assert (key["KeySpec"], key["KeyUsage"]) == ("RSA_2048", "SIGN_VERIFY")
+    told = stack.functions()["agent_api"]["Environment"]["Variables"]["IDENTITY_KEYS"]
+    assert "Identity1" in str(told)
+
+
+def test_of_two_identity_keys_the_first_signs_and_both_are_published(made_stacks: Mapping[str, Path]) -> None:
+    stack = Template.read(made_stacks["keys"] / "Penstock.template.json")
+    old, new = sorted(name for name in stack.of("KMS::Key") if "Identity" in name)
+    may = {
+        name: {
+            text(resource): action
+            for statement in stack.statements(function["Role"])
+            for resource in listed(statement["Resource"])
+            for action in listed(statement["Action"])
+            if action in ("kms:Sign", "kms:GetPublicKey")
+        }
+        for name, function in stack.functions().items()
+    }
+    assert {name: found for name, found in may.items() if found} == {
+        "api": {f"<{old}.Arn>": "kms:GetPublicKey", f"<{new}.Arn>": "kms:GetPublicKey"},
+        "agent_api": {f"<{new}.Arn>": "kms:Sign"},
+    }
+    told = str(stack.functions()["api"]["Environment"]["Variables"]["IDENTITY_KEYS"])
+    assert told.index(new) < told.index(old)
+
+
+@pytest.mark.parametrize("names", [("",), ("1", "1"), ("a-b",), tuple("123456"), ()])
+def test_names_of_identity_keys(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="identity_keys must be"):
+        Settings(identity_keys=names)
+    assert Settings.of({"identity_keys": "2, 1"}).identity_keys == ("2", "1")

@@ -204,7 +204,7 @@ def test_every_function_and_queue_is_watched(stack: Template) -> None:
 
 def test_alarms_are_told_through_an_encrypted_topic_that_only_cloudwatch_may_use(stack: Template) -> None:
     topic, given = stack.one("SNS::Topic")
-    key = next(name for name in stack.of("KMS::Key") if "Metadata" not in name)
+    key = next(name for name in stack.of("KMS::Key") if "Alarms" in name)
     made = stack.of("KMS::Key")[key]["Properties"]
     assert given["KmsMasterKeyId"] == {"Fn::GetAtt": [key, "Arn"]}
     assert made["EnableKeyRotation"]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from penstock.domain.jobfile import check_asked, check_inputs
+from penstock.domain import limits
+from penstock.domain.jobfile import JobFile, Post, check_asked, check_inputs, parse
 from tests.jobfile.helpers import below, only
 
 KEY_ROWS = [
@@ -46,6 +47,25 @@ KEY_ROWS = [
     ('output_rules = ["/a", 3]', 4, 26, "an entry of `output_rules` wants a string", ""),
     (f'output_rules = ["/{"x" * 1024}"]', 4, 20, "has 1025 characters; it may have at most 1024", ""),
     ("output_rules = [" + '"/a",' * 101 + "]", 4, 520, "has 101 entries; it may have at most 100", ""),
+    # what runs after the script
+    ("post = 1", 4, 11, "`post` wants a list of [[post]] tables, not a whole number", ""),
+    ("[[post]]\nname = 'a'\non = 'always'", 4, 6, "an entry of `post` has no `script`", "like [[post]] with"),
+    ("[[post]]\nname = 'a'\nscript = 'true'", 4, 6, "an entry of `post` has no `on`", "like [[post]] with"),
+    ("[[post]]\non = 'always'\nscript = 'true'", 4, 6, "an entry of `post` has no `name`", "like [[post]] with"),
+    ("[[post]]\nname = 'a b'\non = 'always'\nscript = 'x'", 5, 11, "`a b` is not a name", "1 to 48"),
+    ("[[post]]\nname = 'a'\non = 'never'\nscript = 'x'", 6, 9, "`post.on` cannot be `never`", "success, failure"),
+    ("[[post]]\nname = 'a'\non = 1\nscript = 'x'", 6, 9, "`post.on` wants a string, not a whole number", "always"),
+    (
+        "[[post]]\nname = 'a'\non = 'always'\nscript = ['x']",
+        7,
+        13,
+        "`post.script` wants a script, not a list",
+        "quotes",
+    ),
+    ("[[post]]\nname = 'a'\non = 'always'\nscript = ' '", 7, 13, "`post.script` is empty", ""),
+    ("[[post]]\nname = 'a'\non = 'always'\nscript = \"\\u0000\"", 7, 13, "holds the character U+0000", ""),
+    ("[[post]]\nname = 'a'\non = 'always'\nscript = 'x'\nrun = 1", 8, 4, "unknown key `run`", "known here: name, on"),
+    ("[[post]]\nname = 'a'\non = 'always'\nscript = 'x'\n" * 2, 9, 11, "there is a post `a` already", "its own name"),
     # what is not available yet is checked all the same
     ("rust_toolchain = 1.85", 4, 21, "`rust_toolchain` wants true, false or a channel", ""),
     ('rust_toolchain = ""', 4, 21, "`rust_toolchain` is empty", ""),
@@ -71,7 +91,7 @@ KEY_ROWS = [
         "",
     ),
     ("[[publish]]\nseries = 's'\nname = 'n'", 4, 6, "`publish` has no `from_output`", "[[publish]]"),
-    ("publish = [{from_output='x', series='s', name='n'}]", 4, 28, "`x` is not an absolute path", "exact"),
+    ("publish = [{from_output='', series='s', name='n'}]", 4, 28, "`publish.from_output` is empty", ""),
     (
         "[[publish]]\nfrom_output = '/x'\nseries = 's'\nname = 'n'\n[[publish]]\nseries = 's'\n"
         "from_output = '/x'\nname = 'n'\nrevision = '1'",
@@ -197,3 +217,24 @@ def test_a_request_names_one_of_several_jobs_of_a_file(name: str, said: list[str
     found, faults = check_asked({name: {"job": "J", "on": "always"}})
     assert [fault.message for fault in faults] == said
     assert [(each.name, each.job, each.on) for each in found] == [(name, "J", "always")]
+
+
+def test_posts_in_their_order() -> None:
+    one, other = (
+        "[[post]]\nname = 'b'\non = 'failure'\nscript = \"echo $X\\necho\"",
+        "[[post]]\nname = 'a'\non = 'always'\nscript = 'true'",
+    )
+    found = parse(below(f"{one}\n{other}"), "job.sh")
+    assert isinstance(found, JobFile)
+    assert found.post == (Post("b", "failure", "echo $X\necho"), Post("a", "always", "true"))
+    assert found.not_yet == ()
+
+
+def test_as_many_posts_as_there_may_be() -> None:
+    def tables(many: int) -> str:
+        return "".join(f"[[post]]\nname = 'p{at}'\non = 'success'\nscript = 'x'\n" for at in range(many))
+
+    found = parse(below(tables(limits.POSTS)), "job.sh")
+    assert isinstance(found, JobFile)
+    assert len(found.post) == limits.POSTS
+    assert "`post` has 21 entries; it may have at most 20" in only(below(tables(limits.POSTS + 1)))[2]

@@ -10,9 +10,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
 from penstock.domain import ids, parts
+from penstock.domain.identity import PublicKey
 from penstock.domain.parts import Part
 from penstock.domain.units import CleanProof
 from penstock.drivers import Registry
@@ -201,6 +206,30 @@ class MemoryVault:
         return base64.b64decode(secret)
 
 
+@cache
+def pair() -> rsa.RSAPrivateKey:
+    """One pair of keys for all twins: to make one takes a while."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+class MemorySigner:
+    """Signs with a key of its own."""
+
+    def __init__(self) -> None:
+        self.signed: list[bytes] = []
+
+    def kid(self) -> str:
+        return "key-1"
+
+    def sign(self, message: bytes) -> bytes:
+        self.signed.append(message)
+        return pair().sign(message, padding.PKCS1v15(), hashes.SHA256())
+
+    def keys(self) -> Sequence[PublicKey]:
+        numbers = pair().public_key().public_numbers()
+        return [PublicKey("key-1", numbers.n, numbers.e)]
+
+
 class Hand:
     """A factory whose machines do nothing until a test lets their agent say hello; or a well that does what is said."""
 
@@ -281,6 +310,7 @@ class Twin:
         self.objects = MemoryObjects()
         self.drivers = TestDrivers()
         self.metrics = RecordedMetrics()
+        self.signer = MemorySigner()
         self.on = System(
             self.store,
             self.queues,
@@ -292,6 +322,7 @@ class Twin:
             "http://here",
             lambda: hashlib.sha256(b"key").hexdigest(),
             self.metrics,
+            self.signer,
         )
 
     def run(self) -> None:

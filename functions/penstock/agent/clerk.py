@@ -1,4 +1,4 @@
-"""What `bmat` may ask: facts of the job, its store, its caches, and processes beside its task."""
+"""What `bmat` may ask: facts of the job, its store, its caches, who it is, and processes beside its task."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Clerk:
                 "facts": self._tell,
                 "get": self._get,
                 "put": self._put,
+                "identity": self._identity,
                 "process": self._process,
                 "post": self._post,
                 "cache": self._cache,
@@ -53,6 +54,12 @@ class Clerk:
             self._job.mask.learn(disguises.secret(ask["value"]))
         body = {"name": ask["name"], "value": ask["value"], "secret": ask["secret"]}
         return json.dumps(self._call("store/put", body)).encode()
+
+    def _identity(self, ask: dict[str, Any]) -> bytes:
+        """Get a token, and hide its signature, without which the rest of it proves nothing to anybody. [SEC-1]"""
+        found = self._call("identity", {"audience": ask["audience"]})
+        self._job.mask.learn(disguises.secret(str(found["token"]).rpartition(".")[2]))
+        return json.dumps(found).encode()
 
     def _process(self, ask: dict[str, Any]) -> bytes:
         self._job.background.start(ask)

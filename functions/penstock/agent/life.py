@@ -77,7 +77,9 @@ def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
     outbox = Outbox(control, order.limits, mask)
     family = Family(config.worker)
     background = Background(outbox.put, mask, family, order.limits["line_bytes"])
-    return Job(config, order, Places(config.root), control, service, outbox, family, mask, background, Posts())
+    return Job(
+        config, order, Places(config.root), control, service, outbox, family, mask, background, Posts(order.posts)
+    )
 
 
 def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:

@@ -41,6 +41,7 @@ class Order:
     timeout: float
     heartbeat: float
     limits: dict[str, int]
+    posts: list[dict[str, str]] = field(default_factory=list)
     reuse: bool = False
     health: dict[str, Any] = field(default_factory=dict, repr=False)
     told: float = field(default_factory=now)
@@ -56,6 +57,7 @@ class Order:
             timeout=float(reply["timeout_seconds"]),
             heartbeat=float(reply["heartbeat_seconds"]),
             limits=reply["limits"],
+            posts=[dict(told) for told in reply.get("posts") or []],
             reuse=bool(reply.get("reuse")),
             health=reply.get("health") or {},
         )

@@ -1,11 +1,11 @@
-"""What is to be run after the tasks: `bmat post`."""
+"""What is to be run after the tasks: what the job file says, and what `bmat post` asks for."""
 
 from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import Declined
@@ -18,25 +18,24 @@ WHEN = {"success": ("succeeded",), "failure": ("failed",), "always": ("succeeded
 
 @dataclass(frozen=True)
 class Post:
-    """One command, with the environment and the folder of whoever asked for it."""
+    """One script. What a task asked for has the environment that the task had."""
 
     when: str
     name: str
-    command: list[str]
-    cwd: str
-    env: dict[str, str]
+    script: str
+    env: dict[str, str] = field(default_factory=dict)
 
 
 class Posts:
-    """Asked for by tasks, in order, by way of the agent."""
+    """Those that the job file says, and then those that tasks ask for by way of the agent, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Iterable[dict[str, str]] = ()) -> None:
         self._lock = threading.Lock()
-        self._all: dict[str, Post] = {}
+        self._all = {each["name"]: Post(each["on"], each["name"], each["script"]) for each in told}
         self._is_over = False
 
     def add(self, ask: dict[str, Any]) -> None:
-        """Take one in. Raises Declined."""
+        """Take a command in, which runs in the folder of whoever asked for it. Raises Declined."""
         name, when = str(ask["name"]), str(ask["when"])
         if when not in WHEN:
             raise Declined(f"{when!r} is none of {', '.join(WHEN)}")
@@ -44,8 +43,9 @@ class Posts:
             if self._is_over:
                 raise Declined("the tasks are over")
             admit(name, self._all, "post")
-            command = [str(each) for each in ask["command"]]
-            self._all[name] = Post(when, name, command, str(ask["cwd"]), dict(ask["env"]))
+            command = shlex.join(str(each) for each in ask["command"])
+            script = f"cd {shlex.quote(str(ask['cwd']))} || exit\nexec {command}\n"
+            self._all[name] = Post(when, name, script, dict(ask["env"]))
 
     def due(self, result: str, first: int) -> Iterator[Task]:
         """Yield what is to be run after tasks that ended with a result, numbered from `first`; no more is taken."""
@@ -53,5 +53,4 @@ class Posts:
             self._is_over = True
             wanted = [each for each in self._all.values() if result in WHEN[each.when]]
         for index, each in enumerate(wanted, first):
-            script = f"cd {shlex.quote(each.cwd)} || exit\nexec {shlex.join(each.command)}\n"
-            yield Task(index, each.name, script, each.env, env_clear=False, workdir="/work")
+            yield Task(index, each.name, each.script, each.env, env_clear=False, workdir="/work")

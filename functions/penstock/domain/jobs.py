@@ -110,6 +110,7 @@ class Job(Row):
     `publishes` that something of it is to be published when it has succeeded.
     `cache_scope` is whose caches it adds to, "" for nobody's; `cache_saves`, how often it began to.
     `failure` is why it did not succeed, or until it settles what its agent told of that.
+    `vouched` is what whoever submitted it may say of its source, and `identities` how many identity tokens it had.
     """
 
     kind: ClassVar[str] = "job"
@@ -157,6 +158,8 @@ class Job(Row):
     publishes: bool = False
     cache_scope: str = ""
     cache_saves: int = 0
+    vouched: Mapping[str, str] = field(default_factory=dict)
+    identities: int = 0
     due: datetime | None = None
 
     @property

@@ -72,6 +72,7 @@ RESULT = Dimension("result", among((OK, YIELD, *(kind.__name__ for kind in ERROR
 
 # fmt: off
 JOBS_SUBMITTED = Metric("JobsSubmitted", COUNT, SUM, "jobs accepted", (), (TARGET,))
+IDENTITY_TOKENS = Metric("IdentityTokens", COUNT, SUM, "identity tokens that jobs were given", (), (TARGET,))
 JOBS_SETTLED = Metric("JobsSettled", COUNT, SUM, "jobs that came to their end", (OUTCOME,), (TARGET, OUTCOME))
 ATTEMPTS_LOST = Metric("AttemptsLost", COUNT, SUM, "attempts lost, also the last of a job", (LOST,), (TARGET, LOST))
 STARTED_AFTER = Metric(

@@ -164,6 +164,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Identity:
+    """For whom jobs may have identity tokens, and the privilege that their owners need for it, if any. [SEC-2]"""
+
+    audiences: tuple[str, ...] = ()
+    privilege: str | None = None
+
+
+@dataclass(frozen=True)
 class Site:
     """Everything that a site says."""
 
@@ -174,6 +182,7 @@ class Site:
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     retention: Spans = field(default_factory=Spans)
+    identity: Identity = field(default_factory=Identity)
 
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""

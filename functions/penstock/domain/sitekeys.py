@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from penstock.domain import limits, parts, sitecanary, users
+from penstock.domain import limits, parts, sitecanary
 from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
 from penstock.domain.sitehealth import check_health
+from penstock.domain.siteidentity import check_identity
 from penstock.domain.siteretention import check_retention
-from penstock.domain.sitevalues import duration
+from penstock.domain.sitevalues import duration, privilege
 from penstock.domain.warmth import Warm
 
 __all__ = ["ENTRIES", "SLOTS", "check_site"]
@@ -56,14 +57,6 @@ def check_site(document: Mapping[str, Any], top: Place) -> Site:
     """The site that a document describes; of no account where there are faults."""
     values = _site_keys(document, top)
     return Site(**values)
-
-
-def _privilege(value: object, place: Place) -> str:
-    before = len(place.faults)
-    found = text(value, place)
-    if len(place.faults) == before and not users.is_privilege(found):
-        place.fault(f"{place.label}: `{clip(found)}` cannot be a privilege", "lower-case, like target.lab")
-    return found
 
 
 def _tables(read: Callable[[str, Any, Place], T], example: str) -> Check:
@@ -228,7 +221,7 @@ _target_keys = record(
         "names": _names,
         "limit": number(0, SLOTS),
         "redirect": text,
-        "privilege": _privilege,
+        "privilege": privilege,
         "uses": _uses,
         "warm": _warm,
         "health": check_health,
@@ -242,7 +235,7 @@ _resource_keys = record(
         "names": _names,
         "limit": number(0, SLOTS),
         "leases": number(1, LEASES),
-        "privilege": _privilege,
+        "privilege": privilege,
         "settings": check_options,
         "uses": _uses,
         "warm": _warm,
@@ -281,6 +274,7 @@ _site_keys = record(
         "resources": _tables(_resource, RESOURCE),
         "limits": _limits,
         "retention": check_retention,
+        "identity": check_identity,
         "quotas": _tables(_quota, "amount = 64"),
     },
     "",

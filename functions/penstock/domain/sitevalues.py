@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.domain import users
 from penstock.domain.jobfile import parse_duration
-from penstock.domain.jobfile.checks import Check
-from penstock.domain.jobfile.place import Place
+from penstock.domain.jobfile.checks import Check, text
+from penstock.domain.jobfile.place import Place, clip
 
 
 def duration(most: int, spelled: str, least: int = 1) -> Check:
@@ -20,3 +21,12 @@ def duration(most: int, spelled: str, least: int = 1) -> Check:
         return found
 
     return check
+
+
+def privilege(value: object, place: Place) -> str:
+    """The name of a privilege."""
+    before = len(place.faults)
+    found = text(value, place)
+    if len(place.faults) == before and not users.is_privilege(found):
+        place.fault(f"{place.label}: `{clip(found)}` cannot be a privilege", "lower-case, like target.lab")
+    return found

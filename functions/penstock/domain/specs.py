@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from penstock.domain.jobfile.caches import CacheAsk
+from penstock.domain.jobfile.posts import Post
 from penstock.domain.rows import Key, Row
 
 
@@ -53,6 +54,7 @@ class Spec(Row):
     output_rules: tuple[str, ...] = ()
     publish: tuple[Publication, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    posts: tuple[Post, ...] = ()
     request: Mapping[str, Any] = field(default_factory=dict)
     caches: tuple[CacheAsk, ...] = ()
 

@@ -36,6 +36,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "worker": worker,
         "factory": need.maker,
         "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
+        "posts": [asdict(post) for post in spec.posts],
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
         "inputs": inputs.wants(job),

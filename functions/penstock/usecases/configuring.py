@@ -19,7 +19,8 @@ from penstock.usecases import auditing, canaries, race, sites
 LONGEST = 128
 """No pool's name has more characters."""
 
-TABLES = ("factories", "wells", "targets", "resources", "quotas", "limits")
+TABLES = ("factories", "wells", "targets", "resources", "quotas")
+WHOLE = ("limits", "identity")
 
 
 def check(on: System, toml: str, path: str) -> Site:
@@ -61,12 +62,12 @@ def _hosts(on: System, site: Site, path: str) -> Iterator[Fault]:
 def changes(before: Site, after: Site) -> list[str]:
     """What differs between two sites, a sentence each."""
     told: list[str] = []
-    for table in TABLES[:-1]:
+    for table in TABLES:
         was, now = getattr(before, table), getattr(after, table)
         told += [f"{table}.{name} added" for name in now if name not in was]
         told += [f"{table}.{name} removed" for name in was if name not in now]
         told += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
-    return told + (["limits changed"] if before.limits != after.limits else [])
+    return told + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
 
 
 def apply(on: System, by: str, toml: str, path: str) -> list[str]:

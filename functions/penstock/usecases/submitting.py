@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
-from penstock.domain import caches, limits, looks, metrics, published
+from penstock.domain import caches, identity, limits, looks, metrics, published
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile
@@ -63,14 +63,22 @@ def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False) -> Ma
 
 
 def submit(
-    on: System, user: User, ask: SubmitJob, key: str | None, proves: Proves | None = None, *, canary: str = ""
+    on: System,
+    user: User,
+    ask: SubmitJob,
+    key: str | None,
+    proves: Proves | None = None,
+    *,
+    canary: str = "",
+    before: Job | None = None,
 ) -> str:
     """Accept a job and return its id; the same key and the same request return the same job. Raises Refused.
 
-    `canary` is the pool that it is a canary of.
+    `canary` is the pool that it is a canary of; `before`, the job that is submitted once more.
     """
     made = make(on, user, ask)
-    job, spec = replace(made.job, proves=proves, canary=canary), made.spec
+    vouched = identity.vouched(user, (ask.tags or {}) if before is None else before.vouched)
+    job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched), made.spec
     memory = _memory(user, ask, key, job)
 
     def decide() -> tuple[Sequence[Change], str]:
@@ -176,7 +184,7 @@ def _rows(
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
     spec = Spec(
         job=job.id, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
-        request=request, caches=file.cache,
+        posts=file.post, request=request, caches=file.cache,
     )  # fmt: skip
     return job, spec
 
@@ -218,7 +226,7 @@ def retry(on: System, user: User, job: Job) -> str:
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
     request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
-    again = submit(on, user, SubmitJob(script=spec.script, **request), None)
+    again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
     fresh = on.store.get(job_key(again), Job) if job.inputs else None
     if fresh:
         inputs.adopt(on, fresh, job)

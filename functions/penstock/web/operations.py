@@ -303,6 +303,22 @@ OPERATIONS = (
         wire.NewToken,
         201,
     ),
+    Operation(
+        "get_issuer",
+        "GET",
+        "/v1/oidc/.well-known/openid-configuration",
+        "What signs identity tokens, for whoever checks them",
+        wire.IssuerView,
+        open=True,
+    ),
+    Operation(
+        "get_issuer_keys",
+        "GET",
+        "/v1/oidc/.well-known/jwks.json",
+        "The public keys that identity tokens are checked with",
+        wire.KeySetView,
+        open=True,
+    ),
     Operation("get_openapi", "GET", "/v1/openapi.json", "This document", open=True),
 )
 
@@ -354,6 +370,13 @@ AGENT_OPERATIONS = (
         "/v1/agent/jobs/{job}/caches/commit",
         "Say that an archive was sent",
         body=wire_agent.AgentCommitCache,
+    ),
+    Operation(
+        "agent_identity",
+        "POST",
+        "/v1/agent/jobs/{job}/identity",
+        "Ask for an identity token of the attempt",
+        body=wire_agent.AgentIdentity,
     ),
     Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
     Operation(

@@ -28,6 +28,7 @@ from penstock.wire.files import (
     SignedOutput,
     SignOutput,
 )
+from penstock.wire.identity import IssuerView, KeySetView, KeyView
 from penstock.wire.jobs import (
     EventPage,
     EventView,
@@ -150,6 +151,7 @@ __all__ = [
     "InputParts",
     "InputUpload",
     "InputView",
+    "IssuerView",
     "JobAttempt",
     "JobDependency",
     "JobFailure",
@@ -158,6 +160,8 @@ __all__ = [
     "JobTimes",
     "JobView",
     "KeeperView",
+    "KeySetView",
+    "KeyView",
     "MakerView",
     "NewFactoryTest",
     "NewInput",

@@ -99,6 +99,13 @@ class AgentCommitCache:
 
 
 @dataclass(frozen=True)
+class AgentIdentity:
+    """Whom an identity token is to be for."""
+
+    audience: Annotated[str, Bound(most=255)]
+
+
+@dataclass(frozen=True)
 class AgentFile:
     """A file to be sent: its path in the job, its size in bytes, its SHA-256 in hex; `composite`, if it is in parts."""
 

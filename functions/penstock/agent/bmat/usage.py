@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from . import addresses, cache, factory, process, resources, store
+from . import addresses, cache, factory, identity, process, resources, store
 
 
 def parser() -> argparse.ArgumentParser:
@@ -14,6 +14,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _resource(commands.add_parser("resource", help="the resources that this job holds"))
     _store(commands.add_parser("store", help="values that this job and its user exchange"))
+    _identity(commands.add_parser("identity", help="what this job shows to others to say who it is"))
     _process(commands.add_parser("process", help="processes that run beside this task"))
     _post(_add(commands, "post", process.post, "have a command run after the tasks of this job"))
     _factory(_add(commands, "factory", factory.show, "where this job runs"))
@@ -43,6 +44,14 @@ def _store(command: argparse.ArgumentParser) -> None:
     put.add_argument("-s", dest="secret", action="store_true", help="show it to nobody but this job")
     put.add_argument("name", metavar="NAME")
     put.add_argument("value", metavar="VALUE", nargs="?", help="default: what stdin says")
+
+
+def _identity(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    get = _add(actions, "token", identity.token, "print an identity token, signed by the service: at most an hour long")
+    text = "whom it is for, as the site allows it: sts.amazonaws.com"
+    get.add_argument("--audience", required=True, metavar="AUDIENCE", help=text)
+    get.add_argument("--format", choices=["text", "json"], default="text", help="json: also when it ends")
 
 
 def _process(command: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from penstock.domain.jobfile.keys import check_key
 from penstock.domain.jobfile.matrix import Matrix
 from penstock.domain.jobfile.parse import JobFile, parse
 from penstock.domain.jobfile.place import Fault
+from penstock.domain.jobfile.posts import Post
 from penstock.domain.jobfile.problem import Problem, Problems
 from penstock.domain.jobfile.relations import Dependency, Publish, check_asked, check_inputs
 from penstock.domain.jobfile.resources import ResourceAsk
@@ -22,6 +23,7 @@ __all__ = [
     "JobFile",
     "Matrix",
     "OutputRule",
+    "Post",
     "Problem",
     "Problems",
     "Publish",

@@ -11,6 +11,7 @@ from penstock.domain.jobfile.checks import GUESSES, Check, did_you_mean, flag, n
 from penstock.domain.jobfile.matrix import check_matrix, check_references
 from penstock.domain.jobfile.paths import check_paths
 from penstock.domain.jobfile.place import Fault, Place, clip
+from penstock.domain.jobfile.posts import check_posts
 from penstock.domain.jobfile.relations import (
     check_access_repos,
     check_dependencies,
@@ -68,6 +69,7 @@ _TABLE = (
     Key("matrix", check_matrix),
     Key("tags", check_tags),
     Key("paths", check_paths),
+    Key("post", check_posts),
 )
 KEYS = {key.name: key for key in _TABLE}
 # Words that people try, and what the format has instead.

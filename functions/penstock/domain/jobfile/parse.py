@@ -12,6 +12,7 @@ from penstock.domain.jobfile.keys import KEYS, check_document
 from penstock.domain.jobfile.locate import Spot, locate, nearest
 from penstock.domain.jobfile.matrix import Matrix
 from penstock.domain.jobfile.place import Fault, Path
+from penstock.domain.jobfile.posts import Post
 from penstock.domain.jobfile.problem import Problem, Problems
 from penstock.domain.jobfile.relations import Dependency, Publish
 from penstock.domain.jobfile.resources import ResourceAsk
@@ -67,6 +68,7 @@ class JobFile:
     paths: tuple[str, ...] = ()
     access_repos: tuple[str, ...] = ()
     rust_toolchain: bool | str | None = None
+    post: tuple[Post, ...] = ()
     not_yet: tuple[Problem, ...] = ()
     name_spot: tuple[int, int] | None = field(default=None, compare=False)
 

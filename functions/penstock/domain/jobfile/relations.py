@@ -55,14 +55,20 @@ class Publish:
 
 
 FOLDER_BYTES = 255
-_output = matching("/.*", "an absolute path", "the exact path of an output, like /work/image.tar.gz")
+
+
+def _path(value: object, place: Place) -> str:
+    """Whatever names an output; one that is not absolute matches none, and files that were written so still run."""
+    return text(value, place, limits.OUTPUT_PATH_CHARS)
+
+
 _part = matching(
     rf"(?!\.+\Z)(?:[0-9A-Za-z._-]|{REFERENCE.pattern}){{1,100}}",
     "a part of a published name",
     "it has 1 to 100 of A-Z a-z 0-9 . _ -",
 )
 _publish = record(
-    {"from_output": _output, "series": _part, "name": _part},
+    {"from_output": _path, "series": _part, "name": _part},
     {"version": _part},
     '[[publish]] with from_output = "/work/a.tar", series = "image", name = "a.tar"',
 )

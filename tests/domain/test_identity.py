@@ -1,0 +1,170 @@
+"""Identity tokens: who they say somebody is, for whom, and until when. [SEC-2]"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.domain import identity
+from penstock.domain.identity import LIFE, VOUCH, PublicKey, subject
+from penstock.domain.jobs import Job, State, Times
+from penstock.domain.users import User
+from tests.domain.helpers import NOW
+
+REPOSITORY = "oxide:hubris"
+
+
+def job(**change: object) -> Job:
+    made = Job(
+        id="J", name="build", owner=REPOSITORY, target="default", target_resolved="linux", state=State.RUNNING,
+        needs=(), times=Times(submitted=NOW, started=NOW), timeout=600, queue_seconds=1, grace=30, attempt=2,
+        due=NOW + timedelta(seconds=750),
+    )  # fmt: skip
+    return replace(made, **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "ref", "is_"),
+    [
+        ("oxide:hubris", "build", "", "repository:oxide/hubris:job:build"),
+        ("oxide:hubris", "build", "refs/heads/main", "repository:oxide/hubris:job:build:ref:refs/heads/main"),
+        ("ada", "helios / package", "", "user:ada:job:helios%20%2F%20package"),
+        ("ada", "x:ref:refs/heads/main", "", "user:ada:job:x%3Aref%3Arefs%2Fheads%2Fmain"),
+        ("ada", "*?~ä", "a b:c*", "user:ada:job:%2A%3F%7E%C3%A4:ref:a%20b%3Ac%2A"),
+    ],
+)
+def test_a_subject(owner: str, name: str, ref: str, is_: str) -> None:
+    assert subject(owner, name, ref) == is_
+
+
+def test_a_subject_that_would_be_too_long_has_digests() -> None:
+    start = "repository:oxide/hubris:job:"
+    room = identity.SUBJECT_CHARS - len(start)
+    assert subject(REPOSITORY, "a" * room) == start + "a" * room
+    digested = subject(REPOSITORY, "a" * (room + 1))
+    assert (len(digested), digested[: len(start) + 1]) == (len(start) + 33, f"{start}~")
+    assert subject(REPOSITORY, "b" * (room + 1)) != digested
+    ref = subject(REPOSITORY, "a", "r" * 300)
+    assert (len(ref), ref.count("~")) == (len(start) + 33 + 5 + 33, 2)
+    longest = subject(f"{'o' * 64}:{'r' * 100}", "n" * 128, "r" * 1024)
+    assert len(longest) == 11 + 165 + 5 + 33 + 5 + 33
+
+
+def test_only_as_much_is_digested_as_must_be() -> None:
+    told = subject(REPOSITORY, "a" * 200, "refs/heads/main")
+    assert told.endswith(":ref:refs/heads/main")
+    start = "repository:oxide/hubris:job:"
+    rest = identity.SUBJECT_CHARS - len(start) - 33 - len(":ref:")
+    assert subject(REPOSITORY, "a", "r" * rest).endswith("r" * rest)
+
+
+names = st.text(min_size=1, max_size=128)
+
+
+@given(names, names, st.text(max_size=40), st.text(max_size=40))
+def test_no_two_jobs_have_one_subject(one: str, other: str, ref: str, other_ref: str) -> None:
+    told = {(one, ref): subject("ada", one, ref), (other, other_ref): subject("ada", other, other_ref)}
+    assert len(set(told.values())) == len(told)
+    for text in told.values():
+        assert text.isascii()
+        assert len(text) <= identity.SUBJECT_CHARS
+        assert text.count(":") in (3, 5)
+        assert "*" not in text
+
+
+@pytest.mark.parametrize(
+    ("now", "started", "due", "left"),
+    [
+        (0, 0, 750, 600),
+        (599, 0, 750, 1),
+        (700, 0, 750, -100),
+        (10, 0, 40, 30),
+        (10, None, None, 600),
+    ],
+)
+def test_no_token_outlives_its_attempt(now: int, started: int | None, due: int | None, left: int) -> None:
+    def at(seconds: int | None) -> object:
+        return None if seconds is None else NOW + timedelta(seconds=seconds)
+
+    found = job(times=Times(submitted=NOW, started=at(started)), due=at(due))  # type: ignore[arg-type]
+    moment = NOW + timedelta(seconds=now)
+    assert identity.expiry(found, moment) == moment + timedelta(seconds=left)
+
+
+def test_no_token_lives_longer_than_an_hour() -> None:
+    found = job(timeout=24 * 3600, due=NOW + timedelta(days=2))
+    assert identity.expiry(found, NOW) == NOW + LIFE == NOW + timedelta(hours=1)
+
+
+def test_what_a_token_says() -> None:
+    found = job(vouched={"ref": "refs/heads/main", "sha": "abc"}, tags={"ref": "other"})
+    said = identity.claims(found, "https://here/v1/oidc", "sts.amazonaws.com", "J1", NOW)
+    begin = int(NOW.timestamp())
+    assert said == {
+        "iss": "https://here/v1/oidc",
+        "sub": "repository:oxide/hubris:job:build:ref:refs/heads/main",
+        "aud": "sts.amazonaws.com",
+        "exp": begin + 600,
+        "iat": begin,
+        "nbf": begin,
+        "jti": "J1",
+        "owner": REPOSITORY,
+        "repository": "oxide/hubris",
+        "job_id": "J",
+        "job_name": "build",
+        "attempt": 2,
+        "target": "linux",
+        "ref": "refs/heads/main",
+        "sha": "abc",
+    }
+    assert set(said) == set(identity.CLAIMS)
+
+
+def test_what_nobody_vouched_for_is_not_said() -> None:
+    said = identity.claims(job(owner="ada", tags={"ref": "refs/heads/main"}), "i", "a", "J1", NOW)
+    assert (said["sub"], said["owner"]) == ("user:ada:job:build", "ada")
+    assert not {"repository", "ref", "sha"} & set(said)
+
+
+@pytest.mark.parametrize(
+    ("privileges", "believed"),
+    [((VOUCH,), {"ref": "main", "sha": "abc"}), (("admin",), {}), (("as",), {}), ((), {})],
+)
+def test_who_may_vouch(privileges: tuple[str, ...], believed: dict[str, str]) -> None:
+    """An operator who runs a file has not said that what its tags say is so."""
+    user = User(name="gate", privileges=privileges, created=NOW)
+    assert identity.vouched(user, {"ref": "main", "sha": "abc", "other": "x"}) == believed
+    assert identity.vouched(user, {"ref": "", "other": "x"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("sts.amazonaws.com", True), ("https://x/*", True), ("a" * 255, True), ("a" * 256, False), ("", False),
+     ("a b", False), ("a\n", False), ("ä", False), ("\x7f", False)],
+)  # fmt: skip
+def test_what_can_be_an_audience(text: str, is_one: bool) -> None:
+    assert identity.is_audience(text) is is_one
+
+
+def decoded(part: str) -> object:
+    assert "=" not in part
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def test_a_token_is_three_parts() -> None:
+    text = identity.unsigned("k1", {"sub": "ä?>"})
+    head, body, signature = identity.signed(text, b"\xfb\xff").split(".")
+    assert decoded(head) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
+    assert decoded(body) == {"sub": "ä?>"}
+    assert signature == "-_8"
+
+
+def test_a_key_set() -> None:
+    (key,) = identity.key_set([PublicKey("k1", (1 << 15) + 1, 65537)])
+    assert key == {"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "k1", "n": "gAE", "e": "AQAB"}

@@ -104,7 +104,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "well queue": TELL,
         "flow": (*ANSWER, *START, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
-        "objects": ("s3:DeleteObject", "s3:GetObject"),  # what was deleted is looked for
+        # what was deleted is looked for; logs are written, and read back
+        "objects": ("s3:DeleteObject", "s3:GetObject", "s3:PutObject"),
         "bucket": ("s3:ListBucket",),
     },
 }

@@ -109,6 +109,24 @@ class Objects(Protocol):
     def size(self, name: str) -> int | None:
         """An object's size in bytes; None when there is none."""
 
+    def store(self, name: str, content: bytes) -> None:
+        """Store an object of our own, as a whole."""
+
+    def begin(self, name: str) -> str:
+        """Begin to store an object in parts. What is never completed is forgotten after a day."""
+
+    def part(self, name: str, upload: str, number: int, content: bytes) -> str | None:
+        """Store a part, counted from 1, and return its tag; None when the upload is no more.
+
+        The same part again takes its own place. All but the last have 5 MiB at least.
+        """
+
+    def complete(self, name: str, upload: str, tags: Sequence[str]) -> None:
+        """Make an object of its parts. Done again, or with an upload that is no more, it changes nothing."""
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """So many bytes of an object from a place on; fewer at its end, none where there is no object."""
+
     def delete(self, name: str) -> None:
         """Delete an object; deleting what is gone is fine."""
 

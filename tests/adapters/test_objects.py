@@ -64,3 +64,43 @@ def test_what_is_deleted_is_not_there_and_may_be_deleted_again(objects: S3Object
         objects.delete("artifacts/2")
     assert objects.size("artifacts/2") is None
     assert names(objects, "", 9) == ["0", "1", "3"]
+
+
+def test_what_is_stored_as_a_whole_is_read_by_ranges(objects: S3Objects) -> None:
+    objects.store("artifacts/9", b"0123456789")
+    assert objects.size("artifacts/9") == 10
+    assert objects.read("artifacts/9", 0, 4) == b"0123"
+    assert objects.read("artifacts/9", 8, 4) == b"89"
+    assert objects.read("artifacts/9", 10, 4) == b""
+    assert objects.read("artifacts/8", 0, 4) == b""
+
+
+def test_an_object_of_parts_is_there_when_it_is_completed(objects: S3Objects) -> None:
+    upload = objects.begin("artifacts/9")
+    parts = [b"a" * 5 * 1024**2, b"b"]
+    tags = [objects.part("artifacts/9", upload, number, part) or "" for number, part in enumerate(parts, 1)]
+    assert [objects.part("artifacts/9", upload, 2, parts[1])] == tags[1:], "the same again is the same"
+    assert objects.size("artifacts/9") is None
+    for _ in range(2):
+        objects.complete("artifacts/9", upload, tags)
+    assert objects.read("artifacts/9", len(parts[0]) - 1, 9) == b"ab"
+
+
+def test_an_upload_that_is_no_more_is_told(objects: S3Objects, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgotten(**_: object) -> None:
+        raise client.exceptions.NoSuchUpload({"Error": {"Code": "NoSuchUpload"}}, "UploadPart")
+
+    monkeypatch.setattr(client, "upload_part", forgotten)
+    monkeypatch.setattr(client, "complete_multipart_upload", forgotten)
+    assert objects.part("artifacts/9", "u", 1, b"late") is None
+    objects.complete("artifacts/9", "u", ["t"])
+
+
+def test_a_store_that_refuses_is_an_error(client: Any) -> None:
+    nowhere = S3Objects(client, "none")
+    for call in (
+        lambda: nowhere.read("artifacts/1", 0, 1), lambda: nowhere.part("artifacts/1", "u", 1, b""),
+        lambda: nowhere.complete("artifacts/1", "u", ["t"]), lambda: nowhere.store("artifacts/1", b""),
+    ):  # fmt: skip
+        with pytest.raises(client.exceptions.ClientError):
+            call()

@@ -59,6 +59,7 @@ class ControlPlane:
         self.uploads: dict[str, dict[str, Any]] = {}
         self.finishes: list[dict[str, Any]] = []
         self.cancel = False
+        self.room: int | None = None  # for how many lines of output the log has room
         self.fresh: dict[str, Any] = {}
         self.inputs: list[dict[str, Any]] = []
         self.kept: dict[str, bytes] = {}
@@ -115,7 +116,13 @@ class ControlPlane:
         for number, event in enumerate(body["events"], body["first"]):
             assert number <= len(self.events) + 1, "a gap"
             assert self.events.setdefault(number, event) == event, "two events with one number"
-        return 200, {"cancel": self.cancel, "watched": True}
+        return 200, {"cancel": self.cancel, "watched": True, **self._full()}
+
+    def _full(self) -> dict[str, Any]:
+        """Say what of the output found no room, if some did not."""
+        output = self.lines("stdout", "stderr") if self.room is not None else []
+        lost = output[self.room :]
+        return {"full": {"lines": len(lost), "bytes": sum(map(len, lost))}} if lost else {}
 
     def _heartbeat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"cancel": self.cancel, "watched": True, "lease_seconds": self.reply["lease_seconds"]}

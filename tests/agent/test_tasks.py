@@ -45,12 +45,18 @@ def test_a_line_without_end_comes_in_pieces(worker):
     lines = job.plane.lines("stdout")
     assert max(map(len, lines)) == 4096
     assert "".join(lines) == "x" * 1000000
+    assert "stdout: a line of 1000000 bytes is shown as 245, for one has at most 4096" in job.plane.lines("task")
 
 
 def test_output_that_is_not_utf8_and_characters_that_are_cut(worker):
     job = worker(script="printf 'a\\xff\\xfeb\\n'; printf 'é%.0s' {1..9}; printf '\\0\\n\\n'", limits={"line_bytes": 5})
     job.finish()
     assert job.plane.lines("stdout") == ["a\ufffd", "\ufffdb", *["éé"] * 4, "é\0", ""]
+    assert [line for line in job.plane.lines("task") if line.startswith("stdout: ")] == [
+        "stdout: it wrote bytes that are not UTF-8; each is shown as \ufffd",
+        "stdout: a line of 8 bytes is shown as 2, for one has at most 5",
+        "stdout: a line of 19 bytes is shown as 5, for one has at most 5",
+    ]
 
 
 def test_a_failing_task_skips_the_rest(worker):

@@ -180,7 +180,8 @@ class Service:
             case "POST", ["retry"]:
                 return 201, {"id": self.add(job.end, **job.body)}
             case "GET", ["events"]:
-                return 200, self._events(job, int(query["after"][0]))
+                after = len(LOG) - int(query["last"][0]) if "last" in query else 0
+                return 200, self._events(job, max(int(query["after"][0]), after))
             case "GET", ["why"]:
                 return 200, WHY | {"job": job.id}
             case "GET", ["outputs"]:

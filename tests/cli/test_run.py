@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.agent import outbox
 from penstock.cli import follow, inputs, transport
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
@@ -106,6 +107,19 @@ def test_tail_after_and_no_follow(penstock: Run, service: Service) -> None:
     result = penstock("job", "tail", job, "--no-follow")
     assert (result.exit_code, result.stderr) == (0, "|=| attempt 1 begins\n")
     assert penstock("job", "tail", service.add(), "--after", "3").stdout == ""
+
+
+@pytest.mark.parametrize("follow", ["--follow", "--no-follow"])
+def test_tail_from_a_number_on_or_the_last_ones(penstock: Run, service: Service, follow: str) -> None:
+    def shown(*options: str) -> list[int]:
+        result = penstock("job", "tail", service.add(), "--json", follow, *options)
+        return [json.loads(line)["seq"] for line in result.stdout.splitlines()]
+
+    assert shown("--from", "1") == [1, 2, 3, 4, 5]
+    assert shown("--from", "4") == [4, 5]
+    assert shown("--last", "2") == [4, 5]
+    assert shown("--last", "99") == [1, 2, 3, 4, 5]
+    assert shown("--last", "4", "--from", "4") == [4, 5]
 
 
 def test_script_from_stdin(penstock: Run, service: Service) -> None:
@@ -255,3 +269,8 @@ def test_ctrl_c_leaves_the_job(penstock: Run, service: Service, good: str) -> No
     assert "penstock job cancel j1" in stderr
     assert "Traceback" not in stderr
     assert not service.jobs["j1"].cancelled
+
+
+def test_a_line_is_shown_within_two_seconds() -> None:
+    """While somebody looks: the agent's wait and the CLI's, at their longest."""
+    assert outbox.WATCHED_SECONDS + follow.SLOW < 2

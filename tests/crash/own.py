@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from penstock.domain.canaries import Canary
 from penstock.domain.jobs import State
-from tests.crash.life import Life
+from tests.crash.life import LINES, Life
 from tests.crash.scenarios import Steps, scenario
-from tests.crash.sitefile import CANARY, IMPATIENT, PRIVATE
+from tests.crash.sitefile import ARCHIVED, CANARY, IMPATIENT, PRIVATE
 
 
 def release_resource(life: Life, unit: str) -> None:
@@ -134,3 +134,29 @@ def revoke(life: Life) -> Steps:
     take_from(life, "ada", "resource.bench")
     yield life.is_(first)
     yield life.is_(second)
+
+
+def is_archived(life: Life, job: str) -> Callable[[], bool]:
+    """Asks whether a job's log is an object, and no row of it is left."""
+    return lambda: (
+        any(row.job == job and row.state == "archived" and not row.due for row in life.rows.get("archive", []))  # type: ignore[attr-defined]
+        and not any(row.job == job for row in life.rows.get("batch", []))  # type: ignore[attr-defined]
+    )
+
+
+def read_whole(life: Life, job: str) -> None:
+    """Read a log, which has no gap, and each line of its script once."""
+    reply = life._user("GET", f"/v1/jobs/{job}/events", None, 200)
+    items = reply.body["items"]
+    assert [each["seq"] for each in items] == list(range(1, len(items) + 1))
+    assert tuple(each["payload"] for each in items if each["stream"] == "stdout") == LINES
+
+
+@scenario(minutes=1)
+def archive(life: Life) -> Steps:
+    """A job's log becomes an object, which is read as its rows were."""
+    life.configure(ARCHIVED)
+    job = life.submit()
+    yield life.is_(job)
+    yield is_archived(life, job)
+    read_whole(life, job)

@@ -127,6 +127,7 @@ def _artifacts(rows: Rows) -> None:
     """ART-1, ART-2: who owns an artifact has a name for it; its bytes are doomed when it is gone, and not before."""
     owned = {(one.id, owner) for one in rows.get("artifact", []) for owner in one.owners}
     named = {(one.artifact, f"job#{one.job}") for one in rows.get("output", []) if one.is_committed}
+    named |= {(one.artifact, f"job#{one.job}") for one in rows.get("archive", []) if one.state == "archived"}
     assert owned == named, f"ART-1: owned are {owned}, and names are there for {named}"
     known = {one.id: one for one in rows.get("artifact", [])}
     for volume in rows.get("volume", []):
@@ -143,10 +144,16 @@ def _logs(rows: Rows) -> None:
     from tests.crash.life import LINES
 
     batches: list[Batch] = rows.get("batch", [])
+    archived = {row.job: row for row in rows.get("archive", []) if row.state in ("archived", "gone")}
     for job in rows.get("job", []):
         mine = sorted((batch for batch in batches if batch.job == job.id), key=lambda batch: batch.first)
-        ends = [1, *(batch.end for batch in mine)]
+        row = archived.get(job.id)
+        start = mine[0].first if row and mine else 1
+        ends = [start, *(batch.end for batch in mine)]
         assert [batch.first for batch in mine] == ends[:-1], f"the log of {job.id} has gaps"
+        if row:
+            assert start <= row.end, f"the log of {job.id} has a gap behind its object"
+            continue
         for attempt in range(1, job.attempt + 1):
             said = tuple(
                 line.payload for batch in mine if batch.attempt == attempt for line in batch.lines if line.task == 0

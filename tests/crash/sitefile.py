@@ -39,6 +39,9 @@ AHEAD = SITE.replace('max = 1, idle = "2m"', 'min = 1, max = 2, idle = "1h"').re
 BRIEF = SITE + "[retention]\nsucceeded = 60\n"
 """The same, where nobody keeps for long what a job made."""
 
+ARCHIVED = SITE + "[retention]\nlog = 60\n"
+"""The same, where a job's log is soon an object."""
+
 CANARY = (
     SITE
     + """

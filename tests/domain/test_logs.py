@@ -1,5 +1,6 @@
 """A log is numbered without gaps and has each line of the agent once, whatever is repeated or interleaved."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain import logs
-from penstock.domain.logs import CONTROL, LOG_BYTES, Batch, Line, hear, say
+from penstock.domain.logs import CONTROL, LAST_BYTES, LAST_EVENTS, Batch, Line, Most, events, hear, say
 from tests.domain.helpers import NOW
+
+MOST = Most(1000, 10_000)
+ROOM = 32
+"""What a line takes besides its text."""
 
 
 def line(text: str, stream: str = "stdout") -> Line:
@@ -40,7 +45,7 @@ def replay(history: list[tuple[int, int, int]]) -> list[Batch]:
             batches.append(say(last, "J1", attempt, [line("ours", CONTROL)] * count))
             continue
         sent = [line(f"{attempt}:{number}") for number in range(first, first + count)]
-        heard = hear(last, "J1", attempt, first, sent)
+        heard = hear(last, "J1", attempt, first, sent, MOST)
         batches += [heard] if heard else []
     return batches
 
@@ -75,36 +80,109 @@ def test_sizes_only_grow(history: list[tuple[int, int, int]]) -> None:
 
 def test_of_two_writers_who_read_the_same_end_one_wins() -> None:
     last = say(None, "J1", 1, [line("a")])
-    heard = hear(last, "J1", 1, 1, [line("b")])
+    heard = hear(last, "J1", 1, 1, [line("b")], MOST)
     assert heard
     assert heard.key == say(last, "J1", 1, [line("c")]).key
 
 
 def test_nothing_sent_is_nothing_stored() -> None:
-    assert hear(None, "J1", 1, 1, []) is None
+    assert hear(None, "J1", 1, 1, [], MOST) is None
 
 
-def test_a_log_that_is_full_says_so_once() -> None:
-    full = Batch(job="J1", first=1, attempt=1, lines=(line("x"),), heard_of=1, heard=1, size=LOG_BYTES)
-    notice = hear(full, "J1", 1, 2, [line("y"), line("z")])
+def ends(size: int, first: int = 1, **told: Any) -> Batch:
+    """The last batch of a log that has so many bytes."""
+    return Batch(job="J1", first=first, attempt=1, lines=(line("x"),), heard_of=1, heard=1, size=size, **told)
+
+
+def payloads(batch: Batch | None) -> list[str]:
+    return [one.payload.split(":")[0] for one in batch.lines] if batch else []
+
+
+NOTICE = "the log has reached its limit of 1000 lines or 10000 bytes"
+
+
+def test_a_log_that_is_full_says_so_once_and_drops_output() -> None:
+    notice = hear(ends(10_000), "J1", 1, 2, [line("yy"), line("é", "stderr")], MOST)
     assert notice
-    assert [(one.stream, one.payload.split(";")[0]) for one in notice.lines] == [
-        (CONTROL, "the log has reached its limit of 64 MiB")
-    ]
-    assert hear(notice, "J1", 1, 4, [line("more")]) is None
-    assert hear(notice, "J1", 1, 2, [line("y"), line("z")]) is None
+    assert payloads(notice) == [NOTICE]
+    assert notice.lines[0].stream == CONTROL
+    assert notice.lines[0].payload.endswith(": output that follows is dropped, and the job goes on")
+    assert (notice.full, notice.dropped, notice.dropped_bytes, notice.heard) == (True, 2, 4, 3)
+    assert notice.size == 10_000 + len(notice.lines[0].payload) + ROOM
+    assert hear(notice, "J1", 1, 4, [line("more")], MOST) is None
+    assert hear(notice, "J1", 1, 2, [line("yy"), line("é", "stderr")], MOST) is None
 
 
-def test_the_last_bytes_of_a_log_are_used() -> None:
-    almost = Batch(job="J1", first=1, attempt=1, lines=(line("x"),), heard_of=1, heard=1, size=LOG_BYTES - 33)
-    heard = hear(almost, "J1", 1, 2, [line("y")])
+def test_what_fits_is_kept_before_the_rest_is_dropped() -> None:
+    heard = hear(ends(10_000 - 40), "J1", 1, 2, [line("y"), line("z" * 8), line("z")], MOST)
     assert heard
-    assert (heard.lines, heard.size) == ((line("y"),), LOG_BYTES)
+    assert (payloads(heard), heard.dropped, heard.dropped_bytes) == (["y", NOTICE], 2, 9)
+
+
+def test_the_last_bytes_and_the_last_line_of_a_log_are_used() -> None:
+    for almost in (ends(10_000 - ROOM - 1), ends(33, first=999)):
+        heard = hear(almost, "J1", 1, 2, [line("y")], MOST)
+        assert heard
+        assert (heard.lines, heard.size, heard.full) == ((line("y"),), almost.size + ROOM + 1, False)
+        assert heard.dropped == 0
+
+
+def test_a_log_with_all_its_lines_is_full() -> None:
+    assert payloads(hear(ends(33, first=1000), "J1", 1, 2, [line("y")], MOST)) == [NOTICE]
+
+
+def test_what_the_agent_itself_says_still_finds_room() -> None:
+    heard = hear(ends(10_000), "J1", 1, 2, [line("y"), line("exited", "task")], MOST)
+    assert payloads(heard) == [NOTICE, "exited"]
+    assert heard
+    assert (heard.dropped, heard.full) == (1, True)
+    told = hear(heard, "J1", 1, 4, [line("dropped 1", "worker")], MOST)
+    assert told
+    assert (payloads(told), told.full, told.dropped, told.dropped_bytes) == (["dropped 1"], True, 1, 1)
+
+
+def test_what_the_agent_says_when_nothing_is_dropped_yet_makes_the_log_full() -> None:
+    heard = hear(ends(10_000), "J1", 1, 2, [line("exited", "task")], MOST)
+    assert heard
+    assert (payloads(heard), heard.full, heard.dropped) == ([NOTICE, "exited"], True, 0)
+
+
+def test_what_the_agent_itself_says_is_bounded_too() -> None:
+    lines, size = MOST.events + LAST_EVENTS, MOST.bytes + LAST_BYTES - ROOM - 1
+    for full, fits in (
+        (ends(9, first=lines - 1, full=True), True),
+        (ends(9, first=lines, full=True), False),
+        (ends(size, full=True), True),
+        (ends(size + 1, full=True), False),
+    ):
+        assert payloads(hear(full, "J1", 1, 2, [line("y", "task")], MOST)) == ["y"] * fits
+    most = [line("y", "task")] * 3
+    assert payloads(hear(ends(9, first=lines - 2, full=True), "J1", 1, 2, most, MOST)) == ["y", "y"]
+
+
+def test_what_was_dropped_is_counted_for_each_attempt() -> None:
+    full = ends(10_000, full=True, dropped=5, dropped_bytes=50)
+    heard = hear(full, "J1", 2, 1, [line("y"), line("exited", "task")], MOST)
+    assert heard
+    assert (heard.heard_of, heard.heard, heard.dropped, heard.dropped_bytes) == (2, 2, 1, 1)
+    said = say(full, "J1", 2, [line("ours", CONTROL)])
+    assert (said.full, said.dropped, said.dropped_bytes) == (True, 5, 50)
 
 
 def test_we_can_still_speak_in_a_log_that_is_full() -> None:
-    full = Batch(job="J1", first=1, attempt=1, lines=(line("x"),), heard_of=1, heard=1, size=LOG_BYTES + 1)
-    assert say(full, "J1", 1, [line("the end", CONTROL)]).first == 2
+    said = say(replace(ends(10_001), version=7), "J1", 1, [line("the end", CONTROL)])
+    assert (said.first, said.version, said.attempt, said.size) == (2, 0, 1, 10_001 + ROOM + 7)
+
+
+def test_what_is_heard_is_a_new_row() -> None:
+    heard = hear(replace(ends(33), version=7), "J1", 2, 1, [line("y")], MOST)
+    assert heard
+    assert (heard.version, heard.attempt) == (0, 2)
+
+
+def test_lines_have_the_numbers_of_their_batch() -> None:
+    batch = say(ends(33, first=4), "J1", 3, [line("a"), line("b")])
+    assert [(one.seq, one.attempt, one.line) for one in events(batch)] == [(5, 3, line("a")), (6, 3, line("b"))]
 
 
 @pytest.mark.parametrize("count", [1, 10**6])

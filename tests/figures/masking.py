@@ -22,7 +22,7 @@ def seconds(hidden: int, escapes: bool) -> float:
     told = b"%-70d 50%%,\\n..\n" if escapes else b"%-79d\n"
     data = b"".join(told % number for number in range(LINES))
     lines: list[str] = []
-    stream = Masked(Mask(secrets(tokens)), Lines(LINE_BYTES, lines.append).feed)
+    stream = Masked(Mask(secrets(tokens)), Lines(LINE_BYTES, lines.append, lines.append).feed)
     began = time.process_time()
     for at in range(0, len(data), READ):
         stream.feed(data[at : at + READ])

@@ -130,6 +130,7 @@ class MemoryObjects:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.times: dict[str, datetime] = {}
+        self.uploads: dict[str, dict[int, bytes]] = {}
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
         return Grant("PUT", f"memory://{name}")
@@ -139,6 +140,29 @@ class MemoryObjects:
 
     def size(self, name: str) -> int | None:
         return len(self.objects[name]) if name in self.objects else None
+
+    def store(self, name: str, content: bytes) -> None:
+        self.objects[name] = content
+
+    def begin(self, name: str) -> str:
+        upload = f"upload-{len(self.uploads) + 1}"
+        self.uploads[upload] = {}
+        return upload
+
+    def part(self, name: str, upload: str, number: int, content: bytes) -> str | None:
+        if upload not in self.uploads:
+            return None
+        self.uploads[upload][number] = content
+        return hashlib.md5(content).hexdigest()
+
+    def complete(self, name: str, upload: str, tags: Sequence[str]) -> None:
+        if upload in self.uploads:
+            parts = self.uploads.pop(upload)
+            assert tags == [hashlib.md5(parts[number]).hexdigest() for number in sorted(parts)]
+            self.objects[name] = b"".join(parts[number] for number in sorted(parts))
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        return self.objects.get(name, b"")[start : start + size]
 
     def delete(self, name: str) -> None:
         self.objects.pop(name, None)

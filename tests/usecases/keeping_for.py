@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from penstock.domain.archives import Archive, archive_key
 from penstock.domain.artifacts import Artifact
 from penstock.domain.jobs import Result
 from penstock.domain.outputs import Output
@@ -13,6 +14,7 @@ from penstock.domain.volumes import Volume, object_name
 from penstock.usecases import agents, expiring, outputs
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
+from tests.usecases.exact import drop
 from tests.usecases.test_one_job import TOKEN, finish, hello, submit
 
 
@@ -32,12 +34,15 @@ def send(twin: Twin, job: str, count: int = 1) -> list[str]:
 
 
 def ended(twin: Twin, user: User, count: int = 1, result: Result = Result.SUCCEEDED, **ask: object) -> str:
-    """A job that ended and has outputs."""
+    """A job that ended and has outputs. Its log is not looked at here: test_archiving."""
     job = submit(twin, user, **ask)
     twin.run()
     hello(twin, job)
     send(twin, job, count)
     finish(twin, job, result)
+    archive = twin.store.get(archive_key(job), Archive)
+    assert archive
+    drop(twin, archive)
     return job
 
 

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from penstock.domain import artifacts, jobs, retention, volumes
+from penstock.domain.archives import Archive, ArchiveState
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.errors import Moved, Refused
 from penstock.domain.jobs import Job, Report, Result, State, Times, job_key
@@ -91,6 +92,8 @@ class Seen(MemoryStore):
             deleted = [change.was for change in changes if isinstance(change, Delete)]
             gone = {f"job#{row.job}" for row in deleted if isinstance(row, Output) and row.artifact == was.id}
             gone |= {row.owner for row in deleted if isinstance(row, Pin) and row.artifact == was.id}
+            ended = [change for change in changes if isinstance(change, Replace) and isinstance(change.row, Archive)]
+            gone |= {f"job#{each.row.job}" for each in ended if each.row.state is ArchiveState.GONE}
             assert set(was.owners) <= gone, f"I10: {was} was deleted with {gone}"
             assert was.owners or artifacts.is_forgotten(was, self.twin.world.now()), f"I1: {was} had time"
         if isinstance(was, Volume) and now is None:
@@ -348,6 +351,8 @@ class Keeping(RuleBasedStateMachine):
             return
         said = {(row.id, owner) for row in self.of(Artifact) for owner in row.owners}
         names = {(row.artifact, f"job#{row.job}") for row in self.of(Output) if row.is_committed}
+        logs = [row for row in self.of(Archive) if row.state is ArchiveState.ARCHIVED]
+        names |= {(row.artifact, f"job#{row.job}") for row in logs}
         assert said == names | {(row.artifact, row.owner) for row in self.of(Pin)}
 
     @invariant()

@@ -35,6 +35,8 @@ def attend(job: Job, progress: Progress) -> int:
         wrong = health.check(job, "before")
         outcome = Outcome("broken", wrong, broken=wrong) if wrong else work(job)
         job.outbox.flush()
+        job.outbox.tell_dropped()  # which is known when all is delivered
+        job.outbox.flush()
         if not control.abandoned:
             report(job, outcome)
             progress.note(Step.FINISHED, job.order.job)

@@ -37,6 +37,7 @@ class Control:
         self.stopped: Stop | None = None
         self.abandoned: Abandon | None = None
         self.watched = True  # whether somebody is looking at the job's output
+        self.full: dict[str, int] | None = None  # the log has no room for output; what the service dropped of it
         self.deadline: float | None = None
         self.held_until = 0.0  # when the hold ends that an operator has put on the worker
         self._lease, self._grace = 0.0, 0.0
@@ -49,6 +50,7 @@ class Control:
         self._grace = float(reply.get("grace_seconds", self._grace))
         self._renewed = max(asked, self._renewed or asked)
         self.watched = bool(reply.get("watched", self.watched))
+        self.full = reply.get("full") or self.full
         if reply.get("cancel"):
             self.stop(Stop.CANCELLED)
 

@@ -29,7 +29,10 @@ class Delivery:
             self._deliver(batch)
 
     def _deliver(self, batch: list[Event]) -> None:
-        """Post a batch; one refused for what is in it is halved until the culprit is found and replaced."""
+        """Post a batch; of one refused for what is in it half, until the culprit is found and replaced.
+
+        The other half is still the outbox's, which may drop of it what has no room any more.
+        """
         try:
             self._post(batch)
         except Refused as why:
@@ -39,9 +42,7 @@ class Delivery:
             if len(batch) == 1:
                 self._replace(batch[0], why.status)
             else:
-                middle = len(batch) // 2
-                self._deliver(batch[:middle])
-                self._deliver(batch[middle:])
+                self._deliver(batch[: len(batch) // 2])
 
     def _replace(self, culprit: Event, status: int) -> None:
         try:

@@ -15,10 +15,14 @@ Event = dict[str, Any]
 FULL_BATCHES = 4
 SAID = ("stdout", "stderr")
 IDLE_SECONDS = 0.5  # how often who waits looks whether the work was abandoned
+WATCHED_SECONDS, UNWATCHED_SECONDS = 0.2, 2.0  # how long an event waits for others to go with it
 
 
 class Outbox:
-    """Events that are not delivered yet. Bounded: a slow service makes who puts wait, hence the job."""
+    """Events that are not delivered yet. Bounded: a slow service makes who puts wait, hence the job.
+
+    Once the log has no room for output, that is counted and dropped here: nothing is sent, and nothing waits.
+    """
 
     def __init__(self, control: Control, limits: dict[str, int], mask: Mask) -> None:
         self._control, self._mask = control, mask
@@ -27,6 +31,7 @@ class Outbox:
         self._queue: deque[tuple[Event, int]] = deque()
         self._bytes = 0
         self._flushing = False
+        self._dropped = self._dropped_bytes = 0
         self.first = 1  # the number of the oldest event in the queue
 
     def put(self, stream: str, task: int | None, payload: str) -> None:
@@ -40,10 +45,20 @@ class Outbox:
         with self._changed:
             while self._holds(FULL_BATCHES) and not self._control.abandoned:
                 self._changed.wait(IDLE_SECONDS)
-            if not self._holds(FULL_BATCHES):
+            if self._control.full and stream in SAID:
+                self._drop(event)
+            elif not self._holds(FULL_BATCHES):
                 self._queue.append((event, size))
                 self._bytes += size
                 self._changed.notify_all()
+
+    def tell_dropped(self) -> None:
+        """Say how much of the output was dropped, if some was."""
+        with self._changed:
+            full = self._control.full or {"lines": 0, "bytes": 0}
+            lines, size = self._dropped + full["lines"], self._dropped_bytes + full["bytes"]
+        if lines:
+            self.put("worker", None, f"{lines} line(s), {size} bytes, of output were dropped, for the log was full")
 
     def flush(self) -> None:
         """Return when all is delivered, or can't be."""
@@ -60,7 +75,7 @@ class Outbox:
             if not self._queue:
                 self._changed.wait(IDLE_SECONDS)
                 return []
-            until = now() + (0.2 if self._control.watched else 2.0)
+            until = now() + (WATCHED_SECONDS if self._control.watched else UNWATCHED_SECONDS)
             while not (self._holds(1) or self._flushing or self._control.abandoned) and now() < until:
                 self._changed.wait(min(0.2, max(0.0, until - now())))
             return self.oldest()
@@ -82,7 +97,22 @@ class Outbox:
             self.first += count
             for _ in range(count):
                 self._bytes -= self._queue.popleft()[1]
+            if self._control.full:
+                self._shed()
             self._changed.notify_all()
+
+    def _shed(self) -> None:
+        """Drop the output that is still queued."""
+        kept = [(event, size) for event, size in self._queue if event["stream"] not in SAID]
+        for event, _ in self._queue:
+            if event["stream"] in SAID:
+                self._drop(event)
+        self._queue = deque(kept)
+        self._bytes = sum(size for _, size in kept)
+
+    def _drop(self, event: Event) -> None:
+        self._dropped += 1
+        self._dropped_bytes += len(event["payload"].encode("utf-8", "replace"))
 
     def _holds(self, batches: int) -> bool:
         return len(self._queue) >= batches * self._most_events or self._bytes >= batches * self._most_bytes

@@ -37,7 +37,7 @@ class Pump:
         self.cut_off = False  # whether a pipe was still open at the end
         for stream, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
             if pipe:
-                lines = Lines(limit, partial(put, stream, task))
+                lines = Lines(limit, partial(put, stream, task), partial(_note, put, stream, task))
                 source = Source(pipe, Masked(mask, lines.feed))
                 self._selector.register(pipe, selectors.EVENT_READ, source)
 
@@ -73,3 +73,7 @@ class Pump:
         self._selector.unregister(source.pipe)
         source.masked.feed(b"", final=True)
         source.pipe.close()
+
+
+def _note(put: Put, stream: str, task: int | None, text: str) -> None:
+    put("task", task, f"{stream}: {text}")

@@ -58,9 +58,10 @@ class Api:
         """A job as it is now."""
         return _object(self.get("jobs", job))
 
-    def events(self, job: str, after: int) -> Object:
-        """The part of a job's log that follows number `after`, and the job's state."""
-        return _object(self.get("jobs", job, "events", after=str(after)))
+    def events(self, job: str, after: int, last: int = 0) -> Object:
+        """The part of a job's log that follows number `after`, of its `last` events (0: all); and the job's state."""
+        newest = {"last": str(last)} if last else {}
+        return _object(self.get("jobs", job, "events", after=str(after), **newest))
 
     def why(self, job: str) -> Object:
         """What a job waits for."""

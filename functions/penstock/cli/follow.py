@@ -12,8 +12,11 @@ from penstock.cli.errors import CliError, Interrupted
 from penstock.cli.screen import Screen
 from penstock.cli.transport import Patience
 
-FAST, SLOW = 0.3, 2.0
-"""Seconds between two looks: while lines come, and when none have come for a while."""
+FAST, SLOW = 0.3, 1.5
+"""Seconds between two looks: while lines come, and when none have come for a while.
+
+With the agent's own wait (0.2 s while somebody looks) a line is shown within 2 s.
+"""
 WHY_FIRST, WHY_EACH = 1.0, 5.0
 """Seconds until it is asked what a job waits for, and between two such questions."""
 PATIENCE_SECONDS = 30.0
@@ -23,9 +26,9 @@ PATIENCE_SECONDS = 30.0
 class Follower:
     """Reads a job's log and shows it."""
 
-    def __init__(self, api: Api, job: str, screen: Screen, after: int = 0) -> None:
+    def __init__(self, api: Api, job: str, screen: Screen, after: int = 0, last: int = 0) -> None:
         self._api, self._job, self._screen = api, job, screen
-        self._after = after
+        self._after, self._last = after, last
         self._asked = time.monotonic() - WHY_EACH + WHY_FIRST
         self._why: str | None = None
         self._pause = FAST
@@ -66,7 +69,8 @@ class Follower:
         transport.notice = self._screen.notice
 
     def _show(self) -> Mapping[str, Any]:
-        page = self._api.events(self._job, self._after)
+        page = self._api.events(self._job, self._after, self._last)
+        self._last = 0  # of those that there were then: all that follow are shown
         for event in page["items"]:
             self._screen.event(event)
         self._after = max(self._after, int(page.get("next") or 0))

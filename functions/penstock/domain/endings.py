@@ -68,3 +68,15 @@ def _lost(job: Job, report: Report, now: datetime) -> Job:
 
 def _may_retry(job: Job) -> bool:
     return job.attempt - job.spared - job.given_back <= job.retries  # who asks has seen that nobody cancelled the job
+
+
+def spent(job: Job) -> str:
+    """How long a settled job took, in a sentence for its log."""
+    times = job.times
+    ends = times.settled or times.submitted
+    ran = f", {_seconds(times.started, ends)} s of it since its script began" if times.started else ""
+    return f"it took {_seconds(times.submitted, ends)} s and {job.attempt} attempt(s){ran}"
+
+
+def _seconds(start: datetime, end: datetime) -> int:
+    return int((end - start).total_seconds())

@@ -7,17 +7,31 @@ Every batch carries forward how far the agent of the attempt had got, so that a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
 from penstock.domain.rows import Key, Row
 
-LOG_BYTES = 64 * 1024**2
-"""How much of one job's log is kept. What comes after is counted and dropped."""
-
 CONTROL = "control"
 """The stream of our own decisions."""
+
+OUTPUT = ("stdout", "stderr")
+"""The streams of a job's own output: what is dropped when its log is full. All else still finds room."""
+
+LINE_BYTES = 32
+"""What a line counts besides its text: its time, its stream and its number."""
+
+LAST_EVENTS, LAST_BYTES = 1000, 1024**2
+"""How many lines and bytes more an agent itself may say of a job whose log is full: how each task ended."""
+
+
+@dataclass(frozen=True)
+class Most:
+    """How much of one job's log is kept, in lines and in bytes of UTF-8."""
+
+    events: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -35,7 +49,8 @@ class Batch(Row):
     """Consecutive lines of one log; the first has number `first`, counted from 1.
 
     `heard` is how many lines the agent of attempt `heard_of` had sent when this batch was written; `size` is the
-    bytes of the log up to and including this batch.
+    bytes of the log up to and including this batch. `full` says that it had no more room by then; `dropped` and
+    `dropped_bytes` are what of that attempt's output was sent in a batch that still found some.
     """
 
     kind: ClassVar[str] = "batch"
@@ -46,6 +61,9 @@ class Batch(Row):
     heard_of: int
     heard: int
     size: int
+    full: bool = False
+    dropped: int = 0
+    dropped_bytes: int = 0
 
     @property
     def key(self) -> Key:
@@ -62,50 +80,80 @@ def batch_key(job: str, first: int) -> Key:
     return Key(f"job#{job}", f"event#{first:012d}")
 
 
+@dataclass(frozen=True)
+class Event:
+    """One line of a log with its number."""
+
+    seq: int
+    attempt: int
+    line: Line
+
+
+def events(batch: Batch) -> list[Event]:
+    """A batch's lines with their numbers."""
+    return [Event(number, batch.attempt, line) for number, line in enumerate(batch.lines, batch.first)]
+
+
+def nothing(job: str, attempt: int) -> Batch:
+    """What stands before the first batch of a log."""
+    return Batch(job=job, first=1, attempt=attempt, lines=(), heard_of=attempt, heard=0, size=0)
+
+
 def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line]) -> Batch:
     """The batch that adds our own lines to a log that ends with `last`."""
-    return Batch(
-        job=job,
-        first=last.end if last else 1,
-        attempt=attempt,
-        lines=tuple(lines),
-        heard_of=last.heard_of if last else attempt,
-        heard=last.heard if last else 0,
-        size=(last.size if last else 0) + _size(lines),
-    )
+    before = last or nothing(job, attempt)
+    return replace(
+        before, version=0, first=before.end, attempt=attempt, lines=tuple(lines), size=before.size + _size(lines)
+    )  # fmt: skip
 
 
-def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line]) -> Batch | None:
+def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: Most) -> Batch | None:
     """The batch that adds an agent's lines, the first of which has the agent's number `first`; None if none is new.
 
-    Lines beyond LOG_BYTES are dropped, and one line says so.
+    What finds no room is dropped, and one line says so: the job goes on. What the agent itself says is still kept.
     """
-    heard = last.heard if last and last.heard_of == attempt else 0
-    fresh = tuple(lines)[max(0, heard + 1 - first) :]
-    if not fresh:
-        return None
-    kept = _cap(last.size if last else 0, fresh)
+    before = last or nothing(job, attempt)
+    if before.heard_of != attempt:
+        before = replace(before, heard_of=attempt, heard=0, dropped=0, dropped_bytes=0)
+    fresh = tuple(lines)[max(0, before.heard + 1 - first) :]
+    kept, lost, full = _sift(before, fresh, most)
     if not kept:
         return None
-    return Batch(
-        job=job,
-        first=last.end if last else 1,
+    return replace(
+        before,
+        version=0,
+        first=before.end,
         attempt=attempt,
-        lines=kept,
-        heard_of=attempt,
+        lines=tuple(kept),
         heard=first + len(lines) - 1,
-        size=(last.size if last else 0) + _size(fresh),
+        size=before.size + _size(kept),
+        full=full,
+        dropped=before.dropped + len(lost),
+        dropped_bytes=before.dropped_bytes + sum(len(line.payload.encode()) for line in lost),
     )
 
 
-def _cap(size: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    if size + _size(lines) <= LOG_BYTES:
-        return lines
-    if size > LOG_BYTES:
-        return ()
-    notice = f"the log has reached its limit of {LOG_BYTES // 1024**2} MiB; what follows is not kept"
-    return (Line(lines[0].time, CONTROL, notice),)
+def _sift(before: Batch, lines: Sequence[Line], most: Most) -> tuple[list[Line], list[Line], bool]:
+    """The lines that find room, in a log that ends with a batch; those that do not; whether it is full then."""
+    kept: list[Line] = []
+    lost: list[Line] = []
+    full, size, count = before.full, before.size, before.end - 1
+    for line in lines:
+        more = size + _size((line,))
+        if not full and (more > most.bytes or count + 1 > most.events):
+            kept, full = [*kept, Line(line.time, CONTROL, _notice(most))], True
+        if full and (line.stream in OUTPUT or more > most.bytes + LAST_BYTES or count + 1 > most.events + LAST_EVENTS):
+            lost.append(line)
+        else:
+            kept.append(line)
+            size, count = more, count + 1
+    return kept, lost, full
+
+
+def _notice(most: Most) -> str:
+    limit = f"{most.events} lines or {most.bytes} bytes"
+    return f"the log has reached its limit of {limit}: output that follows is dropped, and the job goes on"
 
 
 def _size(lines: Sequence[Line]) -> int:
-    return sum(len(line.payload.encode()) + 32 for line in lines)
+    return sum(len(line.payload.encode()) + LINE_BYTES for line in lines)

@@ -21,7 +21,7 @@ class Kind:
 JOB, PIN = "job", "pin"
 
 KINDS: Mapping[str, Kind] = {
-    JOB: Kind("the job's output or input of that name", "when the job's retention ends: the table above"),
+    JOB: Kind("the job's output or input of that name, or its log", "when the job's retention ends: the table above"),
     PIN: Kind("the user's pin, with a reason", "when it runs out, or the user takes it back"),
 }
 

@@ -50,6 +50,13 @@ class Spans:
     latest_failure: int = _span(
         90 * DAY, "what a job owns whose failure is the latest of its owner and name", "when it settled"
     )
+    log: int = _span(
+        HOUR, "a job's log as rows, until it is written to the store, and then kept as what the job owns",
+        "when it settled", 60, 30 * DAY,
+    )  # fmt: skip
+    log_wait: int = _span(
+        DAY, "the same, while something that the job had is not given back yet", "when it settled", 60, 30 * DAY
+    )
     look: int = _span(
         HOUR, "what is kept for the jobs that depend on it alone, until these are looked at again", "the last look",
         60, DAY,

@@ -152,6 +152,8 @@ class Limits:
     retries: int = 1
     output_bytes: int = 1024**3
     hold: int = 3600
+    log_bytes: int = 64 * 1024**2
+    log_events: int = 1_000_000
 
 
 @dataclass(frozen=True)

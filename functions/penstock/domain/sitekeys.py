@@ -268,6 +268,8 @@ _limit_keys = record(
         "retries": number(0, limits.RETRIES),
         "output_bytes": number(1, UPLOAD_BYTES),
         "hold": duration(7 * DAY, "7 days", least=0),
+        "log_bytes": number(64 * 1024, limits.LOG_BYTES),
+        "log_events": number(100, limits.LOG_EVENTS),
     },
     '{ queue = "7d" }',
 )

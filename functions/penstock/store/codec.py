@@ -11,6 +11,7 @@ from typing import Any
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 
+from penstock.domain.archives import Archive
 from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
 from penstock.domain.budgets import Budget
@@ -42,7 +43,7 @@ KINDS: Mapping[str, type[Row]] = {
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
-        Retention, LatestFailure, Artifact, Volume, Inventory, Pin,
+        Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Archive,
     )
 }  # fmt: skip
 

@@ -102,7 +102,9 @@ def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) ->
     if before:
         counting.started(on, job)
         place = f" on {ask.host[:64]}" if ask.host else ""
-        logs.say(on, job.id, job.attempt, f"worker {ask.worker} said hello{place}; the script starts")
+        took = int((on.world.now() - before.since).total_seconds())
+        told = f"worker {ask.worker} said hello{place} after {took} s; the script starts"
+        logs.say(on, job.id, job.attempt, told)
     health = assigning.health(site, job)
     if unit and before and not health.before:
         breaking.works(on, unit)
@@ -195,10 +197,9 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
 
 
 def events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
-    """Add lines to the job's log."""
-    if caller.job.report is None:
-        logs.hear(on, caller.job, first, lines)
-    return _news(on, caller)
+    """Add lines to the job's log, and say whether it has room for more output."""
+    full = logs.hear(on, caller.job, first, lines) if caller.job.report is None else None
+    return {**_news(on, caller), **({"full": asdict(full)} if full else {})}
 
 
 def heartbeat(on: System, caller: Caller) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from penstock.domain.owners import JOB, owner
 from penstock.domain.retention import LatestFailure, Retention, latest_key, retention_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.system import System
-from penstock.usecases import owning, race, retaining, sites
+from penstock.usecases import archiving, owning, race, retaining, sites
 
 NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
 """What a job calls what it owns, by where these rows stand in its collection."""
@@ -74,6 +74,7 @@ def _take_apart(on: System, row: Retention) -> None:
             left -= 1
         if not left:
             return
+    archiving.end(on, row.job)
     race.run(on, lambda: _close(on, row.job))
 
 

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.rows import Key
 from penstock.system import System
-from penstock.usecases import dissolving, inventory, owning, pinning
+from penstock.usecases import archiving, dissolving, inventory, owning, pinning
 
 AT_ONCE = 300
 """How many overdue rows one sweep looks at: some seconds' work. The rest are the next one's."""
+
+WITHIN = timedelta(seconds=30)
+"""After how long a sweep looks at no more of them: a log may take some seconds."""
 
 log = Logger(child=True)
 
@@ -31,8 +35,10 @@ class Tidied:
 
 def tidy(on: System) -> Tidied:
     """Move on what is overdue. What fails for one row does not stop the others."""
-    done = Tidied()
+    done, start = Tidied(), on.world.now()
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE, later=True):
+        if on.world.now() - start >= WITHIN:
+            break
         try:
             nudge(on, kind, key)
             done.moved += 1
@@ -62,6 +68,7 @@ def _volume(on: System, id: str) -> None:
 
 
 NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
+    "archive": lambda on, id, _: archiving.look(on, id),
     "artifact": lambda on, id, _: owning.forget(on, id),
     "volume": lambda on, id, _: _volume(on, id),
     "retention": lambda on, id, _: dissolving.look(on, id),

@@ -93,7 +93,10 @@ def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit 
     if unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
         return unit
-    logs.say(on, unit.job, unit.attempt, f"{unit.pool}: slot {unit.slot} is clean and kept warm")
+    lease_ = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    took = f" after {int((proof.time - lease_.ended).total_seconds())} s" if lease_ and lease_.ended else ""
+    told = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
+    logs.say(on, unit.job, unit.attempt, told)
     turns.go_on(on, unit)
     return unit
 

@@ -85,4 +85,5 @@ def release(on: System, user: User, job_id: str) -> Job:
         if keeps.is_of(keep, unit.hold):
             with suppress(Refused):  # it ran out, or somebody else let it go
                 custody.release(on, user, unit.is_a, unit.id)
+    logs.say(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
     return job

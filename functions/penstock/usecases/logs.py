@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from penstock.domain import logs
+from penstock.domain import archives, logs
+from penstock.domain.archives import Archive, ArchiveState, archive_key
+from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
-from penstock.domain.logs import CONTROL, Batch, Line
+from penstock.domain.logs import CONTROL, Batch, Event, Line, Most
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.submissions import WATCHED, Watch, watch_key
+from penstock.domain.volumes import object_name
 from penstock.system import System
-from penstock.usecases import race
+from penstock.usecases import race, sites
 
 BATCHES_PER_PAGE = 20
 PAGE_BYTES = 2 * 1024**2
@@ -20,18 +23,17 @@ PAGE_BYTES = 2 * 1024**2
 
 
 @dataclass(frozen=True)
-class Event:
-    """One line of a log with its number."""
+class Full:
+    """That a job's log has no room for its output any more; what was dropped of what its agent sent."""
 
-    seq: int
-    attempt: int
-    line: Line
+    lines: int
+    bytes: int
 
 
 def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL) -> None:
     """Tell a job's log what was decided and why. A text of several lines is as many of the log's.
 
-    What nobody asked for yet is no job's: then there is no log.
+    What nobody asked for yet is no job's: then there is no log. That of a job whose retention is over is gone.
     """
     if not job:
         return
@@ -39,32 +41,78 @@ def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL) ->
     lines = [Line(now, stream, each) for each in text.splitlines()]
 
     def decide() -> tuple[Sequence[Change], None]:
-        return [Create(logs.say(_last(on, job), job, attempt, lines))], None
+        last, is_gone = _last(on, job)
+        return ([] if is_gone else [Create(logs.say(last, job, attempt, lines))]), None
 
     race.run(on, decide)
 
 
-def hear(on: System, job: Job, first: int, lines: Sequence[Line]) -> None:
-    """Add what an agent sent. What was added before is not added again."""
+def hear(on: System, job: Job, first: int, lines: Sequence[Line]) -> Full | None:
+    """Add what an agent sent. What was added before is not added again. What it is told when there is no room."""
+    bounds = sites.current(on).limits
+    most = Most(bounds.log_events, bounds.log_bytes)
 
-    def decide() -> tuple[Sequence[Change], None]:
-        batch = logs.hear(_last(on, job.id), job.id, job.attempt, first, lines)
-        return ([Create(batch)] if batch else []), None
+    def decide() -> tuple[Sequence[Change], Batch | None]:
+        last, is_gone = _last(on, job.id)
+        batch = None if is_gone else logs.hear(last, job.id, job.attempt, first, lines, most)
+        return ([Create(batch)] if batch else []), batch or last
 
-    race.run(on, decide)
+    ends = race.run(on, decide)
+    return Full(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
+
+
+def last(on: System, job: str) -> Batch | None:
+    """What a log ends with."""
+    return _last(on, job)[0]
+
+
+def count(on: System, job: str) -> int:
+    """How many lines a log has: the number of the last."""
+    ends = last(on, job)
+    return ends.end - 1 if ends else 0
+
+
+def _last(on: System, job: str) -> tuple[Batch | None, bool]:
+    """What a log ends with, and whether it is gone. Rows first: the archive is written before they are deleted."""
+    found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)
+    if found:
+        return found[0], False
+    archive = on.store.get(archive_key(job), Archive)
+    return (archive.last, archive.state is ArchiveState.GONE) if archive else (None, False)
 
 
 def read(on: System, job: str, after: int, limit: int) -> list[Event]:
-    """The lines with numbers greater than `after`: whole batches, until there are `limit` lines or PAGE_BYTES."""
+    """The lines with numbers greater than `after`, in order and without a gap: at most `limit`, and PAGE_BYTES.
+
+    From rows while there are some, else from the object: it is there before the first row of it is deleted. Raises
+    Refused 410 for a log that is gone.
+    """
     found: list[Event] = []
     size = 0
     for batch in _behind(on, job, after):
-        events = [Event(number, batch.attempt, line) for number, line in enumerate(batch.lines, batch.first)]
-        found += [event for event in events if event.seq > after]
+        if batch.first > after + len(found) + 1:  # rows between were deleted since the first was read
+            break
+        found += [event for event in logs.events(batch) if event.seq > after]
         size += sum(len(line.payload) for line in batch.lines)
         if len(found) >= limit or size > PAGE_BYTES:
             break
-    return found
+    return (found or _archived(on, job, after))[:limit]
+
+
+def _archived(on: System, job: str, after: int) -> list[Event]:
+    """The rest of the block of the object that has the next line. None while there is no object."""
+    row = on.store.get(archive_key(job), Archive)
+    if row is None or row.state not in (ArchiveState.ARCHIVED, ArchiveState.GONE):
+        return []
+    if row.state is ArchiveState.GONE:
+        raise Refused(410, "log-gone", f"the log of job {job} is gone since {row.since:%Y-%m-%d %H:%M} UTC")
+    block = archives.block(row, after)
+    if block is None:
+        return []
+    content = on.objects.read(object_name(row.artifact), *block)
+    if len(content) < block[1]:
+        raise Refused(410, "log-lost", f"the log of job {job} is lost: its bytes are no longer in the store")
+    return [event for event in archives.decode(content) if event.seq > after]
 
 
 def watch(on: System, job: str) -> None:
@@ -82,11 +130,6 @@ def is_watched(on: System, job: str) -> bool:
     """Whether somebody reads the log."""
     was = on.store.get(watch_key(job), Watch)
     return was is not None and was.until > on.world.now() - timedelta(seconds=1)
-
-
-def _last(on: System, job: str) -> Batch | None:
-    found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)
-    return found[0] if found else None
 
 
 def _behind(on: System, job: str, after: int) -> list[Batch]:

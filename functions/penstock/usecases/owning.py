@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -31,13 +32,16 @@ def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
     return [Create(replace(artifact, due=due)), Create(volume)]
 
 
-def arrived(on: System, id: str, owner: str) -> list[Change] | None:
-    """What the write writes that makes somebody own an artifact whose bytes were seen; None when it is gone. [ART-1]"""
+def arrived(on: System, id: str, owner: str, **told: Any) -> list[Change] | None:
+    """What the write writes that makes somebody own an artifact whose bytes were seen; None when it is gone. [ART-1]
+
+    `told` is what was not known of it when it was begun: its size and its digest.
+    """
     artifact, volume = on.store.get(artifact_key(id), Artifact), on.store.get(volume_key(id), Volume)
     if artifact is None or volume is None or volume.state is VolumeState.DESTROYING:
         return None
-    there = volumes.arrive(volume, on.world.now())
-    changes: list[Change] = [Replace(artifact, artifacts.own(artifact, owner))]
+    there = replace(volumes.arrive(volume, on.world.now()), size=told.get("size", volume.size))
+    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **told), owner))]
     return [*changes, Replace(volume, there)] if there != volume else changes
 
 

@@ -112,7 +112,12 @@ def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None)
     counting.gone(on, unit, proof, released)
     if released:
         took = int((proof.time - unit.since).total_seconds())
-        logs.say(on, unit.job, unit.attempt, f"{unit.pool}: slot {unit.slot} is clean after {took} s and given back")
+        logs.say(
+            on,
+            unit.job,
+            unit.attempt,
+            f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back",
+        )
     cooling.destroyed(on, unit, site)
     breaking.came_back(on, unit)
     turns.go_on(on, unit)

@@ -14,7 +14,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retaining, values, waking
+from penstock.usecases import archiving, counting, logs, race, retaining, values, waking
 
 
 def settle(
@@ -39,7 +39,7 @@ def settle(
         retaining.remember(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
-        told = f"settled: {after.outcome}: {after.reason}"
+        told = f"settled: {after.outcome}: {after.reason}\n{endings.spent(after)}"
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
@@ -90,7 +90,7 @@ def _end(
     for step, pool in claims:
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
-    changes += retaining.settled(on, after)
+    changes += [*retaining.settled(on, after), *archiving.settled(on, after)]
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 

@@ -30,6 +30,7 @@ from penstock.usecases import (
     evidence,
     hiding,
     keeping,
+    logs,
     losing,
     quarantining,
     race,
@@ -188,6 +189,8 @@ def _hand_over(on: System, unit: Unit, made: Unit) -> None:
 
     lease = race.run(on, decide)
     if lease:
+        took = int((on.world.now() - unit.since).total_seconds())
+        logs.say(on, unit.job, unit.attempt, f"{unit.pool}: {unit.type} (unit {unit.id}) is there after {took} s")
         acquiring.answer(on, acquiring.step_of(on, unit.job, unit.attempt, lease.step))
 
 

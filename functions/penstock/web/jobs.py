@@ -106,6 +106,9 @@ def read_events(job: str) -> Response[Any]:
     found = _job(job)
     after = whole_number(router, "after", 0, 0, 10**11)
     limit = whole_number(router, "limit", 500, 1, 1000)
+    most = whole_number(router, "last", 0, 0, 10**11)
+    if most:
+        after = max(after, logs.count(bootstrap.aws(), job) - most)
     if not found.is_settled:
         logs.watch(bootstrap.aws(), job)
     events = [views.event(event) for event in logs.read(bootstrap.aws(), job, after, limit)]

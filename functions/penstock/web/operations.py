@@ -87,7 +87,12 @@ OPERATIONS = (
     Operation("retry_job", "POST", "/v1/jobs/{job}/retry", "Submit a job once more", wire.Created, status=201),
     Operation("explain_job", "GET", "/v1/jobs/{job}/why", "Say why a job is where it is", wire.WhyView),
     Operation(
-        "read_events", "GET", "/v1/jobs/{job}/events", "Read a job's log", wire.EventPage, query=("after", "limit")
+        "read_events",
+        "GET",
+        "/v1/jobs/{job}/events",
+        "Read a job's log",
+        wire.EventPage,
+        query=("after", "limit", "last"),
     ),
     Operation(
         "list_outputs", "GET", "/v1/jobs/{job}/outputs", "List a job's outputs", wire.OutputPage, query=("page",)

@@ -16,6 +16,7 @@ from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, Times
 from penstock.domain.keeps import Held
 from penstock.domain.leases import WORKER, Lease
+from penstock.domain.logs import Event
 from penstock.domain.outputs import Output
 from penstock.domain.plans import Plan
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
@@ -25,7 +26,6 @@ from penstock.domain.units import Unit
 from penstock.domain.users import User
 from penstock.domain.why import Why
 from penstock.ports import Option
-from penstock.usecases.logs import Event
 from penstock.web import unitviews
 from penstock.web.times import present, stamp
 

@@ -147,11 +147,11 @@ def _wishes(
     }
 
 
-def watch(session: Session, job: str, after: int, *, whole: bool) -> int:
+def watch(session: Session, job: str, after: int, *, whole: bool, last: int = 0) -> int:
     """Show a job's log to its end, then how it ended; the exit code that says the same."""
     screen = open_screen(session.out, quiet_stdout=whole and session.json)
     with screen:
-        Follower(session.api, job, screen, after).follow()
+        Follower(session.api, job, screen, after, last).follow()
     settled = session.api.job(job)
     if whole and session.json:
         session.out.json(settled)
@@ -164,14 +164,18 @@ def watch(session: Session, job: str, after: int, *, whole: bool) -> int:
 @arguments("JOB")
 @click.option("-f", "--follow/--no-follow", default=True, help="Go on until the job settles (the default).")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
+@click.option("--from", "first", type=click.IntRange(1), default=1, metavar="N", help="Only from event number N on.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Of what there is already only the last N events.")
 @pass_session
-def tail(session: Session, job: str, follow: bool, after: int) -> int:
+def tail(session: Session, job: str, follow: bool, after: int, first: int, last: int | None) -> int:
     """Show a job's log, follow it until the job settles, and exit as the job did.
 
-    With --json every event is an object on a line of its own.
+    The log of a job that has settled is read from where it is kept, for as long as what the job owns. With --json every
+    event is an object on a line of its own.
     """
+    start = max(after, first - 1)
     if follow:
-        return watch(session, job, after, whole=False)
+        return watch(session, job, start, whole=False, last=last or 0)
     with open_screen(session.out) as screen:
-        Follower(session.api, job, screen, after).catch_up()
+        Follower(session.api, job, screen, start, last or 0).catch_up()
     return 0

@@ -1,0 +1,148 @@
+"""However much a job says, the agent stays small, the service is asked as little as may be, and nothing waits for ever.
+
+`PENSTOCK_LINES=1000000` makes the great test a real one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.agent import outbox as outboxes
+from penstock.agent.control import Control
+from penstock.agent.lines import Lines
+from penstock.agent.mask import Mask
+from penstock.agent.outbox import Outbox
+
+LINES = int(os.environ.get("PENSTOCK_LINES", "50000"))
+SMALL_KIB = 80 * 1024
+LIMITS = {"line_bytes": 16384, "batch_bytes": 196608, "batch_events": 500}
+DROPPED = re.compile(r"(\d+) line\(s\), (\d+) bytes, of output were dropped, for the log was full")
+
+
+def sized(worker, **changes):
+    """A worker whose size is looked at with every batch that it sends."""
+    sizes = []
+
+    def look(endpoint, _):
+        if endpoint == "events":
+            status = Path("/proc", str(job.agents[0].pid), "status").read_text()
+            sizes.append(int(re.search(r"VmHWM:\s+(\d+)", status)[1]))
+
+    job = worker(look, limits=LIMITS, **changes)
+    return job, sizes
+
+
+def test_many_lines_all_arrive_in_order_and_the_agent_stays_small(worker):
+    job, sizes = sized(worker, script=f"seq {LINES}", timeout_seconds=600)
+    assert job.start().wait(600) == 0
+    assert job.plane.lines("stdout") == [str(number) for number in range(1, LINES + 1)]
+    assert max(sizes) < SMALL_KIB
+    assert len(sizes) < LINES / 500 + 100, "batches are full"
+
+
+def test_a_line_of_100_mb_with_no_room_for_it(worker):
+    """What does not fit is dropped and counted to the byte; the job goes on, and says how it ended."""
+    job, sizes = sized(
+        worker, script="head -c 104857600 /dev/zero | tr '\\0' x; echo; echo the end; exit 3", timeout_seconds=600
+    )
+    job.plane.room = 100
+    assert job.start().wait(600) == 0
+    assert job.outcome()["exit_code"] == 3
+    assert max(sizes) < SMALL_KIB
+    shown = job.plane.lines("stdout")[:100]
+    (said,) = [DROPPED.fullmatch(line) for line in job.plane.lines("worker") if "dropped" in line]
+    lines, size = map(int, said.groups())
+    assert lines + 100 == 104857600 // 16384 + 1
+    assert size + sum(map(len, shown)) == 104857600 + len("the end")
+    assert "stdout: a line of 104857600 bytes is shown as 6400, for one has at most 16384" in job.plane.lines("task")
+    assert "exit code 3" in job.plane.lines("task")[-1]
+    assert len(sizes) < 40, "what is dropped is not sent"
+
+
+def test_a_log_that_has_room_says_nothing_of_it(worker):
+    job = worker(script="echo one")
+    job.plane.room = 1
+    job.finish()
+    assert not [line for line in job.plane.lines() if "dropped" in line]
+
+
+def fed(*parts: bytes, limit: int = 4):
+    lines, notes = [], []
+    reader = Lines(limit, lines.append, notes.append)
+    for part in parts:
+        reader.feed(part)
+    reader.feed(b"", final=True)
+    return lines, notes
+
+
+@pytest.mark.parametrize(
+    ("parts", "lines", "notes"),
+    [
+        ([b"abcd\n", b"ab"], ["abcd", "ab"], []),
+        ([b"abcde\n"], ["abcd", "e"], ["a line of 5 bytes is shown as 2, for one has at most 4"]),
+        (
+            [b"abcd", b"efgh", b"\nx\n"],
+            ["abcd", "efgh", "x"],
+            ["a line of 8 bytes is shown as 2, for one has at most 4"],
+        ),
+        ([b"abcdefgh"], ["abcd", "efgh"], ["a line of 8 bytes is shown as 2, for one has at most 4"]),
+        (["é".encode()[:1], "é".encode()[1:]], ["é"], []),
+        ([b"\xff\n\xff\n"], ["\ufffd", "\ufffd"], ["it wrote bytes that are not UTF-8; each is shown as \ufffd"]),
+        (["é".encode()[:1]], ["\ufffd"], ["it wrote bytes that are not UTF-8; each is shown as \ufffd"]),
+        (["\ufffd".encode()], ["\ufffd"], []),
+        ([b"a\0b\n"], ["a\0b"], []),
+    ],
+)
+def test_what_is_not_as_it_came_is_told(parts, lines, notes):
+    assert fed(*parts) == (lines, notes)
+
+
+class Clock:
+    """Time that passes only while somebody waits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, box: Outbox) -> None:
+        self.time = 0.0
+        monkeypatch.setattr(outboxes, "now", lambda: self.time)
+        monkeypatch.setattr(box._changed, "wait", self._wait)
+
+    def _wait(self, seconds: float) -> None:
+        self.time += seconds
+
+
+@pytest.mark.parametrize(("watched", "calls"), [(True, 300), (False, 30)])
+def test_calls_in_a_minute_of_a_job_that_says_something_all_the_time(monkeypatch, watched, calls):
+    """Ten lines a second: while somebody looks none waits longer than 0.2 s; otherwise there is a call each 2 s."""
+    control = Control()
+    control.watched = watched
+    box = Outbox(control, LIMITS, Mask([]))
+    clock = Clock(monkeypatch, box)
+    said = asked = waited = 0
+    while clock.time < 60:
+        box.put("stdout", 0, "line")
+        start, said = clock.time, said + 1
+        batch = box.next_batch()
+        waited = max(waited, clock.time - start)
+        box.delivered(len(batch))
+        asked += 1
+    assert abs(asked - calls) <= 1
+    assert waited <= (0.21 if watched else 2.01)
+
+
+def test_output_that_is_queued_when_the_log_is_full_is_counted_and_the_rest_is_kept():
+    control = Control()
+    box = Outbox(control, LIMITS, Mask([]))
+    box.put("stdout", 0, "sent")
+    box.put("stderr", 0, "né")
+    box.put("task", 0, "ended")
+    control.hear({"full": {"lines": 1, "bytes": 7}}, 0.0)
+    control.hear({}, 0.0)
+    box.delivered(1)
+    box.put("stdout", 0, "more")
+    box.tell_dropped()
+    said = [event["payload"] for event in box.oldest()]
+    assert said == ["ended", "3 line(s), 14 bytes, of output were dropped, for the log was full"]
+    assert box.first == 2

@@ -1,0 +1,130 @@
+"""A log as one object: in parts and blocks, and read from any line on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
+
+import pytest
+
+from penstock.domain import archives
+from penstock.domain.archives import Archive, ArchiveState, Part
+from penstock.domain.logs import Batch, Event, Line
+from penstock.domain.retention import Spans
+from penstock.domain.volumes import AGAIN
+from tests.domain.helpers import NOW, job
+
+SPANS = Spans(log=60, log_wait=600)
+ROW = Archive(job="J1", state=ArchiveState.WAITING, since=NOW, settled=NOW, due=NOW)
+SECOND = timedelta(seconds=1)
+
+
+def batch(first: int, *texts: str, task: int | None = 0) -> Batch:
+    lines = tuple(Line(NOW, "stdout", text, task) for text in texts)
+    return Batch(job="J1", first=first, attempt=2, lines=lines, heard_of=2, heard=9, size=99, version=3)
+
+
+def begun(last: Batch) -> Archive:
+    return archives.begin(ROW, last, "A1", NOW)
+
+
+def test_it_waits_from_the_end_of_its_job_on() -> None:
+    assert ROW.deadline == NOW
+    assert ROW.later
+    assert ROW.key == archives.archive_key("J1") == ("job#J1", "archive")
+    assert archives.wait(ROW, SPANS, NOW + 599 * SECOND) == replace(ROW, due=NOW + 659 * SECOND)
+    assert archives.wait(ROW, SPANS, NOW + 600 * SECOND) is None
+
+
+def test_it_begins_with_all_that_is_said_by_then() -> None:
+    row = begun(batch(4, "a", "b"))
+    assert (row.state, row.artifact, row.end, row.next, row.since) == (ArchiveState.WRITING, "A1", 6, 1, NOW)
+    assert row.last == replace(batch(6), version=0)
+    assert (row.tries, row.due) == (1, NOW + AGAIN)
+    assert ROW.end == 1
+
+
+def test_each_try_is_later_than_the_last() -> None:
+    waits = [archives.attempt(replace(ROW, tries=tries), NOW).due for tries in (0, 1, 2, 1000)]
+    assert waits == [NOW + AGAIN, NOW + 2 * AGAIN, NOW + 4 * AGAIN, NOW + timedelta(hours=6)]
+
+
+def test_what_is_not_there_is_begun_anew() -> None:
+    row = replace(begun(batch(1, "a")), version=8, upload="u", parts=(Part("", 1, ""),), tries=2)
+    later = NOW + SECOND
+    assert archives.again(row, later) == replace(ROW, since=later, version=8, tries=3, due=later + 4 * AGAIN)
+
+
+def test_batches_are_lines_and_come_back() -> None:
+    row, content = archives.write(begun(batch(1, "a", "é\n\x85\u2028")), batch(1, "a", "é\n\x85\u2028", task=None), 0)
+    assert content.count(b"\n") == 2
+    assert row.next == 3
+    assert archives.decode(content) == [
+        Event(1, 2, Line(NOW, "stdout", "a", None)),
+        Event(2, 2, Line(NOW, "stdout", "é\n\x85\u2028", None)),
+    ]
+    assert content.startswith(b'{"seq":1,"time":"2026-01-02T03:04:05+00:00","stream":"stdout","task":null,')
+
+
+def test_blocks_begin_with_batches_and_are_not_small() -> None:
+    big = "x" * archives.BLOCK_BYTES
+    row, written = begun(batch(9, "z")), 0
+    for each in (batch(1, "a"), batch(2, big), batch(3, "b"), batch(4, "c"), batch(5, big, "d"), batch(7, "e")):
+        row, content = archives.write(row, each, written)
+        written += len(content)
+    assert [first for first, _ in row.blocks] == [1, 3, 7]
+    exact = replace(row, blocks=((1, 0),))
+    assert archives.write(exact, batch(7, "f"), archives.BLOCK_BYTES)[0].blocks == ((1, 0), (7, archives.BLOCK_BYTES))
+    assert archives.write(exact, batch(7, "f"), archives.BLOCK_BYTES - 1)[0].blocks == ((1, 0),)
+    after_a_part = replace(exact, parts=(Part("", archives.BLOCK_BYTES, ""),))
+    assert archives.write(after_a_part, batch(7, "f"), 3)[0].blocks[-1] == (7, archives.BLOCK_BYTES + 3)
+
+
+def test_parts_are_counted_until_all_is_written() -> None:
+    row = replace(begun(batch(2, "b")), next=2)
+    first = archives.wrote(row, b"one", "t1")
+    assert (first.state, first.parts) == (
+        ArchiveState.WRITING, (Part("t1", 3, sha256(b"one").hexdigest()),)
+    )  # fmt: skip
+    assert (first.size, first.digest, first.tries) == (3, sha256(b"one").hexdigest(), 0)
+    second = archives.wrote(replace(first, next=3), b"two!", "t2")
+    assert (second.state, second.size) == (ArchiveState.CHECKING, 7)
+    assert second.digest == sha256(sha256(b"one").digest() + sha256(b"two!").digest()).hexdigest()
+
+
+def test_what_is_archived_is_due_until_its_rows_are_gone() -> None:
+    row = archives.archived(replace(begun(batch(1, "a")), upload="u"), NOW + SECOND)
+    assert (row.state, row.upload, row.tries, row.due) == (ArchiveState.ARCHIVED, "", 0, NOW + SECOND)
+    assert row.since == NOW + SECOND
+    assert archives.emptied(row, NOW + SECOND).due is None
+
+
+def test_rows_of_what_is_gone_are_looked_for_once_more() -> None:
+    row = archives.gone(replace(begun(batch(1, "a")), upload="u", parts=(Part("", 1, ""),), blocks=((1, 0),)), NOW)
+    assert (row.state, row.since, row.due, row.upload, row.parts, row.blocks) == (
+        ArchiveState.GONE, NOW, NOW, "", (), ()
+    )  # fmt: skip
+    assert archives.emptied(row, NOW + archives.SETTLING - SECOND).due == NOW + archives.SETTLING
+    assert archives.emptied(row, NOW + archives.SETTLING).due is None
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"), [(0, (0, 10)), (3, (0, 10)), (4, (10, 20)), (8, (10, 20)), (9, (30, 3)), (10, (30, 3))]
+)
+def test_a_line_is_found_by_its_block(after: int, expected: tuple[int, int]) -> None:
+    row = replace(begun(batch(11, "z")), blocks=((1, 0), (5, 10), (10, 30)), parts=(Part("", 33, ""),))
+    assert archives.block(row, after) == expected
+
+
+def test_behind_its_end_there_is_no_block() -> None:
+    row = replace(begun(batch(11, "z")), blocks=((1, 0),), parts=(Part("", 33, ""),))
+    assert archives.block(row, 11) is None
+    assert archives.block(row, 10) == (0, 33)
+
+
+def test_it_is_written_with_the_end_of_a_job() -> None:
+    goes_on = job()
+    assert archives.settled(goes_on, SPANS) is None
+    over = replace(goes_on, times=replace(goes_on.times, settled=NOW))
+    assert archives.settled(over, SPANS) == replace(ROW, job=over.id, due=NOW + 60 * SECOND)

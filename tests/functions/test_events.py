@@ -1,0 +1,83 @@
+"""A job's log over HTTP: by number, from its end, live while somebody reads it, and from its object afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.domain.archives import Archive, archive_key
+from penstock.domain.rows import Change
+from penstock.domain.submissions import Watch
+from penstock.usecases import archiving
+from tests.functions.service import Service, conforms, refused
+from tests.functions.test_operations import Stage
+from tests.functions.test_workers import call
+
+
+@pytest.fixture
+def stage(service: Service) -> Stage:
+    return Stage(service)
+
+
+def read(stage: Stage, **query: str) -> Any:
+    answer = stage.service.ask("GET", f"/v1/jobs/{stage.job}/events", query=query)
+    conforms(answer.json, "EventPage")
+    return answer.json
+
+
+def archive(stage: Stage) -> Archive:
+    """Have the log archived."""
+    twin = stage.service.twin
+    assert call(stage, "finish", {"result": "succeeded", "exit_code": 0}).status == 200
+    twin.run()
+    for _ in range(26):
+        twin.pass_time(3600)
+        archiving.look(twin.on, stage.job)
+    found = twin.store.get(archive_key(stage.job), Archive)
+    assert found
+    assert found.state == "archived"
+    return found
+
+
+def test_the_last_lines_and_those_that_follow(stage: Stage) -> None:
+    every = read(stage)["items"]
+    assert read(stage, last="2")["items"] == every[-2:]
+    assert read(stage, last="100000")["items"] == every
+    assert read(stage, last="2", after=str(len(every) - 1))["items"] == every[-1:]
+    refused(stage.service.ask("GET", f"/v1/jobs/{stage.job}/events", query={"last": "-1"}), 400, "bad-request")
+
+
+def test_an_archived_log_has_the_same_shape_and_pages(stage: Stage) -> None:
+    before = read(stage)["items"]
+    archive(stage)
+    page = read(stage)
+    assert page["items"][: len(before)] == before
+    assert [each["seq"] for each in page["items"]] == list(range(1, page["next"] + 1))
+    assert (page["state"], page["outcome"]) == ("settled", "succeeded")
+    assert read(stage, limit="3", after="2")["items"] == page["items"][2:5]
+    assert read(stage, last="1")["items"] == page["items"][-1:]
+    assert read(stage, after=str(page["next"]))["items"] == []
+
+
+def test_a_log_that_is_gone_says_since_when(stage: Stage) -> None:
+    archive(stage)
+    archiving.end(stage.service.twin.on, stage.job)
+    answer = stage.service.ask("GET", f"/v1/jobs/{stage.job}/events")
+    assert "is gone since" in refused(answer, 410, "log-gone")["detail"]
+
+
+def test_who_reads_makes_the_agent_hurry_and_costs_three_writes_in_half_a_minute(stage: Stage) -> None:
+    twin, written = stage.service.twin, list[Change]()
+    commit = twin.store.commit
+    twin.pass_time(60)
+    assert call(stage, "events", {"first": 100, "events": []}).json["watched"] is False
+    twin.store.commit = lambda changes: (written.extend(changes), commit(changes))[1]  # type: ignore[method-assign, func-returns-value]
+    for _ in range(60):
+        read(stage)
+        assert call(stage, "events", {"first": 100, "events": []}).json["watched"] is True
+        twin.pass_time(0.5)
+    watches = [change for change in written if isinstance(getattr(change, "row", None), Watch)]
+    assert len(watches) == len(written) <= 3
+    twin.pass_time(32)
+    assert call(stage, "events", {"first": 100, "events": []}).json["watched"] is False

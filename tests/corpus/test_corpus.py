@@ -50,7 +50,8 @@ WORD = st.text("abz-_/ ().ä%", min_size=1, max_size=6).filter(str.strip)
 PATH = st.sampled_from(["/a", "/work/*.log", "/x y"])
 RULE = st.builds(str.__add__, st.sampled_from(["", "", "=", "%", "!", "=%", "%=", "==", "!=", "x", "%!"]), PATH)
 RULES = st.lists(st.one_of(RULE, st.sampled_from(["work", "=", "!"])), max_size=3)
-PUBLISH = st.fixed_dictionaries({"from_output": PATH, "series": WORD, "name": WORD})
+PART = st.text("abZ09._-", min_size=2, max_size=8).filter(lambda text: text.strip("."))  # of a published name
+PUBLISH = st.fixed_dictionaries({"from_output": PATH, "series": PART, "name": PART})
 REPOSITORY = st.sampled_from(["o/r", "oxide/hubris", "a-b/c.d"])
 NAME = st.text("abz-_ .", min_size=1, max_size=6).filter(lambda text: text.strip() and text not in (".", ".."))
 GOOD = {

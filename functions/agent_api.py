@@ -12,15 +12,18 @@ from penstock import agentfile, bootstrap
 from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, hosts, inputs, outputs, users, values
+from penstock.usecases import agents, caches, hosts, inputs, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
+from penstock.usecases.caches import Ask as Cache
 from penstock.usecases.fencing import fence
 from penstock.usecases.hosts import Ask
 from penstock.usecases.values import Put
 from penstock.web.entry import answer, body, reply, resolver
 from penstock.wire.agent import (
     AgentCommit,
+    AgentCommitCache,
     AgentEvents,
+    AgentFindCache,
     AgentFinish,
     AgentGetValue,
     AgentHello,
@@ -28,6 +31,7 @@ from penstock.wire.agent import (
     AgentInputs,
     AgentOutputs,
     AgentPutValue,
+    AgentSaveCache,
 )
 
 log = Logger()
@@ -86,6 +90,24 @@ def agent_put_value(job: str) -> Response[Any]:
     who, ask = caller(job), body(app, AgentPutValue)
     values.put(bootstrap.aws(), who.job, Put(ask.name, ask.value, ask.secret), [fence])
     return reply({})
+
+
+@app.post("/v1/agent/jobs/<job>/caches/find")
+def agent_find_cache(job: str) -> Response[Any]:
+    who, ask = caller(job), body(app, AgentFindCache)
+    return reply(caches.find(bootstrap.aws(), who.job, Cache(ask.name, ask.paths, ask.key), ask.restore_keys))
+
+
+@app.post("/v1/agent/jobs/<job>/caches/save")
+def agent_save_cache(job: str) -> Response[Any]:
+    who, ask = caller(job), body(app, AgentSaveCache)
+    return reply(caches.begin(bootstrap.aws(), who.job, Cache(ask.name, ask.paths, ask.key), ask.size, ask.sha256))
+
+
+@app.post("/v1/agent/jobs/<job>/caches/commit")
+def agent_commit_cache(job: str) -> Response[Any]:
+    who, ask = caller(job), body(app, AgentCommitCache)
+    return reply(caches.commit(bootstrap.aws(), who.job, Cache(ask.name, ask.paths, ask.key), ask.id))
 
 
 @app.post("/v1/agent/jobs/<job>/outputs")

@@ -9,12 +9,13 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.web import artifacts, canaries, jobs, proving, site, units, values
+from penstock.web import artifacts, caches, canaries, jobs, proving, site, units, values
 from penstock.web.entry import answer, document, resolver
 
 log = Logger()
 app = resolver()
 app.include_router(artifacts.router)
+app.include_router(caches.router)
 app.include_router(canaries.router)
 app.include_router(jobs.router)
 app.include_router(proving.router)

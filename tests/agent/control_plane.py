@@ -21,6 +21,7 @@ def order(**changes: Any) -> dict[str, Any]:
     script = changes.pop("script", "true")
     limits = {
         "output_bytes": 1 << 20,
+        "cache_bytes": 1 << 20,
         "outputs": 20,
         "line_bytes": 4096,
         "batch_bytes": 65536,
@@ -65,6 +66,7 @@ class ControlPlane:
         self.page = 100
         self.store: dict[str, tuple[str, bool]] = {}
         self.ranges: list[str | None] = []
+        self.caches: dict[str, dict[str, Any]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"plane": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -154,7 +156,34 @@ class ControlPlane:
             uploads.append({"id": id_, "path": file["path"], "url": url, "method": "PUT", "headers": {"x-kept": "1"}})
         return 200, {"uploads": uploads}
 
+    def _find(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The entry with the key, else the newest with a restore key; all are in one scope."""
+        shelf = [one for one in self.caches.values() if (one["name"], one["paths"]) == (body["name"], body["paths"])]
+        exact = [one for one in shelf if one["key"] == body["key"]]
+        near = [one for each in body["restore_keys"] for one in shelf[::-1] if one["key"].startswith(each)]
+        for one in (exact or near)[:1]:
+            url = f"{self.url}/kept/{one['id']}?signature=s"
+            return 200, {"hit": True, "exact": bool(exact), **one, "url": url}
+        return 200, {"hit": False}
+
+    def _save(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        id_ = f"c{len(self.uploads) + 1}"
+        self.uploads[id_] = {"path": body["name"], "size": body["size"], "sha256": body["sha256"]}
+        url = f"{self.url}/store/{id_}?signature=s"
+        return 200, {"there": False, "id": id_, "url": url, "method": "PUT", "headers": {"x-kept": "1"}}
+
+    def _keep_cache(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        sent = self.uploads[body["id"]]
+        for one in self.caches.values():
+            if (one["name"], one["paths"], one["key"]) == (body["name"], body["paths"], body["key"]):
+                return 200, {"kept": False, "id": one["id"], "scope": one["scope"]}
+        self.caches[body["id"]] = {**body, "scope": "trunk", "size": sent["size"], "sha256": sent["sha256"]}
+        self.kept[body["id"]] = sent["data"]
+        return 200, {"kept": True, "id": body["id"], "scope": "trunk"}
+
     def _commit(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "id" in body:
+            return self._keep_cache(body)
         for id_ in body["ids"]:
             self.uploads[id_]["committed"] = True
         return 200, {}

@@ -166,10 +166,6 @@ def test_factory_and_addresses(bmat):
     assert lines[7].startswith("bmat: there is no column 'x'; there is: cidr, ")
 
 
-def test_what_is_not_available_yet(bmat):
-    assert bmat("bmat cache save x y; echo $?") == ["bmat cache is not available yet", "2"]
-
-
 def test_a_long_root_has_a_socket_too(worker, tmp_path):
     job = worker(script="bmat factory name", **{})
     job.root = tmp_path / ("long-" * 20) / "root"

@@ -16,9 +16,21 @@ KEEPER = {"owner": "job#j1", "why": "job j1 owns it, and failed", "until": None,
 WHY = {"artifact": ARTIFACT, "summary": "it goes when job#j1 lets it go", "keepers": [KEEPER]}
 GOING = {"id": "a1", "path": "/work/trace.bin", "size": 2048, "at": SETTLED, "why": "nobody owns it"}
 
+CACHE = {
+    "id": "c1", "owner": "oxide:hubris", "name": "deps", "key": "k 1", "scope": "trunk", "target": "linux",
+    "paths": "/work/deps", "size": 2048, "sha256": "0" * 64, "job": "j1", "time": SUBMITTED, "used": SUBMITTED,
+    "until": SETTLED,
+}  # fmt: skip
+
 
 def answer(url: str, method: str, path: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
-    """Status and document for a request about artifacts; for any other, that there is no such path."""
+    """Status and document for a request about artifacts and caches; for any other, that there is no such path."""
+    if path[0] == "caches":
+        return 200, CACHE if path[1:] else {"items": [CACHE], "next": None, "bytes": 2048, "quota": 10 * 1024**3}
+    return _of_artifacts(url, method, path, query)
+
+
+def _of_artifacts(url: str, method: str, path: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
     match method, path:
         case "GET", ["artifacts"]:
             return 200, {"items": [ARTIFACT, UNKNOWN], "next": None}

@@ -41,6 +41,8 @@ BODIES: dict[str, Any] = {
     "put_value": {"value": "42"},
     "agent_get_value": {"name": "answer"},
     "agent_put_value": {"name": "answer", "value": "42"},
+    "agent_find_cache": {"name": "deps", "paths": ["/work/deps"], "key": "k", "restore_keys": [""]},
+    "agent_save_cache": {"name": "deps", "paths": ["/work/deps"], "size": len(BYTES), "sha256": DIGEST, "key": "new"},
     "agent_finish": {"result": "succeeded", "exit_code": 0},
     "agent_host": {"session": "s" * 43},
 }
@@ -61,12 +63,24 @@ class Stage:
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
         self.tested = ""
+        self.archive = self.save("old")
+        assert self.agent(f"{path}/caches/commit", self.archived("old")).json["kept"]
         self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
         service.twin.objects.objects[f"artifacts/{self.output}"] = BYTES
         assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
 
     def agent(self, path: str, body: Any) -> Answer:
         return self.service.ask("POST", path, body, token=WORKER_TOKEN)
+
+    def save(self, key: str) -> str:
+        """Send an archive for a cache, and say its id."""
+        body = {**BODIES["agent_save_cache"], "key": key}
+        self.archive = str(self.agent(f"/v1/agent/jobs/{self.job}/caches/save", body).json["id"])
+        self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
+        return self.archive
+
+    def archived(self, key: str) -> dict[str, Any]:
+        return {"id": self.archive, "name": "deps", "paths": ["/work/deps"], "key": key}
 
     def hello(self) -> None:
         self.greeting = {"worker": self.unit(0), "key": self.key(), "token": WORKER_TOKEN, "host": "here"}
@@ -89,8 +103,12 @@ class Stage:
             "privilege": "target.lab",
             "host": "bench-7",
             "artifact": self.output,
+            "cache": self.archive,
         }  # fmt: skip
         body = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, **BODIES}.get(operation.name)
+        if operation.name == "agent_commit_cache":
+            self.save("newer")
+            body = self.archived("newer")
         if operation.name == "get_factory_test":
             begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
             values["job"] = begun.json["id"]

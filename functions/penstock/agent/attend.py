@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from . import health, helpers
 from .clock import now
 from .control import Abandon
+from .declared import Declared
 from .delivery import Delivery
 from .desk import desk
 from .ending import end
@@ -50,14 +51,19 @@ def attend(job: Job, progress: Progress) -> int:
 
 def work(job: Job) -> Outcome:
     """Fetch, run the tasks and upload; then see whether the machine is still fit for others. Raises ServiceError."""
-    job.control.deadline = now() + job.order.timeout  # which the inputs are part of
+    until = now() + job.order.timeout  # which the inputs are part of
+    job.control.deadline = until
     wrong = Inputs(job).fetch() if job.order.reply.get("inputs") else None
     if wrong:
         return wrong
+    caches = Declared(job, until)
+    caches.restore()
     with desk(job):
         outcome = run_tasks(job)
     job.control.check()
     outcome = with_fault(outcome, Uploads(job).run())
+    if outcome.result == "succeeded":
+        caches.save()
     return replace(outcome, broken=health.check(job, "after"))
 
 

@@ -1,4 +1,4 @@
-"""What `bmat` may ask: facts of the job, its store, and processes beside its task."""
+"""What `bmat` may ask: facts of the job, its store, its caches, and processes beside its task."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from . import disguises
+from .caches import Caches, Wanted
 from .errors import Declined, ServiceError
 from .facts import Facts
 from .job import Job
@@ -30,6 +31,7 @@ class Clerk:
                 "put": self._put,
                 "process": self._process,
                 "post": self._post,
+                "cache": self._cache,
             }[ask["do"]]
             return do(ask)
         except (ServiceError, Declined) as why:
@@ -59,6 +61,14 @@ class Clerk:
     def _post(self, ask: dict[str, Any]) -> bytes:
         self._job.posts.add(ask)
         return b"{}"
+
+    def _cache(self, ask: dict[str, Any]) -> bytes:
+        keys = [str(each) for each in ask["restore_keys"]]
+        paths = [str(each) for each in ask["paths"]]
+        wanted = Wanted(str(ask["name"]), paths, str(ask["key"]), keys, str(ask["cwd"]))
+        caches = Caches(self._job)
+        came = caches.save(wanted) if ask["what"] == "save" else caches.restore(wanted)
+        return json.dumps({"word": came.word, "text": came.text}).encode()
 
     def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         return self._job.service.call(self._job.order.job, what, body, TRIES)

@@ -34,13 +34,16 @@ class Stopped(Exception):
     """The work is to be stopped."""
 
 
-def fetch(control: Control, told: dict[str, Any], path: str) -> None:
-    """Put a file at a path. Raises NotFetched, Stopped, or ServiceError when the work is abandoned."""
+def fetch(control: Control, told: dict[str, Any], path: str, tries: int = TRIES) -> None:
+    """Put a file at a path; give up after so many tries without a byte between them.
+
+    Raises NotFetched, Stopped, or ServiceError when the work is abandoned.
+    """
     part = f"{path}.part-of-penstock"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "w+b") as file:
-            _fetch_all(control, told, file)
+            _fetch_all(control, told, file, tries)
             _verify(told, file)
         os.chmod(part, 0o644)
         os.replace(part, path)
@@ -51,7 +54,7 @@ def fetch(control: Control, told: dict[str, Any], path: str) -> None:
             os.unlink(part)
 
 
-def _fetch_all(control: Control, told: dict[str, Any], file: IO[bytes]) -> None:
+def _fetch_all(control: Control, told: dict[str, Any], file: IO[bytes], most: int) -> None:
     """Fetch until all bytes are there: after each break what is missing, and only so often without any progress."""
     tries, delays = 0, backoffs()
     while True:
@@ -64,8 +67,8 @@ def _fetch_all(control: Control, told: dict[str, Any], file: IO[bytes]) -> None:
                 tries, delays = 0, backoffs()
             tries += 1
             log(f"fetching {told['path']}: try {tries}: {why}")
-            if tries == TRIES:
-                raise NotFetched(f"{why}; given up after {TRIES} tries", stale=True) from why
+            if tries == most:
+                raise NotFetched(f"{why}; given up after {most} tries", stale=True) from why
             _check(control)
             control.sleep(next(delays))
 

@@ -19,6 +19,7 @@ ENTRIES = {
     "local": Entry(f"{COMMANDS}.local:group", "The same service on this machine: up, down, status, reset."),
     "job": Entry(f"{COMMANDS}.job:group", "Submit jobs, follow them, and fetch what they made."),
     "artifact": Entry(f"{COMMANDS}.artifact:group", "Files that are kept: who owns them, why, and until when."),
+    "cache": Entry(f"{COMMANDS}.cache:group", "What jobs left for later jobs: keys, scopes, and until when."),
     "pool": Entry(f"{COMMANDS}.pool:group", "Capacity: who holds it, who waits for it."),
     "worker": Entry(f"{COMMANDS}.unit:worker", "The machines that run jobs."),
     "resource": Entry(f"{COMMANDS}.unit:resource", "What wells made for jobs."),

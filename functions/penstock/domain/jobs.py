@@ -105,6 +105,7 @@ class Job(Row):
     often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
     `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
     since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values.
+    `cache_scope` is whose caches it adds to, "" for nobody's; `cache_saves`, how often it began to.
     """
 
     kind: ClassVar[str] = "job"
@@ -148,6 +149,8 @@ class Job(Row):
     exit_code: int | None = None
     outputs_gone: datetime | None = None
     has_secrets: bool = False
+    cache_scope: str = ""
+    cache_saves: int = 0
     due: datetime | None = None
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.domain.artifacts import Artifact
+from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs import Job
 from penstock.domain.owners import parts
 from penstock.domain.pins import Pin
@@ -72,6 +73,16 @@ def by_pin(pin: Pin | None, owner: str) -> Keeper:
     if pin is None:
         return Keeper(owner, f"{by} pinned it, and no row says why", None, "an operator's look at it")
     return Keeper(owner, f"{by} pinned it: {pin.reason}", pin.until, f"{by}, with `penstock artifact unpin`")
+
+
+def by_cache(entry: CacheEntry | None, owner: str) -> Keeper:
+    """A cache's share."""
+    if entry is None:
+        return Keeper(owner, "a cache owns it, and no row says for how long", None, "an operator's look at it")
+    shelf = entry.shelf
+    why = f"the cache {shelf.name} of {shelf.owner} has it in the scope {entry.scope} under the key {entry.words!r}"
+    frees = f"`penstock cache delete {entry.id}`, or others that need its room; who restores it keeps it for longer"
+    return Keeper(owner, why, entry.until, frees)
 
 
 def kept(artifact: Artifact, volume: Volume | None, keepers: Sequence[Keeper]) -> Kept:

@@ -18,11 +18,15 @@ class Kind:
     ends: str
 
 
-JOB, PIN = "job", "pin"
+JOB, PIN, CACHE = "job", "pin", "cache"
 
 KINDS: Mapping[str, Kind] = {
     JOB: Kind("the job's output or input of that name", "when the job's retention ends: the table above"),
     PIN: Kind("the user's pin, with a reason", "when it runs out, or the user takes it back"),
+    CACHE: Kind(
+        "the cache's entry, with its key",
+        "when it was not restored for the time above, when it makes room for others, or is deleted",
+    ),
 }
 
 

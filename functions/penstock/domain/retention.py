@@ -50,6 +50,7 @@ class Spans:
     latest_failure: int = _span(
         90 * DAY, "what a job owns whose failure is the latest of its owner and name", "when it settled"
     )
+    cache: int = _span(14 * DAY, "a cache's entry", "when it was saved, or restored last", DAY)
     look: int = _span(
         HOUR, "what is kept for the jobs that depend on it alone, until these are looked at again", "the last look",
         60, DAY,

@@ -139,7 +139,7 @@ class Shape:
 @dataclass(frozen=True)
 class Limits:
     """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had; an
-    `idle_hold` of 0 is none."""
+    `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -152,6 +152,7 @@ class Limits:
     retries: int = 1
     output_bytes: int = 1024**3
     hold: int = 3600
+    cache_bytes: int = 10 * 1024**3
 
 
 @dataclass(frozen=True)

@@ -268,6 +268,7 @@ _limit_keys = record(
         "retries": number(0, limits.RETRIES),
         "output_bytes": number(1, UPLOAD_BYTES),
         "hold": duration(7 * DAY, "7 days", least=0),
+        "cache_bytes": number(0, AMOUNT),
     },
     '{ queue = "7d" }',
 )

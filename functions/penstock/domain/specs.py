@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from penstock.domain.jobfile.caches import CacheAsk
 from penstock.domain.rows import Key, Row
 
 
@@ -42,6 +43,7 @@ class Spec(Row):
     output_rules: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     request: Mapping[str, Any] = field(default_factory=dict)
+    caches: tuple[CacheAsk, ...] = ()
 
     @property
     def key(self) -> Key:

@@ -24,6 +24,9 @@ STORE = "store"
 PREFIX = "artifacts/"
 """What the names of all our objects begin with; others are not ours to touch."""
 
+LENT = timedelta(hours=1)
+"""How long bytes stay that somebody may just be fetching, with leave that was given before. [ART-1]"""
+
 AGAIN = timedelta(minutes=1)
 AGAIN_MOST = timedelta(hours=6)
 
@@ -115,11 +118,11 @@ def arrive(volume: Volume, now: datetime) -> Volume:
     return replace(volume, state=VolumeState.CREATED, since=now, due=None)
 
 
-def doom(volume: Volume, now: datetime) -> Volume:
-    """A volume whose artifact is gone. [ART-1]"""
+def doom(volume: Volume, now: datetime, after: timedelta = timedelta(0)) -> Volume:
+    """A volume whose artifact is gone; its bytes go `after` a while. [ART-1]"""
     if volume.state is VolumeState.DESTROYING:
         return volume
-    return replace(volume, state=VolumeState.DESTROYING, since=now, due=now)
+    return replace(volume, state=VolumeState.DESTROYING, since=now, due=now + after)
 
 
 def stray(artifact: str, now: datetime) -> Volume:

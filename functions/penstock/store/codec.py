@@ -14,6 +14,7 @@ from cattrs.gen import make_dict_unstructure_fn
 from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
 from penstock.domain.budgets import Budget
+from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.canaries import Canary
 from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
@@ -42,7 +43,7 @@ KINDS: Mapping[str, type[Row]] = {
         Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
-        Retention, LatestFailure, Artifact, Volume, Inventory, Pin,
+        Retention, LatestFailure, Artifact, Volume, Inventory, Pin, CacheEntry, CacheUse,
     )
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -38,6 +39,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
         "inputs": inputs.wants(job),
+        "caches": [asdict(each) for each in spec.caches],
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
         "env": dict(spec.env),
@@ -48,6 +50,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "deadline": due.isoformat(),
         "limits": {
             "output_bytes": bounds.output_bytes,
+            "cache_bytes": min(bounds.output_bytes, bounds.cache_bytes),
             "outputs": limits.OUTPUTS,
             "line_bytes": limits.EVENT_LINE_BYTES,
             "batch_bytes": limits.EVENT_BATCH_BYTES,

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from penstock.domain import metrics
 from penstock.domain.rows import Key
 from penstock.system import System
-from penstock.usecases import dissolving, inventory, owning, pinning
+from penstock.usecases import dissolving, evicting, inventory, owning, pinning
 
 AT_ONCE = 300
 """How many overdue rows one sweep looks at: some seconds' work. The rest are the next one's."""
@@ -65,5 +65,6 @@ NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
     "artifact": lambda on, id, _: owning.forget(on, id),
     "volume": lambda on, id, _: _volume(on, id),
     "retention": lambda on, id, _: dissolving.look(on, id),
+    "cache": lambda on, owner, place: evicting.run_out(on, owner, place),
     "pin": lambda on, id, by: pinning.run_out(on, id, by),
 }

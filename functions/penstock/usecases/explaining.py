@@ -9,18 +9,19 @@ from typing import Any
 
 from penstock.domain import keepers, limits
 from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.caches import CacheEntry
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.keepers import Keeper, Kept
 from penstock.domain.outputs import Output
-from penstock.domain.owners import JOB, PIN, owner, parts
+from penstock.domain.owners import CACHE, JOB, PIN, owner, parts
 from penstock.domain.pins import Pin
 from penstock.domain.retention import Retention, retention_key
 from penstock.domain.rows import Key
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, volume_key
 from penstock.system import System
-from penstock.usecases import outputs, pinning
+from penstock.usecases import evicting, outputs, pinning
 
 FORESEEN = 500
 """How many rows a dry run looks at."""
@@ -63,14 +64,16 @@ class Known:
 def why(on: System, artifact: Artifact, known: Known | None = None) -> Kept:
     """Why an artifact is kept, and until when."""
     known, pins = known or Known(on), pinning.pins_of(on, artifact)
-    found = [_keeper(known, owner, pins.get(owner)) for owner in artifact.owners]
+    found = [_keeper(on, known, owner, pins.get(owner)) for owner in artifact.owners]
     return keepers.kept(artifact, on.store.get(volume_key(artifact.id), Volume), found)
 
 
-def _keeper(known: Known, owner: str, pin: Pin | None) -> Keeper:
+def _keeper(on: System, known: Known, owner: str, pin: Pin | None) -> Keeper:
     kind, id = parts(owner)
     if kind == PIN:
         return keepers.by_pin(pin, owner)
+    if kind == CACHE:
+        return keepers.by_cache(evicting.of(on, owner), owner)
     return keepers.by_job(*known.of(id), owner)
 
 
@@ -126,6 +129,10 @@ def _going(on: System, kind: str, key: Key, now: datetime, by: datetime) -> Iter
         pin = on.store.get(key, Pin)
         if pin and pin.until:
             yield from _freed(on, id, [pin.owner], pin.until, now, by)
+    elif kind == "cache":
+        entry = on.store.get(key, CacheEntry)
+        if entry:
+            yield from _freed(on, entry.id, [entry.owner], entry.until, now, by)
     elif kind == "retention":
         yield from _of_job(on, id, now, by)
 

@@ -14,6 +14,7 @@ from aws_lambda_powertools import Logger
 from penstock.domain import artifacts, volumes
 from penstock.domain.artifacts import Artifact, Name, artifact_key, collection
 from penstock.domain.outputs import Output, output_key
+from penstock.domain.owners import CACHE
 from penstock.domain.rows import Change, Create, Delete, Key, Replace
 from penstock.domain.volumes import Volume, VolumeState, volume_key
 from penstock.system import System
@@ -61,9 +62,13 @@ def without(on: System, artifact: Artifact, owner: str) -> list[Change]:
 
 
 def gone(on: System, artifact: Artifact) -> list[Change]:
-    """The end of an artifact: in this write alone its bytes begin to be destroyed. [ART-1]"""
+    """The end of an artifact: in this write alone its bytes begin to be destroyed. [ART-1]
+
+    An archive of a cache goes at any time, also while a job fetches it: those bytes wait until nobody has leave to.
+    """
     held = on.store.find(collection(artifact.id), "volume#", Volume)
-    dying = [(volume, volumes.doom(volume, on.world.now())) for volume in held]
+    wait = volumes.LENT if artifact.sort == CACHE else timedelta(0)
+    dying = [(volume, volumes.doom(volume, on.world.now(), wait)) for volume in held]
     return [Delete(artifact), *(Replace(volume, after) for volume, after in dying if after != volume)]
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
-from penstock.domain import limits, looks, metrics
+from penstock.domain import caches, limits, looks, metrics
 from penstock.domain.dependencies import Dependency
-from penstock.domain.errors import Refused, Unreached
+from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile
 from penstock.domain.jobs import START_WITHIN, Job, State, Times, job_key
 from penstock.domain.leases import WORKER, Need
@@ -164,11 +164,24 @@ def _rows(
         retry_failed=file.retry_failed,
         keep=Keep(user.name, keeps.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
         tags=file.tags,
+        cache_scope=_scope(user, ask),
         due=now + START_WITHIN,
     )
     rules = tuple(rule.text for rule in file.output_rules)
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
-    return job, Spec(job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, request=request)
+    spec = Spec(
+        job=job.id, path=file.path, script=file.script, output_rules=rules, env=file.env, request=request,
+        caches=file.cache,
+    )  # fmt: skip
+    return job, spec
+
+
+def _scope(user: User, ask: SubmitJob) -> str:
+    """Whose caches a job adds to: what its request says, and nothing that stands in its file. [SEC-2]"""
+    if ask.cache_scope is not None and not caches.is_scope(ask.cache_scope):
+        why = f"a scope is 1 to {limits.CACHE_SCOPE_CHARS} printable ASCII characters without spaces or #"
+        raise Refused(400, "bad-request", why, [Fault(why, where="cache_scope")])
+    return caches.scope_of(user.name, ask.cache_scope)
 
 
 def _check_fits(job: Job, spec: Spec) -> None:

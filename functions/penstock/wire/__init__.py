@@ -12,6 +12,7 @@ from penstock.wire.artifacts import (
     KeeperView,
     PinArtifact,
 )
+from penstock.wire.caches import CachePage, CacheView
 from penstock.wire.canaries import CanaryPage, CanaryView
 from penstock.wire.files import (
     InputList,
@@ -106,6 +107,8 @@ __all__ = [
     "AwayView",
     "BlockView",
     "Bound",
+    "CachePage",
+    "CacheView",
     "CanaryPage",
     "CanaryView",
     "CheckView",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from penstock.wire import Bound
@@ -65,6 +65,37 @@ class AgentPutValue:
     name: Annotated[str, Bound(most=64)]
     value: str
     secret: bool = False
+
+
+@dataclass(frozen=True)
+class AgentFindCache:
+    """Which cache the job wants restored. `paths` are as the job knows them; docs/caches.md tells how it is found."""
+
+    name: Annotated[str, Bound(most=128)]
+    paths: list[str]
+    key: Annotated[str, Bound(most=512)] = ""
+    restore_keys: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class AgentSaveCache:
+    """An archive that the job wants kept under a key: its size in bytes, its SHA-256 in hex."""
+
+    name: Annotated[str, Bound(most=128)]
+    paths: list[str]
+    size: int
+    sha256: Annotated[str, Bound(most=64)]
+    key: Annotated[str, Bound(most=512)] = ""
+
+
+@dataclass(frozen=True)
+class AgentCommitCache:
+    """An archive whose bytes were sent."""
+
+    id: Annotated[str, Bound(most=64)]
+    name: Annotated[str, Bound(most=128)]
+    paths: list[str]
+    key: Annotated[str, Bound(most=512)] = ""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from penstock.domain import holds
+from penstock.domain import holds, limits
 from penstock.wire.shapes import Bound
 
 JobState = Literal["waiting", "queued", "acquiring", "running", "settled"]
@@ -19,7 +19,8 @@ class SubmitJob:
     It waits for `inputs`, which are sent after it: they are the names of files below /input. Each of `dependencies` is
     `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there. `matrix` says which of the
     jobs it is that a file with a matrix stands for: a value for each axis. `owner` is the repository whose job it is,
-    where it is not its submitter's.
+    where it is not its submitter's. `cache_scope` is the branch whose caches it adds to (docs/caches.md): its file
+    cannot say it.
     """
 
     script: str
@@ -38,6 +39,7 @@ class SubmitJob:
     dependencies: dict[str, Any] | None = None
     matrix: dict[str, str] | None = None
     owner: Annotated[str, Bound(most=200)] | None = None
+    cache_scope: Annotated[str, Bound(most=limits.CACHE_SCOPE_CHARS)] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 
 from .facts import Absent
-from .later import NotYet
 from .usage import parser
 
 
 def bmat(arguments: list[str]) -> int:
-    """Print what was asked for. Return the exit code: 1, it is not there; 2, wrong usage or not available yet."""
+    """Print what was asked for. Return the exit code: 1, it is not there; 2 is for wrong usage."""
     args = parser().parse_args(arguments)
     try:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")  # type: ignore[union-attr]
@@ -19,7 +18,4 @@ def bmat(arguments: list[str]) -> int:
     except Absent as why:
         print(f"bmat: {why}", file=sys.stderr)
         return 1
-    except NotYet as why:
-        print(why, file=sys.stderr)
-        return 2
     return 0

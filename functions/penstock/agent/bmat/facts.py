@@ -19,18 +19,18 @@ def facts() -> dict[str, Any]:
     return ask({"do": "facts"})
 
 
-def ask(what: dict[str, Any]) -> dict[str, Any]:
-    """Ask the agent for something. Raises Absent, also for what it says why it cannot give."""
-    answer = _ask(json.dumps(what).encode() + b"\n")
+def ask(what: dict[str, Any], seconds: float | None = ANSWER_SECONDS) -> dict[str, Any]:
+    """Ask the agent for something; None waits for as long as it works. Raises Absent, also for why it cannot give."""
+    answer = _ask(json.dumps(what).encode() + b"\n", seconds)
     if "error" in answer:
         raise Absent(str(answer["error"]))
     return answer
 
 
-def _ask(line: bytes) -> dict[str, Any]:
+def _ask(line: bytes, seconds: float | None) -> dict[str, Any]:
     try:
         with socket.socket(socket.AF_UNIX) as agent:
-            agent.settimeout(ANSWER_SECONDS)
+            agent.settimeout(seconds)
             agent.connect(os.environ.get("PENSTOCK_SOCKET", ""))
             agent.sendall(line)
             with agent.makefile("rb") as answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from . import addresses, factory, later, process, resources, store
+from . import addresses, cache, factory, process, resources, store
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,9 +18,7 @@ def parser() -> argparse.ArgumentParser:
     _post(_add(commands, "post", process.post, "have a command run after the tasks of this job"))
     _factory(_add(commands, "factory", factory.show, "where this job runs"))
     _address(commands.add_parser("address", help="address ranges that this job may use"))
-    for name, text in later.COMMANDS.items():
-        command = _add(commands, name, later.refuse, f"{text} (not available yet)")
-        command.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    _cache(commands.add_parser("cache", help="files that later jobs find where this one had them"))
     return top
 
 
@@ -66,6 +64,24 @@ def _post(command: argparse.ArgumentParser) -> None:
 def _add_command(command: argparse.ArgumentParser) -> None:
     command.add_argument("program", metavar="COMMAND")
     command.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+
+
+def _cache(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    text = "put in place what was saved: prints hit, or partial where only a beginning fits; 1 when there is nothing"
+    restore = _add(actions, "restore", cache.restore, text)
+    _add_entry(restore)
+    text = "take the newest whose key begins like this, if none has the key itself; may be given again"
+    restore.add_argument("--restore-key", dest="restore_keys", action="append", default=[], metavar="K", help=text)
+    text = "keep what is at these paths; prints saved, there (the first to save a key has it) or failed"
+    _add_entry(_add(actions, "save", cache.save, text))
+
+
+def _add_entry(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("paths", metavar="PATH", nargs="+", help="a file or folder: the same for save and restore")
+    text = 'what the files depend on; {{ hash "FILE" }} stands for the digest of a file, or of all that match'
+    command.add_argument("--key", default="", metavar="K", help=text)
 
 
 def _factory(command: argparse.ArgumentParser) -> None:

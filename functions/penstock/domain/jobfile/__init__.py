@@ -3,6 +3,7 @@
 parse reads a file; check_key checks one key's value from elsewhere in the same way.
 """
 
+from penstock.domain.jobfile.caches import CacheAsk
 from penstock.domain.jobfile.durations import parse_duration
 from penstock.domain.jobfile.keys import check_key
 from penstock.domain.jobfile.matrix import Matrix
@@ -15,6 +16,7 @@ from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
 from penstock.domain.jobfile.variants import variant, variant_name
 
 __all__ = [
+    "CacheAsk",
     "Dependency",
     "Fault",
     "JobFile",

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from penstock.domain import limits
+from penstock.domain.jobfile.caches import check_caches
 from penstock.domain.jobfile.checks import GUESSES, Check, did_you_mean, flag, number, text
 from penstock.domain.jobfile.matrix import check_matrix, check_references
 from penstock.domain.jobfile.place import Fault, Place, clip
@@ -56,6 +57,7 @@ _TABLE = (
     Key("publish", check_publish, not_yet="outputs cannot be published yet"),
     Key("skip_clone", flag),
     Key("resources", check_resources),
+    Key("cache", check_caches),
     Key("timeout", check_timeout),
     Key("priority", number(-limits.PRIORITY, limits.PRIORITY)),
     Key("retries", number(0, limits.RETRIES)),

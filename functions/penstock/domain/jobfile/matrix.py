@@ -1,7 +1,7 @@
 """`matrix`: one file for many jobs, one for each combination of some values.
 
-`${{ matrix.AXIS }}` in a name, a target, an output rule, a variable, a tag or the job of a dependency stands for the
-value that the combination has there.
+`${{ matrix.AXIS }}` in a name, a target, an output rule, a variable, a tag, a cache or the job of a dependency stands
+for the value that the combination has there.
 """
 
 import re
@@ -20,7 +20,7 @@ AXIS = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 REFERENCE = re.compile(r"\$\{\{\s*matrix\.([^\s}]*)\s*\}\}")
 AXES = 8
 RESERVED = ("include", "exclude")
-PLACES = ("name", "target", "output_rules", "env", "tags", "dependencies")
+PLACES = ("name", "target", "output_rules", "env", "tags", "cache", "dependencies")
 """The keys in which values may be referred to."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from penstock.domain.jobfile.caches import CacheAsk
 from penstock.domain.jobfile.header import Header, read_header
 from penstock.domain.jobfile.keys import KEYS, check_document
 from penstock.domain.jobfile.locate import Spot, locate, nearest
@@ -52,6 +53,7 @@ class JobFile:
     skip_clone: bool = False
     output_rules: tuple[OutputRule, ...] = ()
     resources: tuple[ResourceAsk, ...] = ()
+    cache: tuple[CacheAsk, ...] = ()
     timeout: int | None = None
     priority: int = 0
     retries: int | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from penstock.domain.jobfile.caches import fill_cache
 from penstock.domain.jobfile.matrix import fill, variable
 from penstock.domain.jobfile.parse import JobFile
 from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
@@ -23,6 +24,7 @@ def variant(file: JobFile, values: Mapping[str, str]) -> JobFile:
         env={**env, **{name: fill(content, values) for name, content in file.env.items()}},
         tags={name: fill(content, values) for name, content in file.tags.items()},
         output_rules=tuple(_filled(rule, values) for rule in file.output_rules),
+        cache=tuple(fill_cache(each, values) for each in file.cache),
         dependencies=tuple(replace(each, job=fill(each.job, values)) for each in file.dependencies),
         matrix=None,
     )

@@ -1,0 +1,201 @@
+"""Caches: archives that jobs leave for later jobs of their owner, each under a key, and never changed.
+
+    sent ──(the first to say so)──▶ entry ──unused for too long, pushed out, or deleted──▶ no row
+
+An entry is found by its owner, the target, the cache's name, its paths, a scope and a key. Which scope a job adds to
+is said when it is submitted, never by its script; it reads from that and from the trunk's. [SEC-2]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from penstock.domain import limits
+from penstock.domain.owners import CACHE, owner
+from penstock.domain.rows import Key, Place, Row
+from penstock.domain.users import is_repository
+from penstock.domain.volumes import LENT
+
+TRUNK = "trunk"
+"""The scope that jobs of every scope restore from."""
+
+TOUCHED = timedelta(hours=1)
+"""How often it is written at most that an entry was restored."""
+
+SPARED = timedelta(days=1)
+"""For how long after its last use no job of another scope pushes an entry of the trunk's out."""
+
+SIGNED = LENT - timedelta(minutes=10)
+"""How long an agent may take to fetch an entry: it is over before the bytes of one that was pushed out go. [ART-1]"""
+
+AT_ONCE = 30
+"""How many entries one write pushes out: each is three rows, and a write has room for a hundred."""
+
+_NAME = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._-]{{0,{limits.CACHE_NAME_CHARS - 1}}}")
+_KEY = re.compile(rf"[ -~]{{0,{limits.CACHE_KEY_CHARS}}}")
+_SCOPE = re.compile(rf"[!-\"$-~]{{1,{limits.CACHE_SCOPE_CHARS}}}")
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Where entries stand that can take each other's place: all but the scope and the key. `paths` is a digest."""
+
+    owner: str
+    target: str
+    name: str
+    paths: str
+
+    def place(self, scope: str, key: str) -> str:
+        """Where in its owner's collection an entry is. No part but the last may hold the character between them."""
+        return f"cache#{self.target}#{self.name}#{self.paths}#{scope}#{key}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheEntry(Row):
+    """One archive. `id` is its artifact's, `size` in bytes, `sha256` in hex; `words` is its key, `about` its paths.
+
+    `used` is when it was saved, or restored last, give or take TOUCHED; it goes at `until`.
+    """
+
+    kind: ClassVar[str] = "cache"
+    later: ClassVar[bool] = True
+    shelf: Shelf
+    scope: str
+    words: str
+    id: str
+    job: str
+    size: int
+    sha256: str
+    about: str
+    made: datetime
+    used: datetime
+    until: datetime
+
+    @property
+    def key(self) -> Key:
+        return entry_key(self.shelf, self.scope, self.words)
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.until
+
+    @property
+    def place(self) -> Place:
+        return Place(collection(self.shelf.owner), self.id)
+
+    @property
+    def owner(self) -> str:
+        """What its artifact calls it."""
+        return owner(CACHE, "/".join((self.shelf.owner, self.key.sk.partition("#")[2])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheUse(Row):
+    """What all entries of one owner take: how many there are, and their bytes. Written with each that comes or goes."""
+
+    kind: ClassVar[str] = "cacheuse"
+    owner: str
+    size: int = 0
+    count: int = 0
+
+    @property
+    def key(self) -> Key:
+        return use_key(self.owner)
+
+
+def collection(owner: str) -> str:
+    """Where an owner's entries are."""
+    return f"caches#{owner}"
+
+
+def entry_key(shelf: Shelf, scope: str, words: str) -> Key:
+    """Where an entry is."""
+    return Key(collection(shelf.owner), shelf.place(scope, words))
+
+
+def use_key(owner: str) -> Key:
+    """Where it is said how much an owner's entries take."""
+    return Key(collection(owner), "use")
+
+
+def of_owner(name: str) -> Key:
+    """Where the entry is that an artifact calls its owner."""
+    whose, _, place = name.partition("#")[2].partition("/")
+    return Key(collection(whose), f"cache#{place}")
+
+
+def digest(paths: Iterable[str]) -> str:
+    """What stands for some paths, in whatever order they were named."""
+    return hashlib.sha256(json.dumps(sorted(set(paths))).encode()).hexdigest()[:16]
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a cache."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_key(text: str) -> bool:
+    """Whether a text can be a key, or the beginning of one."""
+    return _KEY.fullmatch(text) is not None
+
+
+def is_scope(text: str) -> bool:
+    """Whether a text can be a scope."""
+    return _SCOPE.fullmatch(text) is not None
+
+
+def scope_of(owner: str, asked: str | None) -> str:
+    """The scope of a job: as asked; else the trunk of a user's own, and none for a repository, which has branches."""
+    return asked or ("" if is_repository(owner) else TRUNK)
+
+
+def sources(scope: str) -> tuple[str, ...]:
+    """The scopes that a job reads from, its own first."""
+    return tuple(dict.fromkeys(each for each in (scope, TRUNK) if each))
+
+
+def newest(entries: Iterable[CacheEntry]) -> CacheEntry | None:
+    """The entry that was saved last."""
+    return max(entries, key=lambda entry: (entry.made, entry.id), default=None)
+
+
+def touch(entry: CacheEntry, now: datetime, span: timedelta) -> CacheEntry:
+    """An entry that is restored. The same if that was written not long ago."""
+    if now < entry.used + TOUCHED:
+        return entry
+    return replace(entry, used=now, until=now + span)
+
+
+def count(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> CacheUse:
+    """With entries more (`by` 1), or fewer (-1)."""
+    size = use.size + by * sum(entry.size for entry in entries)
+    return replace(use, size=size, count=use.count + by * len(entries))
+
+
+def is_room(use: CacheUse, size: int, most: int) -> bool:
+    """Whether an owner has room for one entry more, of `size` bytes."""
+    return use.size + size <= most and use.count < limits.CACHE_ENTRIES
+
+
+def in_the_way(
+    use: CacheUse, entries: Sequence[CacheEntry], size: int, most: int, scope: str, now: datetime
+) -> list[CacheEntry]:
+    """What is to go so that a job of a scope can add `size` bytes: what was not used for longest, and no more than it
+    takes. Nothing, where all that may go would not be enough."""
+    gone: list[CacheEntry] = []
+    for entry in sorted(entries, key=lambda entry: (entry.used, entry.id)):
+        if is_room(count(use, gone, -1), size, most):
+            return gone
+        if not _is_spared(entry, scope, now):
+            gone.append(entry)
+    return gone if is_room(count(use, gone, -1), size, most) else []
+
+
+def _is_spared(entry: CacheEntry, scope: str, now: datetime) -> bool:
+    return entry.scope == TRUNK != scope and now < entry.used + SPARED

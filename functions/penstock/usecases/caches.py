@@ -1,0 +1,219 @@
+"""Caches: what jobs restore, and what they leave for others. The first to save a key has it, and it is never changed.
+
+An entry's row comes to be in the write that says that its bytes have arrived; until then only an artifact is known that
+nobody owns. So whoever saves at the same time, or dies meanwhile, stands in nobody's way. [ART-1] [ART-2]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from penstock.domain import caches, ids, limits
+from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.caches import CacheEntry, CacheUse, Shelf, entry_key, use_key
+from penstock.domain.errors import Moved, Refused, not_found
+from penstock.domain.jobs import Job, job_key
+from penstock.domain.owners import CACHE
+from penstock.domain.rows import Change, Create, Replace
+from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.system import System
+from penstock.usecases import evicting, owning, race, sites
+from penstock.usecases.fencing import fence
+
+ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + race.TRIES
+"""How many writes may make room for one entry, with some to spare for what others add meanwhile."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Which cache a job means: its name, where its files are, and the key."""
+
+    name: str
+    paths: Sequence[str]
+    key: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What came of saving: the entry of that key, and whether it is the one that was sent; or why there is none."""
+
+    entry: CacheEntry | None = None
+    is_new: bool = False
+    why: str = ""
+
+
+def _shelf(job: Job, ask: Ask) -> Shelf:
+    """Where a job's entries stand: its owner's, and of its target alone. Raises Refused 400. [SEC-2]"""
+    if not caches.is_name(ask.name):
+        raise Refused(400, "bad-request", f"a cache's name is 1 to {limits.CACHE_NAME_CHARS} of A-Z a-z 0-9 . _ -")
+    if not caches.is_key(ask.key):
+        raise Refused(400, "bad-request", f"a key is at most {limits.CACHE_KEY_CHARS} printable ASCII characters")
+    most = 4 * limits.CACHE_PATH_CHARS
+    if not 0 < len(ask.paths) <= limits.CACHE_PATHS or any(len(each) > most for each in ask.paths):
+        raise Refused(400, "bad-request", f"a cache has 1 to {limits.CACHE_PATHS} paths of at most {most} characters")
+    return Shelf(job.owner, job.target_resolved, ask.name, caches.digest(ask.paths))
+
+
+def find(on: System, job: Job, ask: Ask, restore_keys: Sequence[str] = ()) -> dict[str, Any]:
+    """The entry that a job restores, with leave to fetch it: that of its key; else the newest whose key begins with
+    the first of `restore_keys` that any begins with. Each is looked for in the job's own scope, then in the trunk's.
+    """
+    shelf = _shelf(job, ask)
+    if len(restore_keys) > limits.CACHE_RESTORE_KEYS or not all(map(caches.is_key, restore_keys)):
+        raise Refused(
+            400, "bad-request", f"there are at most {limits.CACHE_RESTORE_KEYS} restore keys, each like a key"
+        )
+    for found in _candidates(on, job, shelf, ask.key, restore_keys):
+        if is_there(on, found):
+            return {"hit": True, "exact": found.words == ask.key, **_lent(on, found)}
+        evicting.drop(on, found.key)
+    return {"hit": False}
+
+
+def _candidates(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequence[str]) -> Iterator[CacheEntry]:
+    """What may be restored, best first."""
+    scopes = caches.sources(job.cache_scope)
+    for scope in scopes:
+        exact = on.store.get(entry_key(shelf, scope, key), CacheEntry)
+        if exact:
+            yield exact
+    for prefix in restore_keys:
+        for scope in scopes:
+            place = entry_key(shelf, scope, prefix)
+            best = caches.newest(on.store.find(place.pk, place.sk, CacheEntry, limit=limits.CACHE_ENTRIES))
+            if best:
+                yield best
+
+
+def is_there(on: System, entry: CacheEntry) -> bool:
+    """Whether an entry's bytes are where they should be."""
+    volume = on.store.get(volume_key(entry.id), Volume)
+    return volume is not None and volume.state is VolumeState.CREATED and not volume.lost
+
+
+def _lent(on: System, entry: CacheEntry) -> dict[str, Any]:
+    """Leave to fetch an entry, and that it was used. Who loses that write has seen it go, and may fetch it still."""
+    span = timedelta(seconds=sites.current(on).retention.cache)
+    touched = caches.touch(entry, on.world.now(), span)
+    if touched != entry:
+        on.store.commit([Replace(entry, touched)])
+    leave = on.objects.download(
+        object_name(entry.id), int(caches.SIGNED.total_seconds()), f"{entry.shelf.name}.tar.gz"
+    )  # fmt: skip
+    about = {"id": entry.id, "key": entry.words, "scope": entry.scope, "size": entry.size, "sha256": entry.sha256}
+    return {**about, "url": leave.url}
+
+
+def begin(on: System, job: Job, ask: Ask, size: int, sha256: str) -> dict[str, Any]:
+    """Leave to send an archive; the rows come first. Or that the key is taken, or why nothing is kept. [SLOT-3]
+
+    Raises Refused 400 for what is no digest, 409 for too many saves, 413 for one that is too big.
+    """
+    shelf, site = _shelf(job, ask), sites.current(on)
+    if not _DIGEST.fullmatch(sha256) or size < 0:
+        raise Refused(400, "bad-request", "an archive has a size, and a digest of 64 hex digits in lower case")
+    if not job.cache_scope:
+        return _refused("this job was submitted without a scope, and adds to no cache (docs/caches.md)")
+    most = min(site.limits.output_bytes, site.limits.cache_bytes)
+    if size > most:
+        raise Refused(413, "cache-too-big", f"the archive has {size} bytes; the site takes {most}")
+    taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
+    if taken and is_there(on, taken):
+        return {"there": True, **_told(taken)}
+    made = Artifact(
+        id=on.world.ulid(), path=_about(ask), size=size, sha256=sha256, by=job.owner, time=on.world.now(), sort=CACHE,
+        job=job.id,
+    )  # fmt: skip
+    race.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
+    leave = on.objects.upload(object_name(made.id), size, sha256)
+    return {"there": False, "id": made.id, "method": leave.method, "url": leave.url, "headers": dict(leave.headers)}
+
+
+def _refused(why: str) -> dict[str, Any]:
+    return {"there": False, "why": why}
+
+
+def _told(entry: CacheEntry) -> dict[str, Any]:
+    return {"id": entry.id, "job": entry.job, "scope": entry.scope}
+
+
+def _about(ask: Ask) -> str:
+    """What an archive is called by people: the paths that are in it."""
+    return ", ".join(ask.paths)[: limits.CACHE_PATH_CHARS]
+
+
+def _begun(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
+    fresh = on.store.get(job_key(job.id), Job)
+    if fresh is None or fresh.cache_saves >= limits.CACHE_SAVES:
+        raise Refused(409, "too-many-saves", f"a job saves caches at most {limits.CACHE_SAVES} times")
+    counted = replace(fresh, cache_saves=fresh.cache_saves + 1)
+    return [fence(on, job), Replace(fresh, counted), *owning.begin(made, upload)], None
+
+
+def commit(on: System, job: Job, ask: Ask, id: str) -> dict[str, Any]:
+    """Note that an archive has arrived, after looking: from here on it is the key's entry, if it is the first.
+
+    Raises Refused 404 for what this job did not begin, 409 for bytes that are not there whole.
+    """
+    shelf = _shelf(job, ask)
+    begun = _begun_by(on, job, id)
+    size = on.objects.size(object_name(id))
+    if size != begun.size:
+        raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
+    for _ in range(ROUNDS):
+        found = race.run(on, partial(_kept, on, job, shelf, ask, id))
+        if found:
+            kept = found.entry
+            return {"kept": found.is_new, **(_told(kept) if kept else {}), **({"why": found.why} if found.why else {})}
+    raise Moved()
+
+
+def _begun_by(on: System, job: Job, id: str) -> Artifact:
+    found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
+    if found is None or found.sort != CACHE or found.job != job.id:
+        raise not_found("archive", id[:64])
+    return found
+
+
+def _kept(on: System, job: Job, shelf: Shelf, ask: Ask, id: str) -> tuple[Sequence[Change], Kept | None]:
+    """The one write that makes an entry; or one that makes room for it, and then None. [ART-1] [SLOT-3]"""
+    taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
+    if taken and taken.id == id:
+        return [], Kept(taken, is_new=True)
+    artifact = _begun_by(on, job, id)
+    if taken and is_there(on, taken):
+        return [fence(on, job), *owning.gone(on, artifact)], Kept(taken)
+    if taken:
+        return [fence(on, job), *evicting.taken_out(on, shelf.owner, [taken])], None
+    use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
+    site, now = sites.current(on), on.world.now()
+    if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
+        return _make_room(on, job, artifact, use, site.limits.cache_bytes)
+    made = CacheEntry(
+        shelf=shelf, scope=job.cache_scope, words=ask.key, id=id, job=job.id, size=artifact.size,
+        sha256=artifact.sha256, about=artifact.path, made=now, used=now,
+        until=now + timedelta(seconds=site.retention.cache),
+    )  # fmt: skip
+    there = owning.arrived(on, id, made.owner)
+    if there is None:
+        raise not_found("archive", id)
+    return [fence(on, job), Create(made), *there, evicting.counted(use, [made], 1)], Kept(made, is_new=True)
+
+
+def _make_room(
+    on: System, job: Job, artifact: Artifact, use: CacheUse, most: int
+) -> tuple[Sequence[Change], Kept | None]:
+    """Push out what was not used for longest; where that is not enough, the new one goes instead."""
+    entries = evicting.every(on, use.owner)
+    gone = caches.in_the_way(use, entries, artifact.size, most, job.cache_scope, on.world.now())
+    if not gone:
+        full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
+        return [fence(on, job), *owning.gone(on, artifact)], Kept(why=full)
+    return [fence(on, job), *evicting.taken_out(on, use.owner, gone[: caches.AT_ONCE])], None

@@ -1,0 +1,61 @@
+"""Caches over HTTP: parse, call, reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from penstock import bootstrap, wire
+from penstock.domain import limits
+from penstock.domain.caches import CacheEntry
+from penstock.domain.users import User
+from penstock.usecases import evicting, sites, users
+from penstock.web.entry import page_after, reply, whole_number
+from penstock.web.times import present
+
+router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+
+
+def caller() -> User:
+    """Whose request this is."""
+    return users.authenticate(bootstrap.aws(), router.current_event.headers.get("authorization"))
+
+
+@router.get("/v1/caches")
+def list_caches() -> Response[Any]:
+    on, user, query = bootstrap.aws(), caller(), router.current_event.query_string_parameters or {}
+    owner = query.get("owner", "") or user.name
+    limit = whole_number(router, "limit", 50, 1, limits.PAGE)
+    found, after = evicting.listed(on, user, owner, limit, page_after(router))
+    quota = sites.current(on).limits.cache_bytes
+    return reply(wire.CachePage([_view(one) for one in found], evicting.taken(on, owner).size, quota, after))
+
+
+@router.get("/v1/caches/<cache>")
+def get_cache(cache: str) -> Response[Any]:
+    return reply(_view(evicting.find(bootstrap.aws(), caller(), cache)))
+
+
+@router.delete("/v1/caches/<cache>")
+def delete_cache(cache: str) -> Response[Any]:
+    return reply(_view(evicting.delete(bootstrap.aws(), caller(), cache)))
+
+
+def _view(row: CacheEntry) -> wire.CacheView:
+    return wire.CacheView(
+        id=row.id,
+        owner=row.shelf.owner,
+        name=row.shelf.name,
+        key=row.words,
+        scope=row.scope,
+        target=row.shelf.target,
+        paths=row.about,
+        size=row.size,
+        sha256=row.sha256,
+        job=row.job,
+        time=present(row.made),
+        used=present(row.used),
+        until=present(row.until),
+    )

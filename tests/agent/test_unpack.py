@@ -1,0 +1,176 @@
+"""Archives of caches that are not what an agent packed: nothing of them is put in place, and nothing outside."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.agent.archive import NotPacked, NotUnpacked, Packed, pack
+from penstock.agent.places import Places
+from penstock.agent.unpack import unpack
+
+Make = Callable[..., tarfile.TarInfo]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    root = tmp_path / "root"
+    (root / "work").mkdir(parents=True)
+    return Places(str(root))
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", data: bytes = b"") -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size, info.mode = kind, link, len(data), 0o4755
+    return info, data
+
+
+def archive(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> str:
+    with tarfile.open(path, "w:gz") as tar:
+        for info, data in entries:
+            tar.addfile(info, io.BytesIO(data))
+    return str(path)
+
+
+FOLDER = entry("work/deps", tarfile.DIRTYPE)
+GOOD = entry("work/deps/a", data=b"a")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [entry("work/other", data=b"x")],
+        [entry("work/depsx", data=b"x")],
+        [entry("work/deps/../../../x", data=b"x")],
+        [entry("/etc/x", data=b"x")],
+        [entry("work/deps/./b", data=b"x")],
+        [entry("work/deps/link", tarfile.SYMTYPE, "/tmp"), entry("work/deps/link/x", data=b"x")],
+        [entry("work/deps/link", tarfile.SYMTYPE, "/tmp"), entry("work/deps/link", data=b"x")],
+        [entry("work/deps/no/folder", data=b"x")],
+        [entry("work/deps/a", data=b"twice")],
+        [entry("work/deps/hard", tarfile.LNKTYPE, "work/deps/none")],
+        [entry("work/deps/hard", tarfile.LNKTYPE, "/etc/passwd")],
+        [
+            entry("work/deps/link", tarfile.SYMTYPE, "/etc/passwd"),
+            entry("work/deps/h", tarfile.LNKTYPE, "work/deps/link"),
+        ],
+        [entry("work/deps/null", tarfile.CHRTYPE)],
+        [entry("work/deps/disk", tarfile.BLKTYPE)],
+        [entry("work/deps/pipe", tarfile.FIFOTYPE)],
+    ],
+)
+def test_an_archive_with_one_wrong_entry_is_no_archive(places: Places, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
+    path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, *wrong)
+    with pytest.raises(NotUnpacked):
+        unpack(places, ["/work/deps"], path, lambda: None)
+    assert os.listdir(places.on_machine("/work")) == []
+    assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "root"]
+
+
+def test_what_runs_as_somebody_else_does_so_no_longer(places: Places, tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD)
+    assert unpack(places, ["/work/deps"], path, lambda: None) == 2
+    assert os.stat(places.on_machine("/work/deps/a")).st_mode & 0o7777 == 0o755
+
+
+def test_what_is_cut_off_is_not_unpacked(places: Places, tmp_path: Path) -> None:
+    path = tmp_path / "a.tar.gz"
+    archive(path, FOLDER, entry("work/deps/a", data=os.urandom(100_000)))
+    path.write_bytes(path.read_bytes()[:50_000])
+    with pytest.raises(NotUnpacked):
+        unpack(places, ["/work/deps"], str(path), lambda: None)
+    assert os.listdir(places.on_machine("/work")) == []
+
+
+def test_a_place_that_is_behind_a_link_out_is_none(places: Places, tmp_path: Path) -> None:
+    os.symlink(tmp_path, places.on_machine("/work/out"))
+    path = archive(tmp_path / "a.tar.gz", entry("work/out/b", data=b"x"))
+    with pytest.raises(NotUnpacked, match="leads out"):
+        unpack(places, ["/work/out/b"], path, lambda: None)
+    assert not (tmp_path / "b").exists()
+
+
+def test_who_is_stopped_leaves_nothing(places: Places, tmp_path: Path) -> None:
+    class Stop(Exception):
+        pass
+
+    calls = []
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise Stop
+
+    path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, entry("work/deps/b", data=b"b"))
+    with pytest.raises(Stop):
+        unpack(places, ["/work/deps"], path, check)
+    assert os.listdir(places.on_machine("/work")) == []
+
+
+def packed(places: Places, *names: str, most: int = 1 << 20) -> tuple[Packed, bytes]:
+    stream = io.BytesIO()
+    return pack(places, list(names), stream, most, lambda: None), stream.getvalue()
+
+
+def test_folders_that_nobody_may_write_to_come_and_go(places: Places, tmp_path: Path) -> None:
+    work = Path(places.on_machine("/work"))
+    (work / "mod/sub").mkdir(parents=True)
+    (work / "mod/sub/x").write_text("x")
+    for each in ("mod/sub/x", "mod/sub", "mod"):
+        (work / each).chmod(0o555 if each != "mod/sub/x" else 0o444)
+    (tmp_path / "a").write_bytes(packed(places, "/work/mod")[1])
+    os.rename(work, tmp_path / "before")
+    work.mkdir()
+    assert unpack(places, ["/work/mod"], str(tmp_path / "a"), lambda: None) == 3
+    assert [oct((work / each).stat().st_mode & 0o777) for each in ("mod", "mod/sub/x")] == ["0o555", "0o444"]
+
+
+def test_one_file_two_paths_and_one_that_is_missing(places: Places, tmp_path: Path) -> None:
+    work = Path(places.on_machine("/work"))
+    (work / "one").write_text("1")
+    (work / "two").mkdir()
+    os.link(work / "one", work / "two/linked")
+    made, data = packed(places, "/work/none", "/work/one", "/work/two")
+    assert (made.count, made.missing, made.left_out) == (3, ["/work/none"], 0)
+    (tmp_path / "a").write_bytes(data)
+    (work / "one").write_text("changed")
+    (work / "two/linked").unlink()
+    (work / "two").rmdir()
+    assert unpack(places, ["/work/none", "/work/one", "/work/two"], str(tmp_path / "a"), lambda: None) == 3
+    assert (work / "one").read_text() == (work / "two/linked").read_text() == "1"
+
+
+def test_what_cannot_be_read_or_is_too_much_is_not_packed(places: Places) -> None:
+    work = Path(places.on_machine("/work"))
+    (work / "big").write_bytes(os.urandom(10_000))
+    with pytest.raises(NotPacked, match="more than 5000 bytes"):
+        packed(places, "/work/big", most=5000)
+    os.symlink("/etc", work / "out")
+    with pytest.raises(NotPacked, match="leads out"):
+        packed(places, "/work/out/passwd")
+
+
+def test_a_file_that_shrinks_meanwhile_is_not_packed(places: Places) -> None:
+    work = Path(places.on_machine("/work"))
+    (work / "a").write_bytes(b"x" * 10_000)
+
+    def check() -> None:
+        (work / "a").write_bytes(b"y")
+
+    with pytest.raises(NotPacked, match="could not be packed"):
+        pack(places, ["/work/a"], io.BytesIO(), 1 << 20, check)
+
+
+def test_names_that_are_no_text_stay_as_they_are(places: Places, tmp_path: Path) -> None:
+    work = os.fsencode(places.on_machine("/work"))
+    os.mkdir(work + b"/d")
+    open(work + b"/d/\xff\n", "wb").close()
+    (tmp_path / "a").write_bytes(packed(places, "/work/d")[1])
+    os.unlink(work + b"/d/\xff\n")
+    unpack(places, ["/work/d"], str(tmp_path / "a"), lambda: None)
+    assert os.listdir(work + b"/d") == [b"\xff\n"]

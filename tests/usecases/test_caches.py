@@ -1,0 +1,546 @@
+"""Caches of jobs: who writes first has the key, who reads what, and what goes to make room. [ART-1] [ART-2] [SEC-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain import caches as rules
+from penstock.domain import limits
+from penstock.domain.artifacts import Artifact
+from penstock.domain.audit import Entry
+from penstock.domain.caches import CacheEntry, CacheUse
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job
+from penstock.domain.rows import Create
+from penstock.domain.users import User
+from penstock.domain.volumes import LENT, Volume, VolumeState, object_name, volume_key
+from penstock.usecases import (
+    assigning,
+    caches,
+    configuring,
+    evicting,
+    expiring,
+    explaining,
+    pinning,
+    settling,
+    sites,
+    submitting,
+)
+from penstock.usecases.caches import Ask
+from penstock.wire import SubmitJob
+from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.conftest import SITE
+from tests.usecases.exact import commits, drop, put
+from tests.usecases.keeping_for import of
+from tests.usecases.test_one_job import finish, hello, job_of, submit
+
+DIGEST = "0" * 64
+DAY = timedelta(days=1)
+BRANCH = "feature/x"
+
+
+@pytest.fixture
+def ada() -> User:
+    return User(name="ada", privileges=("as",), created=START, version=1)
+
+
+def run(twin: Twin, user: User, scope: str | None = None, **ask: Any) -> Job:
+    """A job that runs; all that ran before are over."""
+    for each in of(twin, Job):
+        if not each.is_settled:
+            finish(twin, each.id)
+    job = submit(twin, user, cache_scope=scope, **ask)
+    twin.run()
+    return hello(twin, job).job
+
+
+def ask(key: str = "k", name: str = "deps", paths: tuple[str, ...] = ("/work/deps",)) -> Ask:
+    return Ask(name, paths, key)
+
+
+def sent(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
+    """An archive whose bytes are there, and of which nobody was told yet."""
+    begun = caches.begin(twin.on, job, ask(key, **more), size, DIGEST)
+    assert begun["there"] is False
+    twin.objects.objects[object_name(begun["id"])] = b"x" * size
+    return str(begun["id"])
+
+
+def save(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
+    id = sent(twin, job, key, size, **more)
+    kept = caches.commit(twin.on, job, ask(key, **more), id)
+    assert kept["kept"] is True
+    return id
+
+
+def found(twin: Twin, job: Job, key: str = "k", *restore: str, **more: Any) -> str | None:
+    answer = caches.find(twin.on, job, ask(key, **more), restore)
+    return answer["id"] if answer["hit"] else None
+
+
+def entries(twin: Twin) -> set[str]:
+    return {row.id for row in of(twin, CacheEntry)}
+
+
+def adds_up(twin: Twin) -> bool:
+    """What is said to be taken is what the entries take."""
+    rows = of(twin, CacheEntry)
+    use = evicting.taken(twin.on, "ada")
+    return (use.size, use.count) == (sum(row.size for row in rows), len(rows))
+
+
+def refused(call: Callable[[], object]) -> tuple[int, str]:
+    with pytest.raises(Refused) as told:
+        call()
+    return told.value.status, told.value.code
+
+
+def with_quota(most: int) -> Twin:
+    made = Twin()
+    configuring.apply(made.on, "admin", f"{SITE}[limits]\ncache_bytes = {most}\n", "site.toml")
+    made.run()
+    return made
+
+
+def test_what_one_job_saves_the_next_restores(twin: Twin, ada: User) -> None:
+    first = run(twin, ada)
+    assert caches.find(twin.on, first, ask()) == {"hit": False}
+    id = save(twin, first)
+    second = run(twin, ada)
+    told = caches.find(twin.on, second, ask())
+    assert told == {
+        "hit": True, "exact": True, "id": id, "key": "k", "scope": "trunk", "size": 10, "sha256": DIGEST,
+        "url": f"memory://{object_name(id)}",
+    }  # fmt: skip
+    (artifact,) = [row for row in of(twin, Artifact) if row.id == id]
+    assert (artifact.sort, artifact.by, artifact.job, artifact.path) == ("cache", "ada", first.id, "/work/deps")
+    assert (len(artifact.owners), artifact.due) == (1, None)
+    assert adds_up(twin)
+
+
+def test_all_but_the_key_is_compared_whole(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    save(twin, job, "deps-1")
+    assert found(twin, job, "deps-", "") is not None
+    assert found(twin, job, "deps-1", "", name="dep") is None
+    assert found(twin, job, "deps-1", "", paths=("/work/deps", "/b")) is None
+    assert found(twin, replace(job, target_resolved="other"), "deps-1", "") is None
+    assert found(twin, replace(job, owner="eve"), "deps-1", "") is None
+
+
+def test_the_first_of_two_writers_has_the_key_and_the_second_is_told(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    first, second = sent(twin, job), sent(twin, job)
+    assert caches.commit(twin.on, job, ask(), first) == {"kept": True, "id": first, "job": job.id, "scope": "trunk"}
+    assert caches.commit(twin.on, job, ask(), second) == {"kept": False, "id": first, "job": job.id, "scope": "trunk"}
+    assert entries(twin) == {first}
+    assert found(twin, job) == first
+    assert caches.begin(twin.on, job, ask(), 1, DIGEST) == {"there": True, "id": first, "job": job.id, "scope": "trunk"}
+    twin.world.time += LENT
+    expiring.tidy(twin.on)
+    assert set(twin.objects.objects) == {object_name(first)}
+    assert adds_up(twin)
+
+
+def test_two_that_commit_at_the_same_instant_are_one_and_then_the_other(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    first, second = sent(twin, job), sent(twin, job)
+    before_the_next_commit(twin, lambda: caches.commit(twin.on, job, ask(), second))
+    assert caches.commit(twin.on, job, ask(), first)["kept"] is False
+    assert entries(twin) == {second}
+    assert adds_up(twin)
+
+
+def test_a_commit_that_is_repeated_changes_nothing(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    id = save(twin, job)
+    written = commits(twin)
+    assert caches.commit(twin.on, job, ask(), id)["kept"] is True
+    assert written == []
+
+
+def test_the_newest_with_the_first_restore_key_that_fits(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    old, _, new, other = (save(twin, job, key) for key in ("a-2", "a-1", "a-3", "b-1"))
+    put(twin, *[row for row in of(twin, CacheEntry) if row.id == old], made=twin.world.now() + DAY)
+    assert found(twin, job, "a-9", "a-") == old
+    assert found(twin, job, "a-3", "a-") == new
+    assert found(twin, job, "a-9", "x-", "b-", "a-") == other
+    assert found(twin, job, "a-9", "x-") is None
+    assert caches.find(twin.on, job, ask("a-9"), ["b"])["exact"] is False
+
+
+def test_a_branch_cannot_poison_the_trunk(twin: Twin, ada: User) -> None:
+    """SEC-2: what a branch saves no job of the trunk, and of no other branch, ever restores."""
+    branch = run(twin, ada, BRANCH)
+    mine = save(twin, branch, "k")
+    trunk = run(twin, ada)
+    assert found(twin, trunk, "k", "", "k") is None
+    assert found(twin, run(twin, ada, "other"), "k", "", "k") is None
+    theirs = save(twin, run(twin, ada), "k")
+    again = run(twin, ada, BRANCH)
+    assert found(twin, again, "k") == mine
+    assert caches.begin(twin.on, again, ask("k2"), 1, DIGEST)["there"] is False
+    assert found(twin, run(twin, ada, "other"), "k") == theirs
+    assert found(twin, run(twin, ada), "k") == theirs
+    assert {(row.scope, row.id) for row in of(twin, CacheEntry)} == {(BRANCH, mine), ("trunk", theirs)}
+
+
+def test_a_branch_restores_its_own_before_the_trunks(twin: Twin, ada: User) -> None:
+    theirs = save(twin, run(twin, ada), "a-1")
+    branch = run(twin, ada, BRANCH)
+    assert found(twin, branch, "a-1") == found(twin, branch, "a-2", "a-") == theirs
+    mine = save(twin, branch, "a-0")
+    assert found(twin, branch, "a-2", "a-") == mine
+    assert found(twin, branch, "a-1", "a-") == theirs, "the key itself is better than a beginning of one's own"
+
+
+def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
+    """SEC-2: nothing of a job's file has to do with it."""
+    script = '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: tags = { cache_scope = "trunk", scope = "trunk" }\n'
+    job = submitting.submit(twin.on, ada, SubmitJob(script, cache_scope=BRANCH), None)
+    assert job_of(twin, job).cache_scope == BRANCH
+    wrong = script.replace("tags = {", "cache_scope = 1 #")
+    assert refused(lambda: submitting.submit(twin.on, ada, SubmitJob(wrong), None))[1] == "bad-job-file"
+    with pytest.raises(Refused) as told:
+        submit(twin, ada, cache_scope="a b")
+    assert (told.value.status, [each.where for each in told.value.faults]) == (400, ["cache_scope"])
+
+
+def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin: Twin, ada: User) -> None:
+    assert twin.store.commit([Create(User(name="oxide:x", created=twin.world.now()))])
+    id = save(twin, run(twin, ada, "trunk", owner="oxide:x"))
+    job = run(twin, ada, owner="oxide:x")
+    assert (job.cache_scope, found(twin, job)) == ("", id)
+    told = caches.begin(twin.on, job, ask("other"), 1, DIGEST)
+    assert told == {
+        "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/caches.md)"
+    }  # fmt: skip
+    again = job_of(twin, submitting.retry(twin.on, ada, run(twin, ada, BRANCH, owner="oxide:x")))
+    assert again.cache_scope == BRANCH
+
+
+def test_a_restore_keeps_an_entry_for_longer_and_writes_no_more_than_once_an_hour(twin: Twin, ada: User) -> None:
+    save(twin, run(twin, ada))
+    job = run(twin, ada)
+    written = commits(twin)
+    assert found(twin, job)
+    assert written == []
+    twin.world.time += rules.TOUCHED
+    assert found(twin, job)
+    assert found(twin, job)
+    assert len(written) == 1
+    (row,) = of(twin, CacheEntry)
+    assert row.used == twin.world.now()
+    assert row.until == row.used + 14 * DAY
+
+
+def test_what_nobody_restores_goes_in_time_and_not_before(twin: Twin, ada: User) -> None:
+    """ART-2"""
+    id = save(twin, run(twin, ada))
+    (row,) = of(twin, CacheEntry)
+    twin.world.time = row.until - timedelta(seconds=1)
+    expiring.tidy(twin.on)
+    evicting.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    assert entries(twin) == {id}
+    (going,) = explaining.foresee(twin.on, 60).going
+    assert (going.id, going.at) == (id, row.until)
+    assert "the cache deps of ada" in going.why
+    twin.world.time = row.until
+    expiring.tidy(twin.on)
+    assert entries(twin) == set()
+    assert adds_up(twin)
+    evicting.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+
+
+def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User) -> None:
+    """ART-1: a job that was given leave to fetch an entry fetches all of it, whatever happens to the entry."""
+    id = save(twin, run(twin, ada))
+    job = run(twin, ada)
+    assert found(twin, job) == id
+    evicting.delete(twin.on, ada, id)
+    assert found(twin, job) is None
+    twin.world.time += rules.SIGNED
+    expiring.tidy(twin.on)
+    assert object_name(id) in twin.objects.objects
+    twin.world.time += LENT - rules.SIGNED
+    expiring.tidy(twin.on)
+    assert object_name(id) not in twin.objects.objects
+
+
+def test_an_entry_that_goes_while_it_is_found_may_be_fetched_still(twin: Twin, ada: User) -> None:
+    id = save(twin, run(twin, ada))
+    job = run(twin, ada)
+    twin.world.time += rules.TOUCHED
+    before_the_next_commit(twin, lambda: evicting.delete(twin.on, ada, id))
+    assert found(twin, job) == id
+    assert entries(twin) == set()
+    assert adds_up(twin)
+
+
+def test_what_somebody_pinned_stays_when_the_cache_lets_it_go(twin: Twin, ada: User) -> None:
+    """ART-1"""
+    id = save(twin, run(twin, ada))
+    pinning.pin(twin.on, ada, id, "to look at", None)
+    evicting.delete(twin.on, ada, id)
+    (row,) = [row for row in of(twin, Artifact) if row.id == id]
+    assert row.owners == ("pin#ada",)
+    assert refused(lambda: evicting.find(twin.on, ada, id)) == (404, "cache-not-found")
+
+
+def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
+    twin = with_quota(30)
+    job = run(twin, ada)
+    a, b, c = (save(twin, job, key) for key in "abc")
+    twin.world.time += rules.TOUCHED
+    assert found(twin, job, "a") == a
+    d = save(twin, job, "d")
+    assert entries(twin) == {a, c, d}
+    e = save(twin, job, "e", 20)
+    assert entries(twin) == {a, e} or entries(twin) == {d, e}
+    assert adds_up(twin)
+    assert b not in entries(twin)
+    assert refused(lambda: caches.begin(twin.on, job, ask("f"), 31, DIGEST)) == (413, "cache-too-big")
+    assert save(twin, job, "g", 30) in entries(twin)
+    assert evicting.taken(twin.on, "ada").size == 30
+
+
+def test_the_quota_of_one_owner_is_none_of_anothers(ada: User) -> None:
+    twin = with_quota(10)
+    eve = replace(ada, name="eve")
+    first, second = save(twin, run(twin, ada)), save(twin, run(twin, eve))
+    assert entries(twin) == {first, second}
+
+
+def test_a_branch_that_would_push_the_trunk_out_is_told_that_there_is_no_room(ada: User) -> None:
+    """SEC-2: no branch can make the trunk's jobs work without what they have."""
+    twin = with_quota(10)
+    trunk = save(twin, run(twin, ada))
+    branch = run(twin, ada, BRANCH)
+    id = sent(twin, branch)
+    told = caches.commit(twin.on, branch, ask(), id)
+    assert told == {
+        "kept": False, "why": "the caches of ada take 10 of 10 bytes, and none of them may go for this one"
+    }  # fmt: skip
+    assert entries(twin) == {trunk}
+    assert not [row for row in of(twin, Artifact) if row.id == id]
+    twin.world.time += DAY
+    assert save(twin, branch) in entries(twin)
+
+
+def test_room_is_made_for_a_big_one_in_several_writes(ada: User) -> None:
+    twin = with_quota(70)
+    job = run(twin, ada)
+    for number in range(70):
+        put(twin, job_of(twin, job.id), cache_saves=0)
+        save(twin, job, f"k{number}", 1)
+    put(twin, job_of(twin, job.id), cache_saves=0)
+    id, written = sent(twin, job, "big", 65), commits(twin)
+    assert caches.commit(twin.on, job, ask("big"), id)["kept"] is True
+    assert max(map(len, written)) < 100
+    assert len(written) == 4
+    assert len(entries(twin)) == 6
+    assert adds_up(twin)
+
+
+def test_room_that_somebody_takes_meanwhile_is_made_again(ada: User) -> None:
+    twin = with_quota(20)
+    job = run(twin, ada)
+    save(twin, job, "a")
+    late, other = sent(twin, job, "late"), sent(twin, job, "other", 20)
+    before_the_next_commit(twin, lambda: caches.commit(twin.on, job, ask("other"), other))
+    assert caches.commit(twin.on, job, ask("late"), late)["kept"] is True
+    assert entries(twin) == {late}
+    assert adds_up(twin)
+
+
+def test_an_owner_has_only_so_many_entries(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    first = save(twin, job, "a")
+    second = save(twin, job, "b")
+    (use,) = of(twin, CacheUse)
+    put(twin, use, count=limits.CACHE_ENTRIES)
+    third = save(twin, job, "c")
+    assert entries(twin) == {second, third}
+    assert first not in entries(twin)
+
+
+def test_an_attempt_that_is_over_adds_nothing_and_pushes_nothing_out(ada: User) -> None:
+    """SLOT-3"""
+    twin = with_quota(10)
+    job = run(twin, ada, retries=1)
+    other, same, id = sent(twin, job, "other"), sent(twin, job, "other"), sent(twin, job)
+    assert caches.commit(twin.on, job, ask("other"), other)["kept"] is True
+    settling.settle(twin.on, job.id, 1, "Lost", "its worker was lost")
+    assert refused(lambda: caches.begin(twin.on, job, ask(), 1, DIGEST)) == (410, "lease-gone")
+    assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (410, "lease-gone")
+    assert refused(lambda: caches.commit(twin.on, job, ask("other"), same)) == (410, "lease-gone")
+    assert entries(twin) == {other}
+
+
+def test_an_attempt_that_ends_meanwhile_adds_nothing(twin: Twin, ada: User) -> None:
+    """SLOT-3"""
+    job = run(twin, ada, retries=1)
+    id = sent(twin, job)
+    before_the_next_commit(twin, lambda: settling.settle(twin.on, job.id, 1, "Lost", "its worker was lost"))
+    assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (410, "lease-gone")
+    assert entries(twin) == set()
+
+
+def test_bytes_that_are_not_there_whole_are_no_entry(twin: Twin, ada: User) -> None:
+    """ART-1"""
+    job = run(twin, ada)
+    id = sent(twin, job)
+    for data in (None, b"", b"x" * 9, b"x" * 11):
+        twin.objects.delete(object_name(id))
+        if data is not None:
+            twin.objects.objects[object_name(id)] = data
+        assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (409, "cache-incomplete")
+    assert entries(twin) == set()
+
+
+def test_a_job_commits_its_own_archives_alone(twin: Twin, ada: User) -> None:
+    """SEC-2"""
+    first = run(twin, ada)
+    id = sent(twin, first)
+    second = run(twin, ada)
+    assert refused(lambda: caches.commit(twin.on, second, ask(), id)) == (404, "archive-not-found")
+    assert refused(lambda: caches.commit(twin.on, second, ask(), "x" * 5000)) == (404, "archive-not-found")
+    (artifact,) = [row for row in of(twin, Artifact) if row.id == id]
+    put(twin, artifact, sort="output", job=second.id)
+    assert refused(lambda: caches.commit(twin.on, second, ask(), id)) == (404, "archive-not-found")
+
+
+def test_an_archive_that_came_too_late_is_none(twin: Twin, ada: User) -> None:
+    """ART-2"""
+    job = run(twin, ada)
+    id = sent(twin, job)
+    twin.store.rows[volume_key(id)] = replace(twin.store.get(volume_key(id), Volume), state=VolumeState.DESTROYING)  # type: ignore[type-var]
+    assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (404, "archive-not-found")
+    other = sent(twin, job)
+    twin.world.time += DAY
+    expiring.tidy(twin.on)
+    assert refused(lambda: caches.commit(twin.on, job, ask(), other)) == (404, "archive-not-found")
+
+
+def lose(twin: Twin, id: str) -> None:
+    volume = twin.store.get(volume_key(id), Volume)
+    assert volume
+    put(twin, volume, lost=twin.world.now())
+
+
+def test_an_entry_whose_bytes_are_lost_is_a_miss_and_makes_place(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    lost, there = save(twin, job, "k-1"), save(twin, job, "k-0")
+    lose(twin, lost)
+    put(twin, *[row for row in of(twin, CacheEntry) if row.id == lost], made=twin.world.now() + DAY)
+    assert found(twin, job, "k-1") is None
+    assert entries(twin) == {there}
+    lose(twin, there)
+    again = save(twin, job, "k-0")
+    assert entries(twin) == {again}
+    assert found(twin, job, "k-0") == again
+    assert adds_up(twin)
+
+
+def test_where_the_newest_is_lost_the_next_restore_key_is_tried(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    lost, there = save(twin, job, "a-1"), save(twin, job, "b-1")
+    volume = twin.store.get(volume_key(lost), Volume)
+    assert volume
+    drop(twin, volume)
+    assert found(twin, job, "x", "a-", "b-") == there
+
+
+def test_a_job_saves_only_so_often(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    put(twin, job_of(twin, job.id), cache_saves=limits.CACHE_SAVES - 1)
+    sent(twin, job)
+    assert job_of(twin, job.id).cache_saves == limits.CACHE_SAVES
+    assert refused(lambda: sent(twin, job, "k2")) == (409, "too-many-saves")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ask(name=""),
+        ask(name="a/b"),
+        ask("ä"),
+        ask("k" * 513),
+        ask(paths=()),
+        ask(paths=("/a",) * 21),
+        ask(paths=("/a", "x" * 1025)),
+    ],
+)
+def test_what_is_no_cache(twin: Twin, ada: User, wrong: Ask) -> None:
+    job = run(twin, ada)
+    assert refused(lambda: caches.find(twin.on, job, wrong)) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, wrong, 1, DIGEST)) == (400, "bad-request")
+    assert refused(lambda: caches.commit(twin.on, job, wrong, "x")) == (400, "bad-request")
+
+
+def test_what_is_no_archive(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    assert caches.find(twin.on, job, ask(paths=("x" * 1024,) * 20), [""] * 10) == {"hit": False}
+    assert refused(lambda: caches.find(twin.on, job, ask(), [""] * 11)) == (400, "bad-request")
+    assert refused(lambda: caches.find(twin.on, job, ask(), ["ä"])) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, ask(), 1, "x")) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, ask(), -1, DIGEST)) == (400, "bad-request")
+    assert caches.begin(twin.on, job, ask(), 0, DIGEST)["id"]
+    most = 1024**3
+    assert caches.begin(twin.on, job, ask("b"), most, DIGEST)["id"]
+    assert refused(lambda: caches.begin(twin.on, job, ask("c"), most + 1, DIGEST)) == (413, "cache-too-big")
+
+
+def test_who_may_see_and_delete_what_a_cache_has(twin: Twin, ada: User, root: User) -> None:
+    """SEC-2"""
+    eve = User(name="eve", created=twin.world.now(), version=1)
+    job = run(twin, ada)
+    a, b, c = (save(twin, job, key) for key in "abc")
+    rows, page = evicting.listed(twin.on, ada, "ada", 2, "")
+    assert ([row.id for row in rows], page) == ([c, b], b)
+    rows, page = evicting.listed(twin.on, root, "ada", 2, b)
+    assert ([row.id for row in rows], page) == ([a], None)
+    assert refused(lambda: evicting.listed(twin.on, eve, "ada", 2, "")) == (403, "privilege-missing")
+    assert refused(lambda: evicting.listed(twin.on, root, "A b", 2, "")) == (400, "bad-request")
+    assert refused(lambda: evicting.delete(twin.on, eve, a)) == (404, "cache-not-found")
+    assert refused(lambda: evicting.find(twin.on, ada, "x" * 5000)) == (404, "cache-not-found")
+    assert evicting.find(twin.on, root, a).words == "a"
+    assert evicting.delete(twin.on, root, a).id == a
+    assert evicting.delete(twin.on, ada, b).id == b
+    assert refused(lambda: evicting.delete(twin.on, ada, b)) == (404, "cache-not-found")
+    assert entries(twin) == {c}
+    assert [(row.by, row.did, row.what) for row in of(twin, Entry) if "cache" in row.did] == [
+        ("root", "delete cache", f"cache {a}")
+    ]
+
+
+def test_what_is_being_sent_is_no_cache_yet(twin: Twin, ada: User) -> None:
+    id = sent(twin, run(twin, ada))
+    assert refused(lambda: evicting.find(twin.on, ada, id)) == (404, "cache-not-found")
+
+
+def test_the_agent_is_told_of_the_caches_in_the_file(twin: Twin, ada: User) -> None:
+    script = (
+        '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: [cache.deps]\n#: paths = ["x"]\n#: key = "k"\n'
+        '#: restore_keys = ["a"]\n'
+    )
+    job = submitting.submit(twin.on, ada, SubmitJob(script), None)
+    twin.run()
+    told = assigning.assignment(twin.on, hello(twin, job).job, sites.current(twin.on), "w", is_kept=False)
+    assert told["caches"] == [{"name": "deps", "paths": ("x",), "key": "k", "restore_keys": ("a",)}]
+    assert told["limits"]["cache_bytes"] == 1024**3
+
+
+def test_why_an_archive_is_kept_names_the_cache(twin: Twin, ada: User) -> None:
+    id = save(twin, run(twin, ada))
+    kept = explaining.why(twin.on, pinning.find(twin.on, ada, id))
+    (row,) = of(twin, CacheEntry)
+    assert kept.until == row.until
+    assert [keeper.owner for keeper in kept.keepers] == [row.owner]

@@ -1,0 +1,76 @@
+"""Caches: what each write assumes, shown by somebody who moves in between. [ART-1] [ART-2]"""
+
+from __future__ import annotations
+
+from penstock.domain.artifacts import Artifact
+from penstock.domain.caches import CacheEntry
+from penstock.domain.users import User
+from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.usecases import caches, evicting
+from tests.twin.world import START, Twin
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import put
+from tests.usecases.keeping_for import of
+from tests.usecases.test_caches import adds_up, ask, entries, found, refused, run, save, sent
+from tests.usecases.test_exact_artifacts import gets
+from tests.usecases.test_one_job import job_of
+
+ADA = User(name="ada", created=START, version=1)
+
+
+def test_two_keys_that_come_at_one_instant_are_both_counted(twin: Twin) -> None:
+    job = run(twin, ADA)
+    for one, other in (("a", "b"), ("c", "d")):
+        first, second = sent(twin, job, one), sent(twin, job, other)
+        before_the_next_commit(twin, lambda key=other, id=second: caches.commit(twin.on, job, ask(key), id))  # type: ignore[misc]
+        assert caches.commit(twin.on, job, ask(one), first)["kept"] is True
+        assert adds_up(twin)
+    assert len(entries(twin)) == 4
+
+
+def test_an_entry_that_is_restored_when_its_time_is_over_stays(twin: Twin) -> None:
+    """ART-1"""
+    id = save(twin, run(twin, ADA))
+    job = run(twin, ADA)
+    (row,) = of(twin, CacheEntry)
+    twin.world.time = row.until
+    before_the_next_commit(twin, lambda: found(twin, job))
+    evicting.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    assert entries(twin) == {id}
+    assert adds_up(twin)
+
+
+def test_two_saves_that_begin_at_one_instant_are_both_counted(twin: Twin) -> None:
+    job = run(twin, ADA)
+    before_the_next_commit(twin, lambda: sent(twin, job, "b"))
+    sent(twin, job, "a")
+    assert job_of(twin, job.id).cache_saves == 2
+
+
+def test_what_is_deleted_twice_at_one_instant_is_counted_once(twin: Twin) -> None:
+    id = save(twin, run(twin, ADA))
+    (row,) = of(twin, CacheEntry)
+    before_the_next_commit(twin, lambda: evicting.delete(twin.on, ADA, id))
+    evicting.drop(twin.on, row.key)
+    assert entries(twin) == set()
+    assert adds_up(twin)
+
+
+def test_an_entry_whose_bytes_are_being_destroyed_is_a_miss(twin: Twin) -> None:
+    job = run(twin, ADA)
+    volume = twin.store.get(volume_key(save(twin, job)), Volume)
+    assert volume
+    put(twin, volume, state=VolumeState.DESTROYING)
+    assert found(twin, job) is None
+
+
+def test_what_is_no_id_is_not_looked_up(twin: Twin) -> None:
+    job = run(twin, ADA)
+    asked = gets(twin, Artifact)
+    assert refused(lambda: caches.commit(twin.on, job, ask(), "x" * 5000))[0] == 404
+    assert refused(lambda: evicting.find(twin.on, ADA, "x" * 5000))[0] == 404
+    assert asked == []
+
+
+def test_who_has_nothing_takes_nothing(twin: Twin) -> None:
+    assert (evicting.taken(twin.on, "eve").size, evicting.taken(twin.on, "eve").count) == (0, 0)

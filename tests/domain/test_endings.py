@@ -1,13 +1,15 @@
 """How every way that an attempt can end becomes its job's end, or its next attempt."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.endings import REASONS, conclude
-from penstock.domain.jobs import Outcome, Report, Result, State
+from penstock.domain.endings import REASONS, conclude, spent
+from penstock.domain.jobs import Outcome, Report, Result, State, Times
 from tests.domain.helpers import NOW, job
 
 SETTLED = State.SETTLED
@@ -99,3 +101,15 @@ def test_whatever_happens_the_job_ends_within_its_retries(data: st.DataObject) -
         tries += 1
     assert tries <= retries + 1
     assert found.reason
+
+
+def test_how_long_it_took_is_said_with_and_without_a_beginning() -> None:
+    """Seconds are whole; what never began has no time of its own."""
+    times = Times(submitted=NOW, settled=NOW + timedelta(seconds=90.7))
+    assert spent(replace(job(), times=times)) == "it took 90 s and 1 attempt(s)"
+    begun = replace(times, started=NOW + timedelta(seconds=30))
+    assert (
+        spent(replace(job(attempt=2), times=begun))
+        == "it took 90 s and 2 attempt(s), 60 s of it since its script began"
+    )
+    assert spent(replace(job(), times=Times(submitted=NOW))) == "it took 0 s and 1 attempt(s)"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.site import REDIRECTS, Quota, ResourceType, Shape, Site, Target
+from penstock.domain.site import REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
 
 
 def site(*targets: Target) -> Site:
@@ -68,3 +68,16 @@ def test_what_is_used_is_known_by_its_pool() -> None:
     resources = {"server": ResourceType("server", "w", 1)}
     found = Site(resources=resources, quotas={"vcpus": Quota("vcpus", 64)})
     assert found.takes({"vcpus": 8, "server": 1}) == {"resource/server": 1, "quota/vcpus": 8}
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        (Limits(), 1024**3),
+        (Limits(output_bytes=5, cache_bytes=6), 5),
+        (Limits(output_bytes=6, cache_bytes=5), 5),
+        (Limits(output_bytes=9 * 1024**3), 5 * 1024**3),
+    ],
+)
+def test_an_archive_is_no_bigger_than_one_piece_nor_than_all_caches_together(limits: Limits, most: int) -> None:
+    assert limits.archive_bytes == most

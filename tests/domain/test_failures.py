@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import failures, idling, judging, losses, units
+from penstock.domain import failures, idling, jobs, judging, losses, units
 from penstock.domain.causes import NO_HELLO, SILENT, Ending
 from penstock.domain.endings import conclude
 from penstock.domain.failures import EVIDENCE, MEANINGS, Failure, Kind
 from penstock.domain.holds import Drain
-from penstock.domain.jobs import Job, Report, Result, State
+from penstock.domain.jobs import Job, Outcome, Report, Result, State
 from penstock.domain.leases import LeaseState
 from penstock.domain.units import UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, lease, unit
@@ -209,3 +209,8 @@ def test_a_worker_knows_when_it_was_heard_of() -> None:
     spoke = units.hello(unit(), "hash", NOW, MINUTE)
     assert spoke.heard == NOW
     assert units.renew(spoke, NOW + MINUTE, MINUTE).heard == NOW + MINUTE
+
+
+def test_a_settled_job_is_due_only_while_its_flow_is_to_be_stopped() -> None:
+    assert jobs.settle(job(stop_from=1), Outcome.ERRORED, "lost", NOW).due == NOW
+    assert jobs.settle(job(), Outcome.ERRORED, "lost", NOW).due is None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from penstock.domain.errors import Misconfigured
 from penstock.domain.metric import Metric
-from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Store, Vault, World
+from penstock.domain.site import GitHubApp
+from penstock.ports import Ask, Drivers, Flows, Forge, Metrics, Objects, Queues, Store, Told, Vault, World
 
 
 class Untold:
@@ -18,6 +21,21 @@ class Untold:
     def wants(self, metric: Metric) -> bool:
         """Nothing is wanted."""
         return False
+
+
+class NoForge:
+    """A deployment without the front end for GitHub."""
+
+    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+        """Nobody is there to take a step."""
+
+    def call(self, app: GitHubApp, ask: Ask) -> Told:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
+
+    def secret(self) -> str:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
 
 
 @dataclass(frozen=True)
@@ -34,3 +52,4 @@ class System:
     url: str
     signing_key: Callable[[], str]
     metrics: Metrics = field(default_factory=Untold)
+    forge: Forge = field(default_factory=NoForge)

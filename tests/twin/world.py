@@ -18,6 +18,7 @@ from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.usecases import acquiring, judging, resizing, settling, units, waking
+from penstock.usecases.github import steps
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.store import MemoryStore
 
@@ -275,6 +276,9 @@ class Twin:
 
     def take(self, queue: str, message: dict[str, Any]) -> None:
         """Do what a handler does with a message."""
+        if queue == "github":
+            steps.step(self.on, message)
+            return
         if queue != "schedule":
             units.advance(self.on, message["unit"])
             return
@@ -291,6 +295,7 @@ class Twin:
                 "start": acquiring.start,
                 "judge": judging.judge,
                 "wake": waking.wake,
+                "github": lambda on, hint: on.forge.tell(hint),
             }
             take[step](self.on, *given.values())
 

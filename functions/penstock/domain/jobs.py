@@ -105,6 +105,7 @@ class Job(Row):
     often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
     `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
     since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values.
+    `check` is the check of a commit that shows it at GitHub, if one does.
     """
 
     kind: ClassVar[str] = "job"
@@ -130,6 +131,7 @@ class Job(Row):
     proves: Proves | None = None
     keep: Keep | None = None
     canary: str = ""
+    check: str = ""
     cancelled_by: str | None = None
     refused: str | None = None
     run_token: str | None = None

@@ -63,14 +63,21 @@ def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False) -> Ma
 
 
 def submit(
-    on: System, user: User, ask: SubmitJob, key: str | None, proves: Proves | None = None, *, canary: str = ""
+    on: System,
+    user: User,
+    ask: SubmitJob,
+    key: str | None,
+    proves: Proves | None = None,
+    *,
+    canary: str = "",
+    check: str = "",
 ) -> str:
     """Accept a job and return its id; the same key and the same request return the same job. Raises Refused.
 
-    `canary` is the pool that it is a canary of.
+    `canary` is the pool that it is a canary of, `check` the check of a commit that shows it.
     """
     made = make(on, user, ask)
-    job, spec = replace(made.job, proves=proves, canary=canary), made.spec
+    job, spec = replace(made.job, proves=proves, canary=canary, check=check), made.spec
     memory = _memory(user, ask, key, job)
 
     def decide() -> tuple[Sequence[Change], str]:

@@ -6,10 +6,11 @@ import pytest
 
 from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Outcome, Result, State
-from penstock.usecases import logs
+from penstock.domain.specs import Spec, spec_key
+from penstock.usecases import jobs, logs
 from tests.github.fake import INSTALLATION
 from tests.github.payloads import push
-from tests.github.rig import A, B, CONFIG, JOBS, Rig, job
+from tests.github.rig import CONFIG, JOBS, A, B, Rig, job
 
 
 def test_a_push_runs_the_jobs_of_its_commit_and_shows_each(rig: Rig) -> None:
@@ -42,8 +43,6 @@ def test_a_push_runs_the_jobs_of_its_commit_and_shows_each(rig: Rig) -> None:
 
 
 def test_the_env_says_where_the_commit_came_from(rig: Rig) -> None:
-    from penstock.domain.specs import Spec, spec_key
-
     rig.say("push", push(A, "feature/x"))
     spec = rig.on.store.get(spec_key(rig.jobs()["build"].id), Spec)
     assert spec is not None
@@ -181,14 +180,13 @@ def test_a_token_of_ours_is_good_for_one_repository_and_what_is_needed(rig: Rig)
     assert minted.permissions == {"checks": "write", "contents": "read", "members": "read", "pull_requests": "read"}
     assert rig.set().installation == INSTALLATION
     rig.twin.pass_time(3400)
-    rig.say("push", push(A, "other"))
+    rig.commit(B, build=job("build"))
+    rig.say("push", push(B, "other"))
     assert len(rig.fake.tokens) == 2
 
 
 def test_a_job_is_cancelled_by_its_user_and_shown_so(rig: Rig) -> None:
     rig.say("push", push(A))
-    from penstock.usecases import jobs
-
     jobs.cancel(rig.on, rig.user, rig.jobs()["build"].id)
     rig.twin.run()
     assert rig.fake.shown("build")["conclusion"] == "cancelled"

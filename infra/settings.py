@@ -23,6 +23,7 @@ class Settings:
     format, that drivers of theirs are in.
     `sts_roles` are the roles that wells may lend, by ARN, with commas between them; `sts_boundary` is the permissions
     boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
+    `github` brings the front end for GitHub: infra/github.py.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -41,6 +42,7 @@ class Settings:
     s3_well: str = ""
     metrics: Level = Level.SITE
     alarm_email: str = ""
+    github: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for a network that is none, and for roles or a bucket that may not be lent like this."""
@@ -78,6 +80,7 @@ class Settings:
             s3_well=str(context.get("s3_well", "")),
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
+            github=is_set("github"),
         )
 
     @property

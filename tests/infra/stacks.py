@@ -31,6 +31,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "wells": {"well_secrets": "penstock/rack, /penstock/boards/key", "accounts_lambdas": f"{CLEANER},{OTHER}"},
     "lending": {"sts_roles": f"{JOBS}, {SCRATCH}", "sts_boundary": BOUNDARY, "s3_well": "lent/jobs"},
     "lent": {"sts_roles": JOBS, "sts_boundary": BOUNDARY, "s3_well": "lent"},
+    "github": {"github": "true"},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
 }

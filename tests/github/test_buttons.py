@@ -6,6 +6,7 @@ import pytest
 
 from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Outcome, State
+from penstock.usecases import users
 from tests.github.fake import Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, B, Rig, job
@@ -126,7 +127,7 @@ def test_a_re_run_runs_what_depends_on_it_as_well(rig: Rig, button: str) -> None
     again = rig.jobs()
     assert {name for name in first if again[name].id != first[name].id} == {"build", "test", "last"}
     assert again["test"].dependencies[0].job == again["build"].id
-    assert all(each.outcome is Outcome.CANCELLED for each in map(rig_job(rig), (first["last"].id,)))
+    assert [each.outcome for each in rig.all_jobs() if each.id == first["last"].id] == [Outcome.CANCELLED]
     assert again["build"].state is State.ACQUIRING
     assert rig.fake.shown("build")["id"] != old["id"]
     assert rig.fake.shown("build")["status"] == "queued"
@@ -135,10 +136,6 @@ def test_a_re_run_runs_what_depends_on_it_as_well(rig: Rig, button: str) -> None
     assert gone == "ignored: this check is not, or no longer, ours"
     assert press(rig, "test", button) == "2 to be run again"
     assert rig.jobs()["build"].id == again["build"].id
-
-
-def rig_job(rig: Rig):  # type: ignore[no-untyped-def]
-    return lambda id: next(each for each in rig.all_jobs() if each.id == id)
 
 
 def test_a_re_run_of_all(rig: Rig) -> None:
@@ -158,8 +155,6 @@ def test_a_re_run_is_no_approval(rig: Rig) -> None:
 
 
 def test_what_was_refused_can_be_tried_again(rig: Rig) -> None:
-    from penstock.usecases import users
-
     rig.commit(A, build=job("build", more='#: target = "lab"\n'), test=job("test", "build"))
     rig.say("push", push(A))
     assert not rig.all_jobs()

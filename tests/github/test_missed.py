@@ -128,5 +128,5 @@ def test_messages_that_fail_come_again_and_strange_ones_do_not(rig: Rig, monkeyp
 
 
 def record(id: str, body: str) -> dict[str, Any]:
-    return {"messageId": id, "receiptHandle": "x", "body": body, "attributes": {}, "messageAttributes": {},
-            "eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:eu-west-1:1:github", "awsRegion": "eu-west-1"}  # fmt: skip
+    source = {"eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:eu-west-1:1:github", "awsRegion": "eu-west-1"}
+    return {"messageId": id, "receiptHandle": "x", "body": body, "attributes": {}, "messageAttributes": {}, **source}

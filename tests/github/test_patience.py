@@ -1,12 +1,16 @@
-"""A GitHub that wants to be left alone is; one that fails is asked again; and who dies half-way leaves nothing twice."""
+"""A GitHub that wants to be left alone is; one that fails is asked again; who dies half-way leaves nothing twice."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from penstock.domain.errors import Unknown
 from penstock.domain.github.checksets import TRIES, Stage
 from penstock.domain.jobs import Outcome
+from penstock.domain.rows import Replace
 from penstock.usecases import sweeping
 from penstock.usecases.github import running, showing
 from tests.github.payloads import pull_request, push
@@ -162,11 +166,6 @@ def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
 def test_two_never_show_one_check_at_once(rig: Rig) -> None:
     rig.say("push", push(A))
     row = rig.checks()["build"]
-    from dataclasses import replace
-    from datetime import timedelta
-
-    from penstock.domain.rows import Replace
-
     busy = replace(row, busy=rig.now() + timedelta(seconds=60))
     assert rig.on.store.commit([Replace(row, busy)])
     before = len(rig.fake.asked)

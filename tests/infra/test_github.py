@@ -1,4 +1,4 @@
-"""The front end for GitHub is a choice of the deployment, and whom the Internet reaches may do next to nothing. [SEC-2]"""
+"""The front end for GitHub is a choice of the deployment; whom the Internet reaches may do next to nothing. [SEC-2]"""
 
 from __future__ import annotations
 

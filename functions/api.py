@@ -9,13 +9,14 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.web import artifacts, canaries, jobs, proving, site, units, values
+from penstock.web import artifacts, canaries, github, jobs, proving, site, units, values
 from penstock.web.entry import answer, document, resolver
 
 log = Logger()
 app = resolver()
 app.include_router(artifacts.router)
 app.include_router(canaries.router)
+app.include_router(github.router)
 app.include_router(jobs.router)
 app.include_router(proving.router)
 app.include_router(site.router)

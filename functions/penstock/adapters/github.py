@@ -41,7 +41,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class GitHub:
-    """GitHub, for one deployment. Tokens of installations are kept while they are good, in memory only. [SEC-1]"""
+    """GitHub, for one deployment. Tokens of installations are kept while they are good, in memory only."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class GitHub:
         return told
 
     def _token(self, app: GitHubApp, scope: Scope) -> str | Told:
-        """A token for a scope; or what GitHub said instead, as to an App that was taken away."""
+        """A token for a scope; or what GitHub said instead, as to an App that was taken away. [SEC-1]"""
         name = json.dumps([app.app, scope.installation, scope.repository_id, sorted(scope.permissions.items())])
         token, until = self._tokens.get(name, ("", self._now()))
         if (until - self._now()).total_seconds() > EARLY:

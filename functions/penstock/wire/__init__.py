@@ -24,6 +24,7 @@ from penstock.wire.files import (
     SignedOutput,
     SignOutput,
 )
+from penstock.wire.github import CommitPage, CommitView, DeliveryPage, DeliveryView
 from penstock.wire.jobs import (
     EventPage,
     EventView,
@@ -109,9 +110,13 @@ __all__ = [
     "CanaryPage",
     "CanaryView",
     "CheckView",
+    "CommitPage",
+    "CommitView",
     "ComparedView",
     "CoolDownView",
     "Created",
+    "DeliveryPage",
+    "DeliveryView",
     "DrainView",
     "EdgeView",
     "Entry",

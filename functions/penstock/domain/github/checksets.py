@@ -73,7 +73,7 @@ class CheckSet(Row):
 
     @property
     def place(self) -> Place:
-        return Place("checksets", f"{self.since.isoformat(timespec='milliseconds')}.{self.sha}.{self.repository_id}")
+        return Place("checksets", f"{self.since:%Y%m%dT%H%M%S%f}.{self.sha}.{self.repository_id}")
 
     @property
     def deadline(self) -> datetime | None:

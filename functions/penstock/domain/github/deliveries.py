@@ -85,7 +85,7 @@ class Delivery(Row):
 
     @property
     def place(self) -> Place:
-        return Place("deliveries", f"{self.received.isoformat(timespec='milliseconds')}.{self.id}")
+        return Place("deliveries", f"{self.received:%Y%m%dT%H%M%S%f}.{self.id}")
 
     @property
     def deadline(self) -> datetime | None:

@@ -147,6 +147,7 @@ def test_lines_come_and_go() -> None:
     one = checksets.ends(SET, "heads/main", NOW, is_tip=True)
     assert one.lines == ("heads/main",)
     assert checksets.ends(one, "heads/main", NOW, is_tip=True) is one
+    assert checksets.ends(one, "heads/main", NOW, is_tip=False).lines == ()
     two = replace(checksets.ends(one, "pull/1", NOW, is_tip=True), due=None, stage=Stage.SUBMITTED)
     less = checksets.leave(two, "pull/1", LATER)
     assert (less.lines, less.left, less.due) == (("heads/main",), ("pull/1",), None)

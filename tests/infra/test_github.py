@@ -72,6 +72,11 @@ def test_without_it_there_is_none_of_it(stack: Template) -> None:
     assert resources(stack)
 
 
+def test_every_function_is_told_where_it_is(out: Template) -> None:
+    for function in out.functions().values():
+        assert {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_SECRET"} <= set(function["Environment"]["Variables"])
+
+
 def test_its_path_leads_to_it_and_it_is_woken_every_few_minutes(out: Template) -> None:
     routes = {each["Properties"]["RouteKey"] for each in out.of("ApiGatewayV2::Route").values()}
     assert "POST /v1/github/webhook" in routes

@@ -17,6 +17,7 @@ from penstock.usecases import agents, caches, hosts, identity, inputs, outputs, 
 from penstock.usecases.agents import Caller, Hello
 from penstock.usecases.caches import Ask as Cache
 from penstock.usecases.fencing import fence
+from penstock.usecases.github import tokens
 from penstock.usecases.hosts import Ask
 from penstock.usecases.values import Put
 from penstock.web.entry import answer, body, reply, resolver
@@ -84,7 +85,9 @@ def agent_resources(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/store/get")
 def agent_get_value(job: str) -> Response[Any]:
     who = caller(job)
-    found = values.read(bootstrap.aws(), who.job, body(app, AgentGetValue).name)
+    name = body(app, AgentGetValue).name
+    tokens.wanted(bootstrap.aws(), who.job, name)
+    found = values.read(bootstrap.aws(), who.job, name)
     return reply({"there": True, "value": found[0], "secret": found[1]} if found else {"there": False})
 
 

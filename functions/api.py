@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.web import artifacts, caches, canaries, identity, jobs, proving, published, site, units, values
+from penstock.web import artifacts, caches, canaries, github, identity, jobs, proving, published, site, units, values
 from penstock.web.entry import answer, document, resolver
 
 log = Logger()
@@ -17,6 +17,7 @@ app = resolver()
 app.include_router(artifacts.router)
 app.include_router(caches.router)
 app.include_router(canaries.router)
+app.include_router(github.router)
 app.include_router(identity.router)
 app.include_router(jobs.router)
 app.include_router(proving.router)

@@ -31,6 +31,8 @@ def step(message: dict[str, Any]) -> None:
             judging.judge(on, job)
         case {"do": "wake", "job": job, "after": after}:
             waking.wake(on, job, after)
+        case {"do": "github", "message": dict(hint)}:
+            on.forge.tell(hint)
         case _:
             log.error("a message that nobody understands", extra={"do": message.get("do")})
 

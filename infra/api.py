@@ -50,6 +50,11 @@ class Api(Construct):
             destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
         )
 
+    def hook(self, path: str, function: lambda_.IFunction) -> None:
+        """Connect one path that another service calls, and nobody else does."""
+        do = HttpLambdaIntegration("Hook", function, scope_permission_to_route=False)
+        self.http.add_routes(path=path, methods=[apigatewayv2.HttpMethod.POST], integration=do)
+
     def route(self, users: lambda_.IFunction, agents: lambda_.IFunction) -> None:
         """Connect the routes. Anything unknown goes to `users`, which answers 404 in our own words."""
         users_do = HttpLambdaIntegration("Users", users, scope_permission_to_route=False)

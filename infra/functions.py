@@ -37,6 +37,10 @@ class Functions(Construct):
         )
         self.of = {each: self._function(each, size, environment) for each, size in SIZES.items()}
 
+    def add(self, name: str, size: Size, environment: Mapping[str, str]) -> None:
+        """One more function, of a part that not every deployment has."""
+        self.of[name] = self._function(name, size, environment)
+
     def allow(self, name: str, statements: Sequence[iam.PolicyStatement]) -> None:
         """Add statements to the role of one function."""
         for statement in statements:

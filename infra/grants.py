@@ -119,6 +119,26 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
     },
 }
 
+GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
+    "github_webhook": {
+        "table": ("dynamodb:PutItem",),  # it stores what was signed, and reads nothing
+        "github queue": TELL,
+        "github secret": ("secretsmanager:GetSecretValue",),
+    },
+    "github_work": {
+        "table": ROWS,
+        "schedule queue": TELL,
+        "factory queue": TELL,
+        "well queue": TELL,
+        "flow": (*ANSWER, *START),
+        "github queue": (*TAKE, *TELL),
+        "github key": ("kms:Sign",),
+        "metadata key": ("kms:Encrypt",),  # it puts GITHUB_TOKEN into a job's store, and never reads it
+    },
+    "schedule": {"github queue": TELL},
+}
+"""What comes on top with `-c github=true`."""
+
 FLOW_GRANTS: Mapping[str, Actions] = {"schedule queue": TELL, "settle function": ("lambda:InvokeFunction",)}
 """What the state machine may do."""
 

@@ -25,6 +25,11 @@ class Queues(Construct):
         self.dead: dict[str, sqs.Queue] = {}
         self.of = {each: self._queue(each, timeouts[each]) for each in NAMES}
 
+    def add(self, name: str, timeout: timedelta) -> sqs.Queue:
+        """One more queue, of a part that not every deployment has."""
+        self.of[name] = self._queue(name, timeout)
+        return self.of[name]
+
     def _queue(self, name: str, timeout: timedelta) -> sqs.Queue:
         dead = sqs.Queue(
             self,

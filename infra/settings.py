@@ -29,6 +29,7 @@ class Settings:
     boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
     `identity_keys` names the keys of identity tokens: the first signs, all are published, and one that is not named any
     more is given up (docs/identity.md).
+    `github` brings the front end for GitHub: infra/github.py.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """
 
@@ -48,6 +49,7 @@ class Settings:
     identity_keys: tuple[str, ...] = ("1",)
     metrics: Level = Level.SITE
     alarm_email: str = ""
+    github: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for a network or keys that are none, and for what may not be lent like this."""
@@ -87,6 +89,7 @@ class Settings:
             identity_keys=listed("identity_keys") or Settings.identity_keys,
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
+            github=is_set("github"),
         )
 
     @property

@@ -24,3 +24,9 @@ SIZES: Mapping[str, Size] = {
     "settle": Size(timedelta(seconds=60)),
     "sweep": Size(timedelta(seconds=120)),
 }
+
+GITHUB_SIZES: Mapping[str, Size] = {
+    "github_webhook": Size(timedelta(seconds=9)),  # GitHub itself gives up after 10 s
+    "github_work": Size(timedelta(seconds=120)),
+}
+"""Those of the front end for GitHub, where a deployment has one."""

@@ -11,6 +11,8 @@ from infra.api import Api
 from infra.dashboard import Dashboard
 from infra.flow import Flow
 from infra.functions import Functions
+from infra.github import REASONS as GITHUB_REASONS
+from infra.github import GitHubFront
 from infra.grants import (
     CLOUD_GRANTS,
     EC2_GRANTS,
@@ -46,7 +48,8 @@ class Penstock(Stack):
         self.storage = Storage(self, "Storage", keep=settings.keep, identity_keys=settings.identity_keys)
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
         self.api = Api(self, "Api")
-        environment = self._environment(settings)
+        front = GitHubFront(self, "GitHub", queues=self.queues, keep=settings.keep) if settings.github else None
+        environment = {**self._environment(settings), **(front.environment if front else {})}
         self.functions = Functions(
             self, "Functions", environment=environment, libcloud=settings.libcloud, drivers=settings.drivers
         )
@@ -65,6 +68,9 @@ class Penstock(Stack):
             self.functions.allow(each, statements(rows, self._arns()))
         for key in self.storage.identity[1:]:  # those that signed before, or will
             self.functions.allow("api", statements(PUBLISHED, {"identity key": key.key_arn}))
+        if front:
+            front.join(self.functions, self.api, environment, self._arns())
+            acknowledge(self, GITHUB_REASONS)
         if settings.ec2:
             self._make_machines(settings.ec2_role)
         if settings.libcloud:

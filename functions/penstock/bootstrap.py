@@ -11,7 +11,9 @@ import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 
+from penstock.adapters.appkey import KmsAppKey
 from penstock.adapters.flows import StepFlows
+from penstock.adapters.github import GitHub
 from penstock.adapters.metrics import EmfMetrics
 from penstock.adapters.objects import S3Objects
 from penstock.adapters.queues import SqsQueues
@@ -23,7 +25,7 @@ from penstock.drivers import Registry
 from penstock.lazy import Lazy
 from penstock.ports import Signer
 from penstock.store.table import Table
-from penstock.system import Keyless, System
+from penstock.system import Keyless, NoForge, System
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
@@ -52,7 +54,15 @@ def aws() -> System:
         signing_key=_signing_key,
         metrics=metrics(),
         signer=Lazy(lambda: _signer(env.get("IDENTITY_KEYS", ""), config)),
+        forge=Lazy(lambda: _forge(config)) if env.get("GITHUB_QUEUE") else NoForge(),
     )
+
+
+def _forge(config: Config) -> GitHub:
+    """GitHub, where the deployment has a front end for it."""
+    env = os.environ
+    key = KmsAppKey(boto3.client("kms", config=config), env["GITHUB_KEY"])
+    return GitHub(boto3.client("sqs", config=config), env["GITHUB_QUEUE"], key, _webhook_secret, RealWorld().now)
 
 
 @cache
@@ -87,5 +97,14 @@ def _for_s3(config: Config) -> Config:
 
 @cache
 def _signing_key() -> str:
+    return _secret("SIGNING_SECRET")
+
+
+@cache
+def _webhook_secret() -> str:
+    return _secret("GITHUB_SECRET")
+
+
+def _secret(name: str) -> str:
     client = boto3.client("secretsmanager")
-    return client.get_secret_value(SecretId=os.environ["SIGNING_SECRET"])["SecretString"]
+    return client.get_secret_value(SecretId=os.environ[name])["SecretString"]

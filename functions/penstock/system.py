@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from penstock.domain.errors import Refused
+from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.identity import PublicKey
 from penstock.domain.metric import Metric
-from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Signer, Store, Vault, World
+from penstock.domain.site import GitHubApp
+from penstock.ports import Ask, Drivers, Flows, Forge, Metrics, Objects, Queues, Signer, Store, Told, Vault, World
 
 
 class Untold:
@@ -38,6 +40,21 @@ class Keyless:
         return ()
 
 
+class NoForge:
+    """A deployment without the front end for GitHub."""
+
+    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+        """Nobody is there to take a step."""
+
+    def call(self, app: GitHubApp, ask: Ask) -> Told:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
+
+    def secret(self) -> str:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
+
+
 @dataclass(frozen=True)
 class System:
     """The ports, plugged in. `url` is where agents dial; `signing_key` is read only when it is needed."""
@@ -53,3 +70,4 @@ class System:
     signing_key: Callable[[], str]
     metrics: Metrics = field(default_factory=Untold)
     signer: Signer = field(default_factory=Keyless)
+    forge: Forge = field(default_factory=NoForge)

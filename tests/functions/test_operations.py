@@ -12,11 +12,15 @@ import api
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from penstock.domain.github import checksets
+from penstock.domain.github.deliveries import Delivery, Event
+from penstock.domain.rows import Create
 from penstock.domain.units import Unit
 from penstock.usecases import units
 from penstock.web import openapi
 from penstock.web.operations import AGENT_OPERATIONS, OPERATIONS, Operation
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
+from tests.twin.world import START
 
 BYTES = b"what the job made"
 DIGEST = hashlib.sha256(BYTES).hexdigest()
@@ -61,6 +65,8 @@ NAMES = {
     "wells": "locks",
 }
 LAB = '[factories.lab]\ndriver = "hosts"\n[targets.benches]\nfactory = "lab"\nnames = ["bench-7"]\n'
+EVENT = Event("push", "", 0, 9, "oxide/hubris", 55, "ada", "a" * 40, "heads/main", "main", people=("ada",))
+DELIVERY = Delivery(id="d-1", name="push", action="", event=EVENT, received=START, outcome="jobs")
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 
 
@@ -69,6 +75,7 @@ class Stage:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        service.twin.store.commit([Create(DELIVERY), Create(checksets.begin(EVENT, START))])
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])
         self.given = service.submit(inputs=["data"])
@@ -159,6 +166,7 @@ class Stage:
             "privilege": "target.lab",
             "host": "bench-7",
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
+            "delivery": "d-1",
         }  # fmt: skip
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
         said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}

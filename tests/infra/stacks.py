@@ -32,6 +32,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "lending": {"sts_roles": f"{JOBS}, {SCRATCH}", "sts_boundary": BOUNDARY, "s3_well": "lent/jobs"},
     "lent": {"sts_roles": JOBS, "sts_boundary": BOUNDARY, "s3_well": "lent"},
     "keys": {"identity_keys": "2,1"},
+    "github": {"github": "true"},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
 }

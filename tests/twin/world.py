@@ -24,6 +24,7 @@ from penstock.drivers import Registry
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.usecases import acquiring, judging, resizing, settling, units, waking
+from penstock.usecases.github import steps
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.store import MemoryStore
 
@@ -346,6 +347,9 @@ class Twin:
 
     def take(self, queue: str, message: dict[str, Any]) -> None:
         """Do what a handler does with a message."""
+        if queue == "github":
+            steps.step(self.on, message)
+            return
         if queue != "schedule":
             units.advance(self.on, message["unit"])
             return
@@ -362,6 +366,7 @@ class Twin:
                 "start": acquiring.start,
                 "judge": judging.judge,
                 "wake": waking.wake,
+                "github": lambda on, hint: on.forge.tell(hint),
             }
             take[step](self.on, *given.values())
 

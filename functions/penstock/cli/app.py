@@ -29,6 +29,7 @@ ENTRIES = {
     "well": Entry(f"{COMMANDS}.site:well", "What makes resources."),
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "The kinds of resources that jobs may ask for."),
     "canary": Entry(f"{COMMANDS}.canary:group", "Jobs of the site's own that show whether things work."),
+    "github": Entry(f"{COMMANDS}.github:group", "Jobs that come from GitHub."),
     "driver": Entry(f"{COMMANDS}.driver:group", "Drivers: which there are, and whether one keeps its promises."),
     "config": Entry(f"{COMMANDS}.site:config", "The site's configuration: check, apply, show."),
     "user": Entry(f"{COMMANDS}.user:group", "Users, their privileges and tokens."),

@@ -111,6 +111,7 @@ class Job(Row):
     `cache_scope` is whose caches it adds to, "" for nobody's; `cache_saves`, how often it began to.
     `failure` is why it did not succeed, or until it settles what its agent told of that.
     `vouched` is what whoever submitted it may say of its source, and `identities` how many identity tokens it had.
+    `check` is the check of a commit that shows it at GitHub, if one does.
     """
 
     kind: ClassVar[str] = "job"
@@ -136,6 +137,7 @@ class Job(Row):
     proves: Proves | None = None
     keep: Keep | None = None
     canary: str = ""
+    check: str = ""
     cancelled_by: str | None = None
     refused: str | None = None
     run_token: str | None = None

@@ -127,6 +127,22 @@ class Quota:
 
 
 @dataclass(frozen=True)
+class GitHubApp:
+    """The GitHub App that jobs come through: its number, and the repositories of which it takes some.
+
+    A repository is `owner/name`, or `owner/*` for all of an owner's; in lower case, as GitHub does not mind.
+    """
+
+    app: int
+    repositories: tuple[str, ...] = ()
+    api: str = "https://api.github.com"
+
+    def serves(self, repository: str) -> bool:
+        """Whether jobs of a repository are taken. [SEC-2]"""
+        return repository in self.repositories or f"{repository.partition('/')[0]}/*" in self.repositories
+
+
+@dataclass(frozen=True)
 class Shape:
     """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines."""
 
@@ -183,6 +199,7 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     retention: Spans = field(default_factory=Spans)
     identity: Identity = field(default_factory=Identity)
+    github: GitHubApp | None = None
 
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""

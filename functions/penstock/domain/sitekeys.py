@@ -11,6 +11,7 @@ from penstock.domain.jobfile.checks import Check, entries, listed, matching, num
 from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.resources import check_options
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
+from penstock.domain.sitegithub import check_github
 from penstock.domain.sitehealth import check_health
 from penstock.domain.siteidentity import check_identity
 from penstock.domain.siteretention import check_retention
@@ -276,6 +277,7 @@ _site_keys = record(
         "retention": check_retention,
         "identity": check_identity,
         "quotas": _tables(_quota, "amount = 64"),
+        "github": check_github,
     },
     "",
 )

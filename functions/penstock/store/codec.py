@@ -20,6 +20,10 @@ from penstock.domain.canaries import Canary
 from penstock.domain.comparing import Comparison, LastSweep
 from penstock.domain.cooling import CoolDown, Failure
 from penstock.domain.dependencies import Dependent
+from penstock.domain.github.checks import Check
+from penstock.domain.github.checksets import CheckSet, Tip
+from penstock.domain.github.deliveries import Delivery
+from penstock.domain.github.missed import Look, Pause
 from penstock.domain.hosts import Host
 from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job
@@ -46,6 +50,7 @@ KINDS: Mapping[str, type[Row]] = {
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
+        Delivery, CheckSet, Check, Tip, Look, Pause,
     )
 }  # fmt: skip
 

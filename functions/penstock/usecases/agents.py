@@ -33,6 +33,7 @@ from penstock.usecases import (
     warm,
 )
 from penstock.usecases.fencing import Gone
+from penstock.usecases.github import hints
 from penstock.usecases.units import bootstrap_key
 from penstock.wire.agent import AgentLine
 
@@ -102,6 +103,7 @@ def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) ->
     unit = on.store.get(unit_key(ask.worker), Unit)
     if before:
         counting.started(on, job)
+        hints.moved(on, job)
         place = f" on {ask.host[:64]}" if ask.host else ""
         took = int((on.world.now() - before.since).total_seconds())
         told = f"worker {ask.worker} said hello{place} after {took} s; the script starts"

@@ -15,6 +15,7 @@ from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.system import System
 from penstock.usecases import archiving, counting, failing, logs, publishing, race, retaining, values, waking
+from penstock.usecases.github import hints
 
 
 def settle(
@@ -37,6 +38,7 @@ def settle(
         after = ending.after
         counting.ended(on, ending)
         retaining.remember(on, after)
+        hints.moved(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
         told = f"settled: {after.outcome}: {after.reason}\n{endings.spent(after)}"

@@ -71,14 +71,16 @@ def submit(
     *,
     canary: str = "",
     before: Job | None = None,
+    check: str = "",
 ) -> str:
     """Accept a job and return its id; the same key and the same request return the same job. Raises Refused.
 
-    `canary` is the pool that it is a canary of; `before`, the job that is submitted once more.
+    `canary` is the pool that it is a canary of, `check` the check of a commit that shows it; `before`, the job that is
+    submitted once more.
     """
     made = make(on, user, ask)
     vouched = identity.vouched(user, (ask.tags or {}) if before is None else before.vouched)
-    job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched), made.spec
+    job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
     memory = _memory(user, ask, key, job)
 
     def decide() -> tuple[Sequence[Change], str]:

@@ -31,6 +31,7 @@ from penstock.usecases import (
     settling,
     sites,
 )
+from penstock.usecases.github import hints
 
 AT_ONCE = 500
 """How many overdue rows one sweep looks at; the rest are the next one's."""
@@ -97,6 +98,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         presence.fade(on, key.pk.partition("#")[2])
     elif kind == "canary":
         canaries.nudge(on, key)
+    elif kind in ("delivery", "checkset", "check"):
+        hints.nudge(on, kind, key)
     elif kind == "job":
         _nudge_job(on, key)
 

@@ -28,6 +28,7 @@ from penstock.wire.files import (
     SignedOutput,
     SignOutput,
 )
+from penstock.wire.github import CommitPage, CommitView, DeliveryPage, DeliveryView
 from penstock.wire.identity import IssuerView, KeySetView, KeyView
 from penstock.wire.jobs import (
     EventPage,
@@ -121,9 +122,13 @@ __all__ = [
     "CanaryPage",
     "CanaryView",
     "CheckView",
+    "CommitPage",
+    "CommitView",
     "ComparedView",
     "CoolDownView",
     "Created",
+    "DeliveryPage",
+    "DeliveryView",
     "DrainView",
     "EdgeView",
     "Entry",

@@ -1,0 +1,45 @@
+"""GitHub's webhook: woken by API Gateway. It checks who signed, stores, and hints; it asks GitHub nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from penstock import bootstrap
+from penstock.domain.errors import Refused
+from penstock.usecases.github import receiving
+from penstock.usecases.github.receiving import Hook
+from penstock.web.entry import answer, reply, resolver
+
+log = Logger()
+app = resolver()
+
+
+@app.post("/v1/github/webhook")
+def github_webhook() -> Response[Any]:
+    headers = app.current_event.headers
+    said = Hook(
+        _body(),
+        headers.get("x-hub-signature-256") or "",
+        headers.get("x-github-delivery") or "",
+        headers.get("x-github-event") or "",
+    )
+    return reply({"delivery": receiving.receive(bootstrap.aws(), said)}, 202)
+
+
+def _body() -> bytes:
+    """The body to the last byte. Raises Refused 400 for what is not text: GitHub sends JSON."""
+    try:
+        return (app.current_event.decoded_body or "").encode()
+    except ValueError:
+        raise Refused(400, "malformed-json", "the body is not text in UTF-8") from None
+
+
+@log.inject_lambda_context
+@bootstrap.metered
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one delivery."""
+    return answer(app, event, context)

@@ -1,0 +1,30 @@
+"""What follows from GitHub's deliveries: woken by SQS, and every few minutes to ask for those that were missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from penstock import bootstrap, messages
+from penstock.usecases.github import missed, steps
+
+log = Logger()
+
+
+def step(message: dict[str, Any]) -> None:
+    """Take the step that a message hints at."""
+    if not steps.step(bootstrap.aws(), message):
+        log.error("a message that nobody understands")
+
+
+@log.inject_lambda_context
+@bootstrap.metered
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Take the steps of a batch, or look for what was missed."""
+    if "Records" in event:
+        return messages.each(event, context, step)
+    found = missed.look(bootstrap.aws())
+    log.info("looked for missed deliveries", extra={"found": found})
+    return {"found": found}

@@ -1,0 +1,61 @@
+"""penstock github status, deliveries, redeliver."""
+
+from __future__ import annotations
+
+import click
+
+from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.output import Column, moment
+from penstock.cli.session import Session, pass_session
+
+LIMIT = 20
+COMMITS = (
+    Column("REPOSITORY", "repository"),
+    Column("COMMIT", lambda commit: commit["commit"][:12]),
+    Column("BRANCH", "branch"),
+    Column("PULL", "pull_request"),
+    Column("STAGE", "stage"),
+    Column("SINCE", moment("since")),
+    Column("WHY", "why"),
+)
+DELIVERIES = (
+    Column("RECEIVED", moment("received")),
+    Column("EVENT", lambda each: f"{each['event']} {each['action']}".strip()),
+    Column("REPOSITORY", "repository"),
+    Column("BY", "sender"),
+    Column("MISSED", lambda each: "missed" if each["missed"] else None),
+    Column("LED TO", lambda each: each.get("outcome") or "nothing yet"),
+    Column("ID", "id"),
+)
+
+group = Group("github", "Jobs that come from GitHub.")
+_limit = click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="At most so many.")
+
+
+@group.command("status", cls=Command)
+@_limit
+@pass_session
+def status(session: Session, limit: int) -> None:
+    """List the latest commits, and how far each is."""
+    found = session.api.items("github", "commits", most=limit)
+    session.out.table(found, COMMITS, "no commits; docs/github.md says how to set it up")
+
+
+@group.command("deliveries", cls=Command)
+@_limit
+@pass_session
+def deliveries(session: Session, limit: int) -> None:
+    """List the latest of what GitHub said, and what each led to."""
+    found = session.api.items("github", "deliveries", most=limit)
+    session.out.table(found, DELIVERIES, "GitHub said nothing that matters")
+
+
+@group.command(
+    "redeliver", cls=Command, epilog="Example: penstock github redeliver 72d3162e-cc78-11e3-81ab-4c9367dc0958"
+)
+@arguments("DELIVERY")
+@pass_session
+def redeliver(session: Session, delivery: str) -> None:
+    """Take a delivery once more. What it led to already is not done twice."""
+    answer = session.api.act("github", "deliveries", delivery, "redeliver")
+    session.out.done(f"delivery {delivery} is taken once more", answer)

@@ -1,0 +1,194 @@
+"""Deliveries: what GitHub says happened. Of each only the few facts are kept that something follows from.
+
+A delivery is known by the id that GitHub gave it, so one that comes twice is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from penstock.domain.rows import Key, Place, Row
+
+KEPT = timedelta(days=30)
+"""How long a delivery is known: longer than GitHub can be asked for it."""
+
+BODY_BYTES = 1024 * 1024
+"""The largest body that is taken. What is larger is fetched with those that were missed."""
+
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "push": ("",),
+    "pull_request": ("opened", "reopened", "synchronize"),
+    "check_run": ("requested_action", "rerequested"),
+    "check_suite": ("rerequested",),
+}
+"""What is listened to."""
+
+_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}")
+_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
+_OWN = re.compile(r"[\x20-\x7e]{0,200}")
+HEADS = "refs/heads/"
+
+
+class Malformed(ValueError):
+    """A payload that is not as GitHub documents it; the text says where."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened to a commit of a repository, and who did it.
+
+    `line` is what the commit is the newest of: `heads/main`, or `pull/12`. `people` are those whose work it is. Of a
+    check run, `check` is our own id of it, and `asked` is which button was pressed.
+    """
+
+    name: str
+    action: str
+    app: int
+    installation: int
+    repository: str
+    repository_id: int
+    sender: str
+    sha: str
+    line: str = ""
+    branch: str = ""
+    number: int = 0
+    people: tuple[str, ...] = ()
+    check: str = ""
+    asked: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery(Row):
+    """One delivery. `outcome` is what it led to; until then it is due. Nothing follows from one without an `event`."""
+
+    kind: ClassVar[str] = "delivery"
+    id: str
+    name: str
+    action: str
+    event: Event | None
+    received: datetime
+    missed: bool = False
+    outcome: str = ""
+    tries: int = 0
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return delivery_key(self.id)
+
+    @property
+    def place(self) -> Place:
+        return Place("deliveries", f"{self.received:%Y%m%dT%H%M%S%f}.{self.id}")
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def expiry(self) -> datetime:
+        return self.received + KEPT
+
+
+def delivery_key(id: str) -> Key:
+    """Where a delivery is."""
+    return Key(f"delivery#{id}", "delivery")
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be a delivery's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def matters(name: str, action: str) -> bool:
+    """Whether anything can follow from an event of this kind."""
+    return action in ACTIONS.get(name, ())
+
+
+def read(name: str, payload: Mapping[str, Any]) -> Event | None:
+    """What a payload says; None when nothing follows from it, as from a tag. Raises Malformed."""
+    action = _match(payload, "action", re.compile(r"[a-z_]{1,50}")) if name != "push" else ""
+    readers = {"push": _push, "pull_request": _pull_request, "check_run": _check_run, "check_suite": _check_suite}
+    more = readers[name](payload) if matters(name, action) else None
+    if more is None:
+        return None
+    return Event(
+        name=name,
+        action=action,
+        installation=_number(payload, "installation.id"),
+        repository=_match(payload, "repository.full_name", _NAME).lower(),
+        repository_id=_number(payload, "repository.id"),
+        sender=_match(payload, "sender.login", _LOGIN),
+        **{"app": 0, **more},
+    )
+
+
+def _push(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A branch has a new end; tags, and branches that are gone, are nothing to us."""
+    ref = _text(payload, "ref")
+    if not ref.startswith(HEADS) or payload.get("deleted") is True:
+        return None
+    branch = ref.removeprefix(HEADS)
+    if not _BRANCH.fullmatch(branch):
+        raise Malformed("`ref` is no branch")
+    people = (_match(payload, "sender.login", _LOGIN),)
+    return {"sha": _match(payload, "after", _SHA), "line": f"heads/{branch}", "branch": branch, "people": people}
+
+
+def _pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A pull request has a new end. Whose work it is: of who opened it, and of who pushed to it."""
+    number = _number(payload, "pull_request.number")
+    people = {_match(payload, "pull_request.user.login", _LOGIN), _match(payload, "sender.login", _LOGIN)}
+    sha = _match(payload, "pull_request.head.sha", _SHA)
+    return {"sha": sha, "line": f"pull/{number}", "number": number, "people": tuple(sorted(people))}
+
+
+def _check_run(payload: Mapping[str, Any]) -> dict[str, Any]:
+    asked = "rerun"
+    if payload["action"] == "requested_action":
+        asked = _match(payload, "requested_action.identifier", _OWN)
+    return {
+        "app": _number(payload, "check_run.app.id"),
+        "sha": _match(payload, "check_run.head_sha", _SHA),
+        "check": _match(payload, "check_run.external_id", _OWN),
+        "asked": asked,
+    }
+
+
+def _check_suite(payload: Mapping[str, Any]) -> dict[str, Any]:
+    app, sha = _number(payload, "check_suite.app.id"), _match(payload, "check_suite.head_sha", _SHA)
+    return {"app": app, "sha": sha, "asked": "rerun"}
+
+
+def _find(payload: Mapping[str, Any], path: str) -> Any:
+    found: Any = payload
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
+
+
+def _text(payload: Mapping[str, Any], path: str) -> str:
+    found = _find(payload, path)
+    if not isinstance(found, str):
+        raise Malformed(f"`{path}` is no text")
+    return found
+
+
+def _match(payload: Mapping[str, Any], path: str, shape: re.Pattern[str]) -> str:
+    found = _text(payload, path)
+    if not shape.fullmatch(found):
+        raise Malformed(f"`{path}` does not look as it should")
+    return found
+
+
+def _number(payload: Mapping[str, Any], path: str) -> int:
+    found = _find(payload, path)
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found < 2**53:
+        raise Malformed(f"`{path}` is no number of GitHub's")
+    return found

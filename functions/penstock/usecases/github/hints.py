@@ -1,0 +1,42 @@
+"""Hints at what the front end is to do, through the scheduler, which alone knows where. The sweep repeats them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.github.checks import Check
+from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.deliveries import Delivery
+from penstock.domain.jobs import Job
+from penstock.domain.rows import Key
+from penstock.system import System
+
+
+def moved(on: System, job: Job) -> None:
+    """A job that a check shows has moved."""
+    if job.check:
+        hint(on, {"check": job.check})
+
+
+def hint(on: System, message: dict[str, Any]) -> None:
+    """Have the front end take a step."""
+    on.queues.schedule({"do": "github", "message": message})
+
+
+def nudge(on: System, kind: str, key: Key) -> None:
+    """A row is overdue."""
+    message = _of(on, kind, key)
+    if message:
+        hint(on, message)
+
+
+def _of(on: System, kind: str, key: Key) -> dict[str, Any] | None:
+    """The hint at a row that is due, still."""
+    if kind == Delivery.kind:
+        delivery = on.store.get(key, Delivery)
+        return {"delivery": delivery.id} if delivery and delivery.due else None
+    if kind == CheckSet.kind:
+        found = on.store.get(key, CheckSet)
+        return {"set": [found.repository_id, found.sha]} if found and found.due else None
+    check = on.store.get(key, Check)
+    return {"check": check.id} if check and check.due else None

@@ -1,0 +1,74 @@
+"""Takes the step that a message hints at. Truth is a row: what is not due, or not there, needs no step.
+
+Each step first puts its row's due time off, so that what dies in it is tried again: later each time, and not for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from penstock.domain.errors import RateLimited
+from penstock.domain.github import checks, checksets
+from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
+from penstock.domain.github.deliveries import Delivery, delivery_key
+from penstock.domain.rows import Replace
+from penstock.system import System
+from penstock.usecases.github import happening, planning, showing, tokens
+
+GIVEN_UP = "given up"
+
+
+def step(on: System, message: Mapping[str, Any]) -> bool:
+    """Take a step; False for a message that nobody understands."""
+    match message:
+        case {"delivery": str(id)}:
+            _delivery(on, id)
+        case {"set": [int(repository), str(sha)]}:
+            _set(on, repository, sha)
+        case {"check": str(id)}:
+            showing.show(on, checks.key_of(id))
+        case {"token": str(job)}:
+            tokens.mint(on, job)
+        case _:
+            return False
+    return True
+
+
+def _delivery(on: System, id: str) -> None:
+    row = on.store.get(delivery_key(id), Delivery)
+    if row is None or row.due is None:
+        return
+    begun = replace(row, tries=row.tries + 1, due=on.world.now() + checksets.pause(row.tries))
+    if row.tries >= TRIES:
+        on.store.commit([Replace(row, replace(row, outcome=GIVEN_UP, due=None))])
+    elif on.store.commit([Replace(row, begun)]):
+        _patiently(on, lambda: _happened(on, id))
+
+
+def _happened(on: System, id: str) -> None:
+    row = on.store.get(delivery_key(id), Delivery)
+    if row and row.due and row.event:
+        outcome = happening.happen(on, row.event)
+        on.store.commit([Replace(row, replace(row, outcome=outcome, due=None))])
+
+
+def _set(on: System, repository: int, sha: str) -> None:
+    row = on.store.get(set_key(repository, sha), CheckSet)
+    if row is None or row.due is None:
+        return
+    if row.tries >= TRIES:
+        on.store.commit([Replace(row, checksets.moved(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
+        return
+    begun = replace(row, tries=row.tries + 1, due=on.world.now() + checksets.pause(row.tries))
+    if on.store.commit([Replace(row, begun)]):
+        _patiently(on, lambda: planning.advance(on, repository, sha))
+
+
+def _patiently(on: System, act: Callable[[], None]) -> None:
+    """A step that GitHub puts off is left to its due time, which the sweep sees."""
+    try:
+        act()
+    except RateLimited:
+        return

@@ -1,0 +1,64 @@
+"""GITHUB_TOKEN: made late, when a running job asks for it, and for as little as its repository's policy says.
+
+The worker's side only hints that it is wanted: whoever faces the workers has no leave to make one. [SEC-2]
+"""
+
+from __future__ import annotations
+
+from penstock.domain.errors import Refused
+from penstock.domain.github import checks, policy
+from penstock.domain.github.checks import Check
+from penstock.domain.github.checksets import CheckSet, set_key
+from penstock.domain.github.policy import Policy
+from penstock.domain.github.tokens import BY, NAME, is_fresh, is_over
+from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.rows import Delete
+from penstock.domain.values import Value, value_key
+from penstock.ports import Scope
+from penstock.system import System
+from penstock.usecases import values
+from penstock.usecases.fencing import fence
+from penstock.usecases.github import calls, hints
+from penstock.usecases.github.calls import Repository
+from penstock.usecases.values import Put
+
+
+def wanted(on: System, job: Job, name: str) -> None:
+    """A job asks for a value: if it is its token, see to it that it gets one, and none that is over. [SEC-1]"""
+    if name != NAME or not job.check:
+        return
+    value, now = on.store.get(value_key(job.id, NAME), Value), on.world.now()
+    if value and is_over(value, now):
+        on.store.commit([Delete(value)])
+    if not is_fresh(value, now):
+        hints.hint(on, {"token": job.id})
+
+
+def mint(on: System, job_id: str) -> bool:
+    """Make a running job's token, and put it where only that job reads it. False when there is none to make. [SEC-1]"""
+    job, now = on.store.get(job_key(job_id), Job), on.world.now()
+    if job is None or job.state is not State.RUNNING or not job.check:
+        return False
+    if is_fresh(on.store.get(value_key(job.id, NAME), Value), now):
+        return False
+    check = on.store.get(checks.key_of(job.check), Check)
+    found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
+    scope = _scope(on, found) if found and check and check.job == job.id else None
+    told = calls.mint(on, scope) if scope else None
+    if told is None:
+        return False
+    try:
+        values.put(on, job, Put(NAME, told, secret=True, by=BY), [fence])
+    except Refused:  # it has ended meanwhile
+        return False
+    return True
+
+
+def _scope(on: System, found: CheckSet) -> Scope | None:
+    """What the token is good for: one repository, and what the default branch says; less in an outsider's commit."""
+    of = Repository(found.installation, found.repository_id, found.repository)
+    raw = calls.file(on, of, policy.PATH)
+    rules = policy.parse((raw or b"").decode("utf-8", "replace"))
+    if not isinstance(rules, Policy) or not rules.enable or not calls.app(on).serves(found.repository):
+        return None
+    return Scope(of.installation, of.id, rules.granted(outsider=found.outsider))

@@ -1,0 +1,87 @@
+"""The front end for GitHub, where a deployment has one: `cdk deploy -c github=true`. See docs/github.md.
+
+Two functions: the one that everybody on the Internet reaches checks signatures and stores, and may do nothing else;
+the other asks GitHub, and only it may sign with the App's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import CfnOutput, Duration, RemovalPolicy
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.api import Api
+from infra.functions import Functions
+from infra.grants import GITHUB_GRANTS, statements
+from infra.queues import Queues
+from infra.sizes import GITHUB_SIZES
+
+QUEUE = "github"
+BATCH = 5
+EVERY = Duration.minutes(5)
+"""How often GitHub is asked for deliveries that never came."""
+
+REASONS: Mapping[str, str] = {
+    "AwsSolutions-KMS5": "an asymmetric key, whose material is GitHub's own, cannot be rotated by KMS",
+}
+
+
+class GitHubFront(Construct):
+    """What it keeps: a queue, the secret of the webhook, and the App's key."""
+
+    def __init__(self, scope: Construct, name: str, *, queues: Queues, keep: RemovalPolicy) -> None:
+        super().__init__(scope, name)
+        self.queue: sqs.Queue = queues.add(QUEUE, GITHUB_SIZES["github_work"].timeout)
+        self.key = kms.Key(
+            self,
+            "Key",
+            description="The private key of the GitHub App: brought in once, it signs and never leaves",
+            key_spec=kms.KeySpec.RSA_2048,
+            key_usage=kms.KeyUsage.SIGN_VERIFY,
+            removal_policy=keep,
+        )
+        shape = self.key.node.default_child
+        assert isinstance(shape, kms.CfnKey)
+        shape.origin = "EXTERNAL"
+        self.secret = secretsmanager.Secret(
+            self,
+            "Webhook",
+            description="GitHub signs its webhooks with this",
+            generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
+            removal_policy=keep,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What functions are told of it."""
+        return {
+            "GITHUB_QUEUE": self.queue.queue_url,
+            "GITHUB_KEY": self.key.key_arn,
+            "GITHUB_SECRET": self.secret.secret_arn,
+        }
+
+    def join(self, functions: Functions, api: Api, environment: Mapping[str, str], arns: Mapping[str, str]) -> None:
+        """Add its functions, their leave, and what wakes them."""
+        for each, size in GITHUB_SIZES.items():
+            functions.add(each, size, environment)
+        ours = {
+            "github queue": self.queue.queue_arn,
+            "github key": self.key.key_arn,
+            "github secret": self.secret.secret_arn,
+        }
+        for each, rows in GITHUB_GRANTS.items():
+            functions.allow(each, statements(rows, {**arns, **ours}))
+        api.hook("/v1/github/webhook", functions.of["github_webhook"])
+        work = functions.of["github_work"]
+        work.add_event_source_mapping(
+            "Queue", event_source_arn=self.queue.queue_arn, batch_size=BATCH, report_batch_item_failures=True
+        )
+        events.Rule(self, "Missed", schedule=events.Schedule.rate(EVERY), targets=[targets.LambdaFunction(work)])
+        CfnOutput(self, "AppKey", value=self.key.key_arn)
+        CfnOutput(self, "WebhookSecret", value=self.secret.secret_arn)

@@ -1,0 +1,354 @@
+"""The front end for GitHub: what is heard, what policy lets happen, and what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock.domain import siteparse
+from penstock.domain.errors import Fault
+from penstock.domain.github import checks, checksets, deliveries, missed, policy, reports, tokens
+from penstock.domain.github.checks import Check
+from penstock.domain.github.checksets import CheckSet, Stage, Tip
+from penstock.domain.github.deliveries import Delivery, Event, Malformed
+from penstock.domain.github.missed import Look, Pause
+from penstock.domain.github.policy import Policy
+from penstock.domain.github.reports import Annotation
+from penstock.domain.jobfile import Problem
+from penstock.domain.jobs import Job, Outcome, Report, Result, State, Times
+from penstock.domain.outputs import Output
+from penstock.domain.site import GitHubApp, Site
+from penstock.domain.values import Value
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+A = "a" * 40
+EVENT = Event("push", "", 0, 99, "oxide/hubris", 55, "ada", A, "heads/main", "main", people=("ada",))
+SET = checksets.begin(EVENT, NOW)
+JOB = Job(
+    id="J", name="build", owner="oxide:hubris", target="t", target_resolved="t", state=State.QUEUED, needs=(),
+    times=Times(NOW), timeout=60, queue_seconds=60, grace=1,
+)  # fmt: skip
+
+
+def payload(**more: Any) -> dict[str, Any]:
+    return {
+        "ref": "refs/heads/main", "after": A, "repository": {"id": 55, "full_name": "Oxide/Hubris"},
+        "sender": {"login": "ada"}, "installation": {"id": 99}, **more,
+    }  # fmt: skip
+
+
+def test_a_push() -> None:
+    assert deliveries.read("push", payload(deleted=False)) == EVENT
+    assert deliveries.read("push", payload(deleted=True)) is None
+    assert deliveries.read("push", payload(ref="refs/tags/v1")) is None
+    assert deliveries.read("push", payload(after="b" * 64)) == replace(EVENT, sha="b" * 64)
+    for ref in ("refs/heads/", "refs/heads/a b", "refs/heads/a\n", "refs/heads/" + "x" * 256):
+        with pytest.raises(Malformed):
+            deliveries.read("push", payload(ref=ref))
+
+
+def test_a_pull_request_is_the_work_of_all_who_touched_it() -> None:
+    pull = {"number": 12, "user": {"login": "eve"}, "head": {"sha": A}}
+    found = deliveries.read("pull_request", payload(action="synchronize", pull_request=pull))
+    assert found is not None
+    assert (found.line, found.number, found.people, found.branch) == ("pull/12", 12, ("ada", "eve"), "")
+    assert deliveries.read("pull_request", payload(action="closed")) is None
+
+
+def test_buttons() -> None:
+    run = {"app": {"id": 7}, "head_sha": A, "external_id": "55/x/0/1"}
+    again = deliveries.read("check_run", payload(action="rerequested", check_run=run))
+    assert again is not None
+    assert (again.asked, again.check, again.app, again.line) == ("rerun", "55/x/0/1", 7, "")
+    more = {"requested_action": {"identifier": "approve"}}
+    asked = deliveries.read("check_run", payload(action="requested_action", check_run=run, **more))
+    assert asked is not None
+    assert asked.asked == "approve"
+    suite = {"app": {"id": 7}, "head_sha": A}
+    all_ = deliveries.read("check_suite", payload(action="rerequested", check_suite=suite))
+    assert all_ is not None
+    assert (all_.asked, all_.sha, all_.check) == ("rerun", A, "")
+
+
+@pytest.mark.parametrize("id", [0, -1, 1.5, True, "1", None, 2**53])
+def test_numbers_of_githubs(id: Any) -> None:
+    with pytest.raises(Malformed, match="is no number of GitHub"):
+        deliveries.read("push", payload(installation={"id": id}))
+    largest = deliveries.read("push", payload(installation={"id": 2**53 - 1}))
+    assert largest is not None
+
+
+def test_what_is_not_text_or_looks_wrong_says_where() -> None:
+    with pytest.raises(Malformed, match="is no text"):
+        deliveries.read("push", payload(sender=[]))
+    with pytest.raises(Malformed, match="does not look"):
+        deliveries.read("push", payload(repository={"id": 55, "full_name": "../../x"}))
+    assert deliveries.is_id("a-1")
+    assert not deliveries.is_id("a#1")
+    assert not deliveries.matters("star", "created")
+
+
+def test_where_rows_are_and_how_long_they_are_known() -> None:
+    row = Delivery(id="d", name="push", action="", event=EVENT, received=NOW, due=LATER)
+    assert (row.key.pk, row.key.sk, row.deadline, row.expiry) == (
+        "delivery#d",
+        "delivery",
+        LATER,
+        NOW + deliveries.KEPT,
+    )
+    assert row.place.name == "deliveries"
+    assert (SET.key.sk, SET.deadline, SET.expiry, SET.owner) == ("checkset", NOW, NOW + checksets.KEPT, "oxide:hubris")
+    assert SET.place.sort.endswith(f".{A}.55")
+    tip = Tip(repository_id=55, line="heads/main", sha=A, since=NOW)
+    assert (tip.key.sk, tip.expiry) == ("tip#heads/main", NOW + checksets.KEPT)
+    check = checks.begin(SET, 3, "build", (), NOW)
+    assert (check.key.sk, check.deadline, check.expiry) == ("check#003", NOW, NOW + checksets.KEPT)
+    assert checks.key_of(check.external_id) == checks.key_of(check.id) == check.key
+    assert (Look(at=NOW).key.sk, Pause(installation=9, until=LATER).key.sk) == ("look", "pause#9")
+    assert Pause(installation=9, until=LATER).expiry == LATER
+
+
+def test_policy() -> None:
+    assert policy.parse("enable = true") == Policy(enable=True)
+    assert policy.parse("enable = true\nsomething = 'else'\n[more]\nx = 1") == Policy(enable=True)
+    whole = 'enable = true\norg_only = false\nallow_users = ["a"]\nsupersede = "all"\n[permissions]\nissues = "write"'
+    assert policy.parse(whole) == Policy(True, False, ("a",), "all", {"issues": "write"})
+    for text, line in (
+        ("enable = 1", 1),
+        ("enable", 1),
+        ('\nallow_users = ["a b"]', 2),
+        ('supersede = "x"', 1),
+        ('[permissions]\nchecks = "write"', 2),
+        ('[permissions]\nissues = "admin"', 2),
+        ("permissions = 7", 1),
+    ):
+        found = policy.parse(text)
+        assert isinstance(found, tuple), text
+        assert (found[0].line, found[0].file) == (line, policy.PATH)
+
+
+def test_what_policy_lets_happen() -> None:
+    assert not Policy().lets("ada")
+    assert Policy(org_only=False).lets("ada")
+    assert Policy(allow_users=("Ada",)).lets("aDa")
+    by = {name: Policy(supersede=name) for name in ("none", "pull-requests", "all")}
+    assert [by[name].supersedes("pull/1") for name in by] == [False, True, True]
+    assert [by[name].supersedes("heads/pull/1") for name in by] == [False, False, True]
+    some = Policy(permissions={"contents": "write"})
+    assert some.granted(outsider=False) == {"contents": "write"}
+    assert some.granted(outsider=True) == {"contents": "read"}
+
+
+def test_lines_come_and_go() -> None:
+    one = checksets.ends(SET, "heads/main", NOW, is_tip=True)
+    assert one.lines == ("heads/main",)
+    assert checksets.ends(one, "heads/main", NOW, is_tip=True) is one
+    assert checksets.ends(one, "heads/main", NOW, is_tip=False).lines == ()
+    two = replace(checksets.ends(one, "pull/1", NOW, is_tip=True), due=None, stage=Stage.SUBMITTED)
+    less = checksets.leave(two, "pull/1", LATER)
+    assert (less.lines, less.left, less.due) == (("heads/main",), ("pull/1",), None)
+    none = checksets.leave(less, "heads/main", LATER)
+    assert (none.lines, none.left, none.due) == ((), ("pull/1", "heads/main"), LATER)
+    assert checksets.leave(none, "heads/main", LATER).left == none.left
+    back = checksets.ends(none, "pull/1", LATER, is_tip=True)
+    assert (back.lines, back.left) == (("pull/1",), ("heads/main",))
+    assert checksets.ends(SET, "pull/1", LATER, is_tip=False).left == ("pull/1",)
+    for stage in (Stage.SETTLED, Stage.SUPERSEDED):
+        assert checksets.leave(replace(one, stage=stage, due=None), "heads/main", LATER).due is None
+    assert checksets.is_obsolete(none, Policy())
+    assert not checksets.is_obsolete(back, Policy(supersede="all"))
+    assert not checksets.is_obsolete(SET, Policy())
+
+
+def test_who_brought_a_commit() -> None:
+    assert checksets.heard(SET, ("ada",), LATER) is SET
+    assert checksets.heard(SET, (), LATER) is SET
+    more = checksets.heard(SET, ("eve",), LATER)
+    assert (more.people, more.stage, more.due) == ((("ada",), ("eve",)), Stage.PLANNED, NOW)
+    awaits = checksets.moved(SET, Stage.AWAITING, "why", outsider=True)
+    assert (awaits.due, awaits.outsider, awaits.why) == (None, True, "why")
+    again = checksets.heard(awaits, ("eve",), LATER)
+    assert (again.stage, again.due) == (Stage.PLANNED, LATER)
+    full = replace(SET, people=tuple((str(n),) for n in range(checksets.PEOPLE)))
+    assert checksets.heard(full, ("eve",), LATER) is full
+    assert checksets.heard(replace(full, people=full.people[1:]), ("eve",), LATER) is not full
+
+
+def test_approval_and_re_runs() -> None:
+    awaits = checksets.moved(SET, Stage.AWAITING, "why")
+    let = checksets.approve(awaits, "ada", LATER)
+    assert (let.stage, let.approved_by, let.due, let.why) == (Stage.PLANNED, "ada", LATER, "")
+    assert checksets.approve(let, "bob", LATER) is let
+    assert checksets.plan_again(awaits, LATER) is awaits
+    old = replace(checksets.moved(SET, Stage.SUPERSEDED, "old"), left=("pull/1",))
+    anew = checksets.plan_again(old, LATER)
+    assert (anew.stage, anew.left, anew.due) == (Stage.PLANNED, (), LATER)
+    assert checksets.moved(replace(SET, outsider=True, tries=3), Stage.SUBMITTED).outsider
+    assert checksets.moved(replace(SET, tries=3), Stage.SUBMITTED).tries == 0
+    assert [checksets.pause(tries) for tries in (0, 1, 4, 5, 99)] == [
+        timedelta(minutes=minutes) for minutes in (1, 2, 16, 30, 30)
+    ]
+
+
+def check(number: int, name: str, *needs: str) -> Check:
+    return checks.begin(SET, number, name, needs, NOW)
+
+
+def test_what_is_behind_a_check() -> None:
+    rows = [check(1, "a"), check(2, "b", "a"), check(3, "c", "b"), check(4, "d"), check(5, "e", "d", "a")]
+    assert [each.name for each in checks.behind(rows, rows[0])] == ["a", "b", "c", "e"]
+    assert [each.name for each in checks.behind(rows, rows[2])] == ["c"]
+    assert [each.name for each in checks.behind(rows, rows[3])] == ["d", "e"]
+
+
+def test_a_check_and_its_runs() -> None:
+    done = replace(checks.submitted(check(1, "a"), "J", LATER), run_id=9, shown="x", begun=True, tries=2, due=None)
+    again = checks.again(done, LATER)
+    assert (again.run, again.job, again.run_id, again.begun, again.due) == (2, "", 0, False, LATER)
+    assert (again.shown, again.told, again.annotations, again.tries) == ("", "", (), 0)
+    assert again.external_id != done.external_id
+    assert checks.submit_key(again) != checks.submit_key(done)
+    assert checks.submit_key(check(1, "b")) != checks.submit_key(check(1, "a"))
+    assert len(checks.submit_key(replace(done, sha="b" * 64, repository_id=2**53))) <= 255
+    no = checks.refused(done, "why", LATER, [Annotation("p", 1, 1, "m")])
+    assert (no.told, no.annotations, no.due) == ("why", (Annotation("p", 1, 1, "m"),), LATER)
+    assert checks.submitted(no, "K", LATER).told == ""
+
+
+def test_what_a_jobs_check_says() -> None:
+    said = reports.of_job(JOB, [], [], "https://x")
+    assert (said["status"], said["output"]["title"], said["actions"]) == ("queued", "Queued", [reports.CANCEL])
+    assert "conclusion" not in said
+    runs = replace(JOB, state=State.RUNNING, times=replace(JOB.times, started=LATER))
+    said = reports.of_job(runs, [], [], "https://x")
+    assert (said["status"], said["started_at"]) == ("in_progress", "2026-01-01T01:00:00Z")
+    ended = replace(runs, state=State.SETTLED, outcome=Outcome.FAILED, reason="it <b>said</b> @oxide/all so")
+    said = reports.of_job(ended, [], [], "https://x")
+    assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "failure", [reports.RERUN])
+    assert "completed_at" not in said
+    assert "\\<b\\>said\\</b\\> @\u200boxide/all" in said["output"]["summary"]
+    done = reports.of_job(replace(ended, times=replace(runs.times, settled=LATER)), [], [], "https://x")
+    assert done["completed_at"] == "2026-01-01T01:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "says"),
+    [
+        (Outcome.SUCCEEDED, Result.SUCCEEDED, "success"),
+        (Outcome.FAILED, Result.FAILED, "failure"),
+        (Outcome.FAILED, Result.TIMED_OUT, "timed_out"),
+        (Outcome.CANCELLED, Result.TIMED_OUT, "cancelled"),
+        (Outcome.ERRORED, None, "failure"),
+        (Outcome.FAILED, None, "failure"),
+        (None, None, "neutral"),
+    ],
+)
+def test_conclusions(outcome: Outcome | None, result: Result | None, says: str) -> None:
+    report = Report(result, "why", NOW) if result else None
+    assert reports.conclusion(replace(JOB, outcome=outcome, report=report)) == says
+
+
+def test_the_last_lines_can_do_nothing() -> None:
+    lines = [f"line {number}" for number in range(30)]
+    assert reports.tail(lines).splitlines() == [f"    line {number}" for number in range(10, 30)]
+    assert reports.tail(["x" * 100]) == "    " + "x" * 90 + "\n"
+    assert reports.tail(["\x1b[1;31mred\x1b[0m\x07\r\n# <img>"]) == "    red# <img>\n"
+    assert reports.tail([]) == ""
+
+
+def test_outputs_are_listed_and_only_so_many() -> None:
+    some = [
+        Output(job="J", id=str(n), artifact="A", attempt=1, path=f"/a_{n}", size=n, sha256="", time=NOW)
+        for n in range(27)
+    ]
+    summary = reports.of_job(JOB, [], some, "https://x")["output"]["summary"]
+    assert "- [/a\\_0](https://x/v1/jobs/J/outputs) (0 bytes)" in summary
+    assert (summary.count("- ["), summary.splitlines()[-1]) == (25, "- and 2 more")
+    assert "more" not in reports.of_job(JOB, [], some[:25], "https://x")["output"]["summary"]
+
+
+def test_what_a_check_without_a_job_says() -> None:
+    notes = [Annotation("a.sh", 3, 4, "it is *wrong*")]
+    said = reports.of_words("cannot be", notes, approval=False)
+    assert (said["conclusion"], said["actions"]) == ("failure", [reports.RERUN])
+    assert said["output"]["summary"] == "cannot be\n\n- a.sh:3:4: it is \\*wrong\\*"
+    assert said["output"]["annotations"][0]["start_line"] == 3
+    asks = reports.of_words("please", (), approval=True)
+    assert (asks["conclusion"], asks["actions"], asks["output"]["summary"]) == (
+        "action_required",
+        [reports.APPROVE],
+        "please",
+    )
+    assert reports.annotation(Problem("a", 1, 2, "m", "do")) == Annotation("a", 1, 2, "m (do)")
+    assert reports.annotation(Fault("m"), "p") == Annotation("p", 1, 1, "m")
+
+
+def test_when_a_check_is_looked_at_again() -> None:
+    def after(minutes: float) -> float:
+        now = NOW + timedelta(minutes=minutes)
+        due = reports.look_after(JOB, now)
+        assert due is not None
+        return (due - now).total_seconds() / 60
+
+    assert [after(minutes) for minutes in (0, 10, 30, 100, 1000)] == [1, 1, 3, 10, 10]
+    assert reports.look_after(replace(JOB, state=State.SETTLED), NOW) is None
+
+
+def test_tokens_age() -> None:
+    value = Value(job="J", name=tokens.NAME, sealed="x", by=tokens.BY, time=NOW)
+    ages = (0, 29, 30, 54, 55)
+    assert [tokens.is_fresh(value, NOW + timedelta(minutes=age)) for age in ages] == [True, True, False, False, False]
+    assert [tokens.is_over(value, NOW + timedelta(minutes=age)) for age in ages] == [False, False, False, False, True]
+    assert not tokens.is_fresh(None, NOW)
+    assert not tokens.is_over(None, NOW)
+    mine = replace(value, by="ada")
+    assert tokens.is_fresh(mine, NOW + timedelta(days=1))
+    assert not tokens.is_over(mine, NOW + timedelta(days=1))
+
+
+def test_how_far_back_one_looks() -> None:
+    assert missed.since(None, NOW) == NOW - timedelta(days=3)
+    assert missed.since(Look(at=NOW - timedelta(minutes=5)), NOW) == NOW - timedelta(minutes=65)
+    assert missed.since(Look(at=NOW - timedelta(days=9)), NOW) == NOW - timedelta(days=3)
+
+
+def test_the_sites_app() -> None:
+    found = siteparse.parse('[github]\napp = 12\nrepositories = ["Oxide/Hubris", "acme/*"]', "site.toml")
+    assert isinstance(found, Site)
+    assert found.github == GitHubApp(12, ("oxide/hubris", "acme/*"))
+    serves = found.github.serves
+    assert [serves(each) for each in ("oxide/hubris", "oxide/other", "acme/x", "acme2/x")] == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("app = 0\nrepositories = []", "must be from 1"),
+        ("app = 1", "no `repositories`"),
+        ('app = 1\nrepositories = ["hubris"]', "is not a repository"),
+        ('app = 1\nrepositories = []\napi = "http://example.com"', "is not the URL of an API"),
+        ('app = 1\nrepositories = []\napi = ""', "is empty"),
+        ("app = 1\nrepositories = []\nkey = 1", "unknown key"),
+    ],
+)
+def test_what_is_no_app(text: str, says: str) -> None:
+    found = siteparse.parse(f"[github]\n{text}", "site.toml")
+    assert isinstance(found, tuple)
+    assert says in found[0].message
+
+
+@pytest.mark.parametrize("api", ["https://github.example.com/api/v3", "http://127.0.0.1:8080", "https://x:8443"])
+def test_other_apis(api: str) -> None:
+    found = siteparse.parse(f'[github]\napp = 1\nrepositories = []\napi = "{api}"', "site.toml")
+    assert isinstance(found, Site)
+    assert found.github is not None
+    assert found.github.api == api
+
+
+def test_rows_are_what_they_seem() -> None:
+    assert isinstance(SET, CheckSet)
+    assert (SET.stage, SET.people, SET.branch, SET.number) == (Stage.PLANNED, (("ada",),), "main", 0)

@@ -1,0 +1,173 @@
+"""Outsiders' commits are approved one by one; and jobs are cancelled and run again from GitHub. [SEC-2]"""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.github.checksets import Stage
+from penstock.domain.jobs import Outcome, State
+from penstock.usecases import users
+from tests.github.fake import Repo
+from tests.github.payloads import check_run, check_suite, pull_request, push
+from tests.github.rig import A, B, Rig, job
+
+
+def press(rig: Rig, name: str, button: str, by: str = "ada") -> str:
+    """Press a button of the latest check run of a name; "" is GitHub's own Re-run."""
+    return rig.say("check_run", check_run(rig.fake.shown(name), by, button))
+
+
+def test_an_outsiders_commit_waits_for_approval(rig: Rig) -> None:
+    rig.say("pull_request", pull_request(A))
+    assert (rig.set().stage, rig.all_jobs()) == (Stage.AWAITING, [])
+    run = rig.fake.shown("penstock")
+    assert (run["conclusion"], run["head_sha"]) == ("action_required", A)
+    assert [each["identifier"] for each in run["actions"]] == ["approve"]
+    assert not [asked for asked in rig.fake.asked if "jobs" in asked[1]]  # its files are not even looked at
+    assert press(rig, "penstock", "approve") == "approved by ada"
+    assert set(rig.jobs()) == {"build", "test"}
+    assert (rig.set().approved_by, rig.set().outsider) == ("ada", True)
+    assert rig.fake.shown("penstock")["conclusion"] == "success"
+    assert len([run for run in rig.fake.runs.values() if run["name"] == "penstock"]) == 1
+    assert rig.jobs()["build"].tags["pull_request"] == "12"
+
+
+@pytest.mark.parametrize("who", ["eve", "bob", "mem", "mallory"])
+def test_only_who_may_write_approves(rig: Rig, who: str) -> None:
+    rig.say("pull_request", pull_request(A))
+    assert press(rig, "penstock", "approve", who) == f"ignored: {who} may not write to oxide/hubris"
+    assert (rig.set().stage, rig.all_jobs()) == (Stage.AWAITING, [])
+
+
+def test_an_approval_is_of_one_commit_and_of_no_other(rig: Rig) -> None:
+    rig.commit(B, evil=job("evil"))
+    rig.say("pull_request", pull_request(A))
+    rig.say("pull_request", pull_request(B, 13))
+    assert rig.set(B).stage is Stage.AWAITING
+    old, new = rig.fake.runs.values()
+    assert (old["head_sha"], new["head_sha"]) == (A, B)
+    press_old = check_run(old, "ada", "approve")
+    rig.say("check_run", press_old)
+    assert (rig.set(B).stage, rig.set(B).approved_by) == (Stage.AWAITING, "")
+    press_old["check_run"]["head_sha"] = B  # a button of one commit's check that claims to be of another
+    assert rig.say("check_run", press_old) == "ignored: this check is not, or no longer, ours"
+    assert rig.set(B).stage is Stage.AWAITING
+    assert not [each for each in rig.all_jobs() if each.tags["commit"] == B]
+
+
+def test_another_apps_buttons_and_another_repositorys_are_not_ours(rig: Rig) -> None:
+    rig.fake.repos[56] = Repo("oxide/other", 56, rights={"eve": "admin"})
+    rig.say("pull_request", pull_request(A))
+    asked = check_run(rig.fake.shown("penstock"), "ada", "approve", app=1)
+    assert rig.say("check_run", asked) == "ignored: another App's"
+    elsewhere = check_run(rig.fake.shown("penstock"), "eve", "approve")
+    elsewhere["repository"] |= {"id": 56, "full_name": "oxide/other"}
+    assert rig.say("check_run", elsewhere) == "ignored: nothing is known of this commit"
+    assert rig.set().stage is Stage.AWAITING
+
+
+@pytest.mark.parametrize(
+    ("policy", "author", "sender", "runs"),
+    [
+        ("", "ada", "", True),  # may write
+        ("", "mem", "", True),  # a member of the organisation
+        ("", "bob", "", False),  # may only read
+        ("", "mem", "eve", False),  # a member's, that an outsider pushed to
+        ("", "eve", "mem", False),  # an outsider's, that a member reopened
+        ('allow_users = ["EVE"]', "eve", "", True),
+        ('allow_users = ["eve"]', "eve", "dependabot[bot]", False),
+        ('allow_users = ["dependabot[bot]"]', "dependabot[bot]", "", True),
+        ("org_only = false", "mallory", "", True),
+    ],
+)
+def test_whose_commits_are_run_at_once(rig: Rig, policy: str, author: str, sender: str, runs: bool) -> None:
+    rig.policy(f"enable = true\n{policy}")
+    rig.say("pull_request", pull_request(A, author=author, sender=sender))
+    assert (rig.set().stage, bool(rig.all_jobs())) == ((Stage.SUBMITTED, True) if runs else (Stage.AWAITING, False))
+    assert rig.set().outsider is not runs
+
+
+def test_who_brings_an_outsiders_commit_into_the_repository_answers_for_it(rig: Rig) -> None:
+    rig.say("pull_request", pull_request(A))
+    rig.say("push", push(A, "main", "eve"))
+    assert rig.set().stage is Stage.AWAITING
+    rig.say("push", push(A, "main", "ada"))
+    assert rig.set().stage is Stage.SUBMITTED
+    assert len(rig.all_jobs()) == 2
+
+
+def test_approving_twice_or_what_needs_none_changes_nothing(rig: Rig) -> None:
+    rig.say("pull_request", pull_request(A))
+    press(rig, "penstock", "approve")
+    assert press(rig, "penstock", "approve") == "ignored: nothing awaits approval"
+    assert press(rig, "build", "approve") == "ignored: there is nothing to approve"
+    assert len(rig.all_jobs()) == 2
+
+
+def test_cancel_ends_a_job_and_those_that_wait_for_it(rig: Rig) -> None:
+    rig.say("push", push(A))
+    assert press(rig, "build", "cancel", "bob") == "ignored: bob may not write to oxide/hubris"
+    assert press(rig, "build", "cancel") == "cancelled by ada"
+    found = rig.jobs()
+    assert (found["build"].outcome, found["test"].outcome) == (Outcome.CANCELLED, Outcome.FAILED)
+    assert rig.fake.shown("build")["conclusion"] == "cancelled"
+    assert press(rig, "build", "cancel") == "ignored: there is nothing to cancel"
+    assert press(rig, "build", "explode") == "ignored: an unknown button"
+
+
+@pytest.mark.parametrize("button", ["", "rerun"])
+def test_a_re_run_runs_what_depends_on_it_as_well(rig: Rig, button: str) -> None:
+    rig.commit(A, build=job("build"), test=job("test", "build"), last=job("last", "test"), other=job("other"))
+    rig.say("push", push(A))
+    first = rig.jobs()
+    rig.hello(first["build"].id)
+    rig.finish(first["build"].id)
+    old = rig.fake.shown("build")
+    assert press(rig, "build", button) == "3 to be run again"
+    again = rig.jobs()
+    assert {name for name in first if again[name].id != first[name].id} == {"build", "test", "last"}
+    assert again["test"].dependencies[0].job == again["build"].id
+    assert [each.outcome for each in rig.all_jobs() if each.id == first["last"].id] == [Outcome.CANCELLED]
+    assert again["build"].state is State.ACQUIRING
+    assert rig.fake.shown("build")["id"] != old["id"]
+    assert rig.fake.shown("build")["status"] == "queued"
+    assert len(rig.all_jobs()) == 7
+    gone = rig.say("check_run", check_run(old, "ada", "cancel"))  # the button of a run that is over
+    assert gone == "ignored: this check is not, or no longer, ours"
+    assert press(rig, "test", button) == "2 to be run again"
+    assert rig.jobs()["build"].id == again["build"].id
+
+
+def test_a_re_run_of_all(rig: Rig) -> None:
+    rig.say("push", push(A))
+    first = rig.jobs()
+    assert rig.say("check_suite", check_suite(A, "eve")) == "ignored: eve may not write to oxide/hubris"
+    assert rig.say("check_suite", check_suite(A, "ada")) == "2 to be run again"
+    assert not {each.id for each in first.values()} & {each.id for each in rig.jobs().values()}
+    assert rig.say("check_suite", check_suite(B, "ada")) == "ignored: nothing is known of this commit"
+
+
+def test_a_re_run_is_no_approval(rig: Rig) -> None:
+    rig.say("pull_request", pull_request(A))
+    assert press(rig, "penstock", "") == "0 to be run again"
+    rig.say("check_suite", check_suite(A, "ada"))
+    assert (rig.set().stage, rig.all_jobs()) == (Stage.AWAITING, [])
+
+
+def test_what_was_refused_can_be_tried_again(rig: Rig) -> None:
+    rig.commit(A, build=job("build", more='#: target = "lab"\n'), test=job("test", "build"))
+    rig.say("push", push(A))
+    assert not rig.all_jobs()
+    users.change(rig.on, "oxide:hubris", "target.lab", grant=True)
+    assert press(rig, "build", "rerun") == "2 to be run again"
+    assert set(rig.jobs()) == {"build", "test"}
+
+
+def test_what_is_wrong_with_a_policy_can_be_put_right_and_tried_again(rig: Rig) -> None:
+    rig.policy("enable = yes")
+    rig.say("push", push(A))
+    assert rig.fake.shown("penstock")["conclusion"] == "failure"
+    rig.policy("enable = true")
+    press(rig, "penstock", "")
+    assert rig.fake.shown("penstock")["conclusion"] == "success"
+    assert len(rig.all_jobs()) == 2

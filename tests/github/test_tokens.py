@@ -1,0 +1,153 @@
+"""GITHUB_TOKEN: made when a running job asks, for one repository, for what policy says, and read by that job alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.jobs import Job
+from penstock.domain.values import Value, value_key
+from penstock.store import codec
+from penstock.usecases import submitting, values
+from penstock.usecases.github import tokens
+from penstock.usecases.values import Put
+from penstock.wire import SubmitJob
+from tests.github.fake import Minted
+from tests.github.payloads import check_run, pull_request, push
+from tests.github.rig import A, Rig
+from tests.usecases.test_one_job import told
+
+
+def running(rig: Rig, name: str = "build") -> Job:
+    """A job of a push that runs."""
+    rig.say("push", push(A))
+    rig.hello(rig.jobs()[name].id)
+    return rig.jobs()[name]
+
+
+def ask(rig: Rig, job: Job) -> str | None:
+    """What `bmat store get GITHUB_TOKEN` finds, after another look."""
+    for _ in range(2):
+        tokens.wanted(rig.on, job, "GITHUB_TOKEN")
+        found = values.read(rig.on, job, "GITHUB_TOKEN")
+        if found:
+            assert found[1], "it is secret"
+            return found[0]
+        rig.twin.run()
+    return None
+
+
+def minted(rig: Rig, token: str | None) -> Minted:
+    assert token is not None
+    return rig.fake.tokens[token]
+
+
+def test_it_is_made_when_a_running_job_asks(rig: Rig) -> None:
+    job = running(rig)
+    assert len(rig.fake.tokens) == 1  # our own
+    found = minted(rig, ask(rig, job))
+    assert (found.repositories, found.permissions) == ([55], {"contents": "read"})
+    assert len(rig.fake.tokens) == 2
+    ask(rig, job)
+    tokens.mint(rig.on, job.id)
+    assert len(rig.fake.tokens) == 2
+
+
+def test_it_is_in_no_row_and_no_log_in_clear(rig: Rig) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    assert token
+    assert not [row.key for row in rig.twin.store.rows.values() if token in codec.dump(row)]
+    assert "GitHub front end put GITHUB_TOKEN (secret) into the job's store" in told(rig.twin, job.id)
+    with pytest.raises(Refused):
+        values.shown(rig.on, job, "GITHUB_TOKEN")
+    rig.finish(job.id)
+    assert rig.on.store.get(value_key(job.id, "GITHUB_TOKEN"), Value) is None
+
+
+def test_it_may_do_what_the_default_branch_says(rig: Rig) -> None:
+    rig.policy('enable = true\npermissions = { contents = "write", packages = "read" }')
+    assert minted(rig, ask(rig, running(rig))).permissions == {"contents": "write", "packages": "read"}
+
+
+def test_in_an_outsiders_commit_it_only_reads(rig: Rig) -> None:
+    rig.policy('enable = true\npermissions = { contents = "write", packages = "read" }')
+    rig.say("pull_request", pull_request(A))
+    rig.say("check_run", check_run(rig.fake.shown("penstock"), "ada", "approve"))
+    rig.hello(rig.jobs()["build"].id)
+    found = minted(rig, ask(rig, rig.jobs()["build"]))
+    assert found.permissions == {"contents": "read", "packages": "read"}
+
+
+def test_an_old_one_is_replaced_and_one_that_is_over_is_not_handed_out(rig: Rig) -> None:
+    job = running(rig)
+    first = ask(rig, job)
+    rig.twin.pass_time(31 * 60)
+    assert ask(rig, job) == first  # good for a while; another is made meanwhile
+    rig.twin.run()
+    second = ask(rig, job)
+    assert second != first
+    rig.twin.pass_time(56 * 60)
+    tokens.wanted(rig.on, job, "GITHUB_TOKEN")
+    assert values.read(rig.on, job, "GITHUB_TOKEN") is None
+    assert ask(rig, job) not in (None, first, second)
+
+
+def test_only_a_running_job_of_the_front_end_gets_one(rig: Rig) -> None:
+    rig.say("push", push(A))
+    waiting = rig.jobs()["test"]
+    assert ask(rig, waiting) is None
+    by_hand = submitting.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
+    rig.twin.run()
+    rig.hello(by_hand)
+    assert ask(rig, next(each for each in rig.all_jobs() if each.id == by_hand)) is None
+    assert not tokens.mint(rig.on, by_hand)
+    assert len(rig.fake.tokens) == 1
+
+
+@pytest.mark.parametrize("text", ["enable = false", "enable = yes", 'permissions = { checks = "write" }'])
+def test_who_is_let_nothing_any_more_gets_none(rig: Rig, text: str) -> None:
+    job = running(rig)
+    rig.policy(text)
+    assert ask(rig, job) is None
+
+
+def test_permissions_that_the_app_has_not_got(rig: Rig) -> None:
+    rig.policy('enable = true\npermissions = { packages = "write" }')
+    assert ask(rig, running(rig)) is None
+
+
+def test_another_value_and_ones_own_of_that_name_are_left_alone(rig: Rig) -> None:
+    job = running(rig)
+    tokens.wanted(rig.on, job, "OTHER")
+    values.put(rig.on, job, Put("GITHUB_TOKEN", "mine", by="oxide:hubris"))
+    rig.twin.pass_time(3600)
+    tokens.wanted(rig.on, job, "GITHUB_TOKEN")
+    rig.twin.run()
+    assert values.read(rig.on, job, "GITHUB_TOKEN") == ("mine", False)
+    assert not tokens.mint(rig.on, job.id)
+
+
+def test_a_job_that_ends_meanwhile_gets_none(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = running(rig)
+    call = rig.forge.call
+
+    def ends(app: Any, ask: Any) -> Any:
+        found = call(app, ask)
+        if ask.body and ask.body.get("permissions") == {"contents": "read"}:
+            rig.finish(job.id)
+        return found
+
+    monkeypatch.setattr(rig.forge, "call", ends)
+    assert not tokens.mint(rig.on, job.id)
+    assert rig.on.store.get(value_key(job.id, "GITHUB_TOKEN"), Value) is None
+
+
+def test_the_job_of_a_run_that_was_run_again_gets_none(rig: Rig) -> None:
+    job = running(rig)
+    check = check_run(rig.fake.shown("build"), "ada")
+    rig.hook("check_run", check)
+    rig.step({"delivery": rig.id})
+    assert not tokens.mint(rig.on, job.id)

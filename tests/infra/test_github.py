@@ -1,0 +1,87 @@
+"""The front end for GitHub is a choice of the deployment; whom the Internet reaches may do next to nothing. [SEC-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from infra.grants import GITHUB_GRANTS, GRANTS
+from tests.infra.template import Template, listed, text
+from tests.infra.test_grants import resources
+
+OURS = ("github_webhook", "github_work")
+
+
+@pytest.fixture(scope="module")
+def out(made_stacks: Mapping[str, Path]) -> Template:
+    """What `cdk deploy -c github=true` would deploy."""
+    return Template.of_assembly(made_stacks["github"])
+
+
+def named(stack: Template, kind: str, part: str) -> str:
+    return next(name for name in stack.of(kind) if part in name)
+
+
+def granted(out: Template, name: str) -> dict[str, set[str]]:
+    """A function's actions by resource, its own log group left out."""
+    names: dict[str, str] = {
+        f"<{named(out, 'KMS::Key', 'GitHub')}.Arn>": "github key",
+        f"<{named(out, 'SecretsManager::Secret', 'GitHub')}>": "github secret",
+        f"<{out.queue('github')[0]}.Arn>": "github queue",
+    }
+    table = out.one("DynamoDB::GlobalTable")[0]
+    names[f"<{table}.Arn>"] = "table"
+    metadata = named(out, "KMS::Key", "Metadata")
+    names[f"<{metadata}.Arn>"] = "metadata key"
+    for queue in ("schedule", "factory", "well"):
+        names[f"<{out.queue(queue)[0]}.Arn>"] = f"{queue} queue"
+    found: dict[str, set[str]] = {}
+    for statement in out.statements(out.functions()[name]["Role"]):
+        for resource in listed(statement["Resource"]):
+            if not listed(statement["Action"])[0].startswith("logs:"):
+                arn = text(resource)
+                where = "flow" if ":stateMachine:" in arn else names[arn]
+                found.setdefault(where, set()).update(listed(statement["Action"]))
+    return found
+
+
+@pytest.mark.parametrize("name", [*OURS, "schedule"])
+def test_a_function_may_do_what_the_tables_say(out: Template, name: str) -> None:
+    wanted = {**GRANTS.get(name, {}), **GITHUB_GRANTS[name]}
+    assert granted(out, name) == {resource: set(actions) for resource, actions in wanted.items()}
+
+
+def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:
+    for name, function in out.functions().items():
+        actions = {each for said in out.statements(function["Role"]) for each in listed(said["Action"])}
+        assert ("kms:Sign" in actions) == (name == "github_work")
+    assert {name for name, rows in GITHUB_GRANTS.items() if "github secret" in rows} == {"github_webhook"}
+
+
+def test_the_apps_key_is_brought_in_and_only_signs(out: Template) -> None:
+    key = out.of("KMS::Key")[named(out, "KMS::Key", "GitHub")]["Properties"]
+    assert (key["KeySpec"], key["KeyUsage"], key["Origin"]) == ("RSA_2048", "SIGN_VERIFY", "EXTERNAL")
+
+
+def test_without_it_there_is_none_of_it(stack: Template) -> None:
+    assert not set(OURS) & set(stack.functions())
+    assert not [name for name in stack.content["Resources"] if "GitHub" in name]
+    assert "GITHUB_QUEUE" not in stack.functions()["schedule"]["Environment"]["Variables"]
+    assert resources(stack)
+
+
+def test_every_function_is_told_where_it_is(out: Template) -> None:
+    for function in out.functions().values():
+        assert {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_SECRET"} <= set(function["Environment"]["Variables"])
+
+
+def test_its_path_leads_to_it_and_it_is_woken_every_few_minutes(out: Template) -> None:
+    routes = {each["Properties"]["RouteKey"] for each in out.of("ApiGatewayV2::Route").values()}
+    assert "POST /v1/github/webhook" in routes
+    rates = [each["Properties"].get("ScheduleExpression") for each in out.of("Events::Rule").values()]
+    assert "rate(5 minutes)" in rates
+    alarms = [each["Properties"]["AlarmName"] for each in out.of("CloudWatch::Alarm").values()]
+    assert {f"Penstock-FunctionErrors-{name}" for name in OURS} <= set(alarms)
+    assert {"Penstock-DeadLetters-github", "Penstock-QueueAge-github"} <= set(alarms)

@@ -22,8 +22,8 @@ from penstock.adapters.vault import KmsVault
 from penstock.adapters.world import RealWorld
 from penstock.domain.metric import Level
 from penstock.drivers import Registry
+from penstock.keys import Signer
 from penstock.lazy import Lazy
-from penstock.ports import Signer
 from penstock.store.table import Table
 from penstock.system import Keyless, NoForge, System
 

@@ -8,11 +8,9 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from penstock.domain.errors import Shortage
-from penstock.domain.identity import PublicKey
 from penstock.domain.metric import Metric
 from penstock.domain.parts import Part
 from penstock.domain.rows import Change, Key, Row
-from penstock.domain.site import GitHubApp
 from penstock.domain.units import CleanProof
 
 R = TypeVar("R", bound=Row)
@@ -146,29 +144,6 @@ class Objects(Protocol):
         """The objects whose names begin like this and stand behind `after`, in order; fewer than `limit` at the end."""
 
 
-class Vault(Protocol):
-    """Seals what rows may not have in clear. `of` says what it is of: only with the same words is it opened again."""
-
-    def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
-        """A text that tells nobody anything who may not open it."""
-
-    def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
-        """What was sealed. Raises ValueError for what was not sealed as this."""
-
-
-class Signer(Protocol):
-    """Signs identity tokens, with a key that never leaves where it is."""
-
-    def kid(self) -> str:
-        """What tokens call the key that signs now."""
-
-    def sign(self, message: bytes) -> bytes:
-        """An RS256 signature by that key."""
-
-    def keys(self) -> Sequence[PublicKey]:
-        """The public half of that key, and of those that signed before it or will after it."""
-
-
 class World(Protocol):
     """Time and chance, passed into the domain by whoever asks."""
 
@@ -183,54 +158,6 @@ class World(Protocol):
 
     def pause(self, tries: int) -> None:
         """Wait a moment, longer with every try, before racing again."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What a token of an installation is good for: one repository, and what may be done there."""
-
-    installation: int
-    repository_id: int
-    permissions: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One call of GitHub's API. Without a scope it is the App itself that asks.
-
-    With `raw` the answer is a file's bytes; with an `etag` GitHub may say that nothing is new: 304.
-    """
-
-    method: str
-    path: str
-    scope: Scope | None = None
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] | None = None
-    etag: str = ""
-    raw: bool = False
-
-
-@dataclass(frozen=True)
-class Told:
-    """What GitHub answered. `next` are the parameters of the page that follows."""
-
-    status: int
-    body: Any = None
-    etag: str = ""
-    next: Mapping[str, str] | None = None
-
-
-class Forge(Protocol):
-    """GitHub, and whoever does what follows from what it says."""
-
-    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
-        """Hint to the front end to take a step, after some seconds (at most 900). As with all hints, it may be lost."""
-
-    def call(self, app: GitHubApp, ask: Ask) -> Told:
-        """Ask GitHub. Raises RateLimited, or Unknown for an answer of 401, 5xx or none at all."""
-
-    def secret(self) -> str:
-        """What webhooks are signed with."""
 
 
 class Metrics(Protocol):

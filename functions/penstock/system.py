@@ -10,7 +10,9 @@ from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.identity import PublicKey
 from penstock.domain.metric import Metric
 from penstock.domain.site import GitHubApp
-from penstock.ports import Ask, Drivers, Flows, Forge, Metrics, Objects, Queues, Signer, Store, Told, Vault, World
+from penstock.forge import Ask, Forge, Told
+from penstock.keys import Signer, Vault
+from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Store, World
 
 
 class Untold:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.web.operations import AGENT_OPERATIONS, OPERATIONS, Operation
+from penstock.web.agentoperations import AGENT_OPERATIONS
+from penstock.web.operation import Operation
+from penstock.web.operations import OPERATIONS
 from tests.functions.service import SCHEMAS, WORKER_TOKEN, Service, is_problem
 from tests.functions.test_operations import BODIES, Stage
 

@@ -18,7 +18,9 @@ from penstock.domain.rows import Create
 from penstock.domain.units import Unit
 from penstock.usecases import units
 from penstock.web import openapi
-from penstock.web.operations import AGENT_OPERATIONS, OPERATIONS, Operation
+from penstock.web.agentoperations import AGENT_OPERATIONS
+from penstock.web.operation import Operation
+from penstock.web.operations import OPERATIONS
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
 from tests.twin.world import START
 

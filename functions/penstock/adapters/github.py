@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from penstock.adapters.appkey import KmsAppKey
 from penstock.domain.errors import RateLimited, Unknown
 from penstock.domain.site import GitHubApp
-from penstock.ports import Ask, Scope, Told
+from penstock.forge import Ask, Scope, Told
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

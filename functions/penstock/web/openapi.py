@@ -13,7 +13,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from penstock.web.operations import AGENT_OPERATIONS, OPERATIONS, Operation
+from penstock.web.agentoperations import AGENT_OPERATIONS
+from penstock.web.operation import Operation
+from penstock.web.operations import OPERATIONS
 from penstock.wire import Bound, ProblemView
 
 DOCUMENT = Path(__file__).with_name("openapi.json")

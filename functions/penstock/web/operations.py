@@ -1,31 +1,10 @@
-"""Every call that the service takes, as data. The OpenAPI document is made from it, routes are tested against it."""
+"""Every call that users make, as data. The OpenAPI document is made from it, routes are tested against it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock import wire
-from penstock.wire import agent as wire_agent
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One call: what is sent, what comes back, and which parameters there are besides those in the path.
-
-    `also` are other answers that a parameter asks for: status, when, and what comes back.
-    """
-
-    name: str
-    method: str
-    path: str
-    summary: str
-    reply: type | None = None
-    body: type | None = None
-    status: int = 200
-    query: tuple[str, ...] = ()
-    open: bool = False
-    also: tuple[tuple[int, str, type], ...] = ()
-
+from penstock.web.joboperations import JOB_OPERATIONS
+from penstock.web.operation import Operation
 
 UNITS = (("worker", wire.WorkerView), ("resource", wire.ResourceView))
 """What factories and wells make, and how it is shown."""
@@ -58,67 +37,7 @@ SHOWN = {"factories": wire.MakerView, "wells": wire.MakerView, "resource-types":
 """How one of them is shown, if not as all are listed."""
 
 OPERATIONS = (
-    Operation(
-        "submit_job",
-        "POST",
-        "/v1/jobs",
-        "Submit a job, or (plan=true) say what would become of it",
-        wire.Created,
-        wire.SubmitJob,
-        201,
-        query=("plan",),
-        also=((200, "planned: nothing was written", wire.PlanView),),
-    ),
-    Operation(
-        "list_jobs",
-        "GET",
-        "/v1/jobs",
-        "List your jobs, newest first",
-        wire.JobPage,
-        query=("state", "target", "tag", "owner", "limit", "page"),
-    ),
-    Operation("get_job", "GET", "/v1/jobs/{job}", "Show a job", wire.JobView),
-    Operation("cancel_job", "POST", "/v1/jobs/{job}/cancel", "Cancel a job", wire.JobView),
-    Operation(
-        "hold_job",
-        "POST",
-        "/v1/jobs/{job}/hold",
-        "Hold what a job has when its script has ended",
-        wire.JobView,
-        wire.HoldJob,
-    ),
-    Operation("release_job", "POST", "/v1/jobs/{job}/release", "Hold nothing of a job any more", wire.JobView),
-    Operation("retry_job", "POST", "/v1/jobs/{job}/retry", "Submit a job once more", wire.Created, status=201),
-    Operation("explain_job", "GET", "/v1/jobs/{job}/why", "Say why a job is where it is", wire.WhyView),
-    Operation(
-        "read_events",
-        "GET",
-        "/v1/jobs/{job}/events",
-        "Read a job's log",
-        wire.EventPage,
-        query=("after", "limit", "last"),
-    ),
-    Operation(
-        "list_outputs", "GET", "/v1/jobs/{job}/outputs", "List a job's outputs", wire.OutputPage, query=("page",)
-    ),
-    Operation(
-        "sign_output",
-        "POST",
-        "/v1/jobs/{job}/outputs/{output}/sign",
-        "Get a URL for an output",
-        wire.SignedOutput,
-        wire.SignOutput,
-    ),
-    Operation(
-        "publish_output",
-        "POST",
-        "/v1/jobs/{job}/outputs/{output}/publish",
-        "Publish an output",
-        wire.PublishedView,
-        wire.PublishOutput,
-        201,
-        also=((200, "it was published already, with the same bytes", wire.PublishedView),),
-    ),
+    *JOB_OPERATIONS,
     Operation(
         "list_published",
         "GET",
@@ -141,42 +60,6 @@ OPERATIONS = (
     Operation("set_access", "PUT", "/v1/series/{owner}", "Say who may read a series", wire.AccessPage, wire.SetAccess),
     Operation("read_published", "GET", PUBLIC_FILE, "Be led to a published file", status=302, open=True),
     Operation("look_at_published", "HEAD", PUBLIC_FILE, "Look whether a file is published", open=True),
-    Operation("list_inputs", "GET", "/v1/jobs/{job}/inputs", "List what is sent with a job", wire.InputList),
-    Operation(
-        "send_input",
-        "POST",
-        "/v1/jobs/{job}/inputs",
-        "Get a URL to send an input to",
-        wire.InputUpload,
-        wire.NewInput,
-    ),
-    Operation(
-        "send_parts",
-        "POST",
-        "/v1/jobs/{job}/inputs/parts",
-        "Get URLs to send parts of an input to, at most 100 at once",
-        wire.PartUploads,
-        wire.InputParts,
-    ),
-    Operation(
-        "commit_input",
-        "POST",
-        "/v1/jobs/{job}/inputs/commit",
-        "Say that an input was sent",
-        wire.InputList,
-        wire.InputName,
-    ),
-    Operation("list_values", "GET", "/v1/jobs/{job}/store", "List a job's values", wire.ValuePage),
-    Operation("get_value", "GET", "/v1/jobs/{job}/store/{name}", "Show a value of a job", wire.ValueView),
-    Operation(
-        "put_value",
-        "PUT",
-        "/v1/jobs/{job}/store/{name}",
-        "Put a value into a job's store",
-        wire.ValueView,
-        wire.PutValue,
-    ),
-    Operation("get_timings", "GET", "/v1/jobs/{job}/timings", "Show how long each step took", wire.TimingsView),
     Operation(
         "list_artifacts",
         "GET",
@@ -343,82 +226,4 @@ OPERATIONS = (
         open=True,
     ),
     Operation("get_openapi", "GET", "/v1/openapi.json", "This document", open=True),
-)
-
-AGENT_OPERATIONS = (
-    Operation("agent_source", "GET", "/v1/agent/agent.pyz", "The agent's own program", open=True),
-    Operation(
-        "agent_hello", "POST", "/v1/agent/hello", "Say hello and get the job", body=wire_agent.AgentHello, open=True
-    ),
-    Operation("agent_events", "POST", "/v1/agent/jobs/{job}/events", "Send lines", body=wire_agent.AgentEvents),
-    Operation("agent_resources", "POST", "/v1/agent/jobs/{job}/resources", "Ask anew what is known of the resources"),
-    Operation(
-        "agent_inputs",
-        "POST",
-        "/v1/agent/jobs/{job}/inputs",
-        "Ask what to fetch before the script begins",
-        body=wire_agent.AgentInputs,
-    ),
-    Operation(
-        "agent_get_value",
-        "POST",
-        "/v1/agent/jobs/{job}/store/get",
-        "Read a value of the job's store",
-        body=wire_agent.AgentGetValue,
-    ),
-    Operation(
-        "agent_put_value",
-        "POST",
-        "/v1/agent/jobs/{job}/store/put",
-        "Put a value into the job's store",
-        body=wire_agent.AgentPutValue,
-    ),
-    Operation(
-        "agent_find_cache",
-        "POST",
-        "/v1/agent/jobs/{job}/caches/find",
-        "Look for what a cache has",
-        body=wire_agent.AgentFindCache,
-    ),
-    Operation(
-        "agent_save_cache",
-        "POST",
-        "/v1/agent/jobs/{job}/caches/save",
-        "Ask leave to send an archive for a cache",
-        body=wire_agent.AgentSaveCache,
-    ),
-    Operation(
-        "agent_commit_cache",
-        "POST",
-        "/v1/agent/jobs/{job}/caches/commit",
-        "Say that an archive was sent",
-        body=wire_agent.AgentCommitCache,
-    ),
-    Operation(
-        "agent_identity",
-        "POST",
-        "/v1/agent/jobs/{job}/identity",
-        "Ask for an identity token of the attempt",
-        body=wire_agent.AgentIdentity,
-    ),
-    Operation("agent_heartbeat", "POST", "/v1/agent/jobs/{job}/heartbeat", "Renew the lease"),
-    Operation(
-        "agent_outputs", "POST", "/v1/agent/jobs/{job}/outputs", "Ask leave to send files", body=wire_agent.AgentOutputs
-    ),
-    Operation(
-        "agent_parts",
-        "POST",
-        "/v1/agent/jobs/{job}/outputs/parts",
-        "Ask leave to send parts of a file",
-        body=wire_agent.AgentParts,
-    ),
-    Operation(
-        "agent_commit",
-        "POST",
-        "/v1/agent/jobs/{job}/outputs/commit",
-        "Say that files were sent",
-        body=wire_agent.AgentCommit,
-    ),
-    Operation("agent_host", "POST", "/v1/agent/hosts/{host}", "Ask what a host is to do", body=wire_agent.AgentHost),
-    Operation("agent_finish", "POST", "/v1/agent/jobs/{job}/finish", "Say how it ended", body=wire_agent.AgentFinish),
 )

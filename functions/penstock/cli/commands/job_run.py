@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -78,14 +79,32 @@ def run(
         raise click.UsageError("--changed and --since are for files, and not for stdin")
     if set_id:
         raise click.UsageError("--set is for a folder of jobs")
-    from penstock.cli.inputs import given, send
+    return _run_one(session, file, inputs, wishes, no_wait=no_wait, planned=plan)
+
+
+def _run_one(
+    session: Session, file: str, inputs: Sequence[str], wishes: dict[str, Any], *, no_wait: bool, planned: bool
+) -> int:
+    from penstock.cli.inputs import given
     from penstock.cli.submit import request
 
     files = given(inputs)
     body = request(file, {**wishes, "inputs": list(files)})
-    if plan:
+    if planned:
         _show_plan(session, body)
         return 0
+    job = _submit(session, body, files)
+    if no_wait:
+        session.out.done(job, {"id": job})
+        return 0
+    session.out.note(f"job {job}")
+    return watch(session, job, 0, whole=True)
+
+
+def _submit(session: Session, body: dict[str, Any], files: dict[str, Path]) -> str:
+    """Submit a job and send its files. Ctrl-C says what stands, and how to go on."""
+    from penstock.cli.inputs import send
+
     try:
         job = session.api.submit(body)
     except KeyboardInterrupt:
@@ -97,11 +116,7 @@ def run(
             f"stopped; job {job} waits for what was not sent",
             f"`penstock job send {job} [NAME=]PATH…` goes on, `penstock job cancel {job}` ends it",
         ) from None
-    if no_wait:
-        session.out.done(job, {"id": job})
-        return 0
-    session.out.note(f"job {job}")
-    return watch(session, job, 0, whole=True)
+    return job
 
 
 def _run_set(

@@ -12,7 +12,7 @@ from penstock.domain.errors import Misconfigured, RateLimited
 from penstock.domain.github.missed import Pause, pause_key
 from penstock.domain.rows import Create, Replace
 from penstock.domain.site import GitHubApp
-from penstock.ports import Ask, Scope, Told
+from penstock.forge import Ask, Scope, Told
 from penstock.system import System
 from penstock.usecases import sites
 

@@ -14,7 +14,7 @@ from penstock.domain.github.tokens import BY, NAME, is_fresh, is_over
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.rows import Delete
 from penstock.domain.values import Value, value_key
-from penstock.ports import Scope
+from penstock.forge import Scope
 from penstock.system import System
 from penstock.usecases import values
 from penstock.usecases.fencing import fence

@@ -57,17 +57,8 @@ class Penstock(Stack):
         self.api.route(users=functions["api"], agents=functions["agent_api"])
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
-        for each, batch in BATCH.items():
-            functions[each].add_event_source_mapping(
-                "Queue",
-                event_source_arn=self.queues.of[each].queue_arn,
-                batch_size=batch,
-                report_batch_item_failures=True,
-            )
-        for each, rows in GRANTS.items():
-            self.functions.allow(each, statements(rows, self._arns()))
-        for key in self.storage.identity[1:]:  # those that signed before, or will
-            self.functions.allow("api", statements(PUBLISHED, {"identity key": key.key_arn}))
+        self._feed()
+        self._permit()
         if front:
             front.join(self.functions, self.api, environment, self._arns())
             acknowledge(self, GITHUB_REASONS)
@@ -85,6 +76,23 @@ class Penstock(Stack):
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
+
+    def _feed(self) -> None:
+        """What takes its work from a queue."""
+        for each, batch in BATCH.items():
+            self.functions.of[each].add_event_source_mapping(
+                "Queue",
+                event_source_arn=self.queues.of[each].queue_arn,
+                batch_size=batch,
+                report_batch_item_failures=True,
+            )
+
+    def _permit(self) -> None:
+        """What every deployment's functions may do: infra/grants.py."""
+        for each, rows in GRANTS.items():
+            self.functions.allow(each, statements(rows, self._arns()))
+        for key in self.storage.identity[1:]:  # those that signed before, or will
+            self.functions.allow("api", statements(PUBLISHED, {"identity key": key.key_arn}))
 
     def _make_machines(self, role: str) -> None:
         """Leave for factories to make machines in EC2, and for the sweep to end what nobody knows; and news of them."""

@@ -1,0 +1,187 @@
+"""What each condition of the front end is there for: the case that only it tells from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.adapters.github import EARLY
+from penstock.domain.errors import Refused
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Check
+from penstock.domain.github.checksets import Stage
+from penstock.domain.jobs import Job
+from penstock.domain.rows import Delete, Replace
+from penstock.domain.values import Value, value_key
+from penstock.forge import Ask, Scope, Told
+from penstock.usecases import configuring, submitting
+from penstock.usecases.github import calls, hints, receiving, running, tokens
+from penstock.usecases.github.receiving import BODY_BYTES, Hook
+from penstock.wire import SubmitJob
+from tests.github.fake import INSTALLATION, signature
+from tests.github.payloads import check_run, pull_request, push
+from tests.github.rig import CONFIG, SECRET, SITE, A, Rig, job
+from tests.github.test_tokens import ask
+from tests.github.test_tokens import running as running_job
+from tests.usecases.between import before_the_next_commit
+
+
+def gone(rig: Rig, row: Any) -> None:
+    fresh = rig.on.store.get(row.key, type(row))
+    assert fresh is not None
+    assert rig.on.store.commit([Delete(fresh)])
+
+
+# GITHUB_TOKEN
+
+
+def test_only_the_token_of_a_check_is_hinted_at(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = running_job(rig)
+    by_hand = submitting.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
+    other = next(each for each in rig.all_jobs() if each.id == by_hand)
+    hinted: list[Any] = []
+    monkeypatch.setattr(hints, "hint", lambda on, message: hinted.append(message))
+    tokens.wanted(rig.on, mine, "OTHER")
+    tokens.wanted(rig.on, other, "GITHUB_TOKEN")
+    assert hinted == []
+    tokens.wanted(rig.on, mine, "GITHUB_TOKEN")
+    assert hinted == [{"token": mine.id}]
+    tokens.mint(rig.on, mine.id)
+    tokens.wanted(rig.on, mine, "GITHUB_TOKEN")
+    assert len(hinted) == 1, "it is fresh"
+
+
+def test_a_token_that_was_made_meanwhile_is_not_taken_away(rig: Rig) -> None:
+    mine = running_job(rig)
+    assert ask(rig, mine)
+    rig.twin.pass_time(56 * 60)
+    before_the_next_commit(rig.twin, lambda: tokens.mint(rig.on, mine.id))
+    tokens.wanted(rig.on, mine, "GITHUB_TOKEN")
+    assert rig.on.store.get(value_key(mine.id, "GITHUB_TOKEN"), Value)
+
+
+@pytest.mark.parametrize("what", ["check", "set"])
+def test_who_has_no_check_or_no_commit_any_more_gets_none(rig: Rig, what: str) -> None:
+    mine = running_job(rig)
+    gone(rig, rig.checks()["build"] if what == "check" else rig.set())
+    assert not tokens.mint(rig.on, mine.id)
+
+
+def no_policy(rig: Rig) -> None:
+    del rig.repo.files["main"][CONFIG]
+
+
+def not_served(rig: Rig) -> None:
+    text = SITE.replace("oxide/*", "others/*").format(app=calls.app(rig.on).app, url=rig.fake.url)
+    configuring.apply(rig.on, "root", text, "site.toml")
+
+
+@pytest.mark.parametrize("change", [no_policy, not_served])
+def test_who_may_have_none_gets_none_and_nothing_is_put(
+    rig: Rig, change: Callable[[Rig], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = running_job(rig)
+    change(rig)
+    put: list[Any] = []
+    monkeypatch.setattr(tokens.values, "put", lambda *given: put.append(given))
+    assert not tokens.mint(rig.on, mine.id)
+    assert put == []
+
+
+# What GitHub is asked
+
+
+def test_a_token_that_github_does_not_make_is_told_as_it_said(rig: Rig) -> None:
+    app = calls.app(rig.on)
+    scope = Scope(INSTALLATION, 55, {"packages": "write"})
+    assert rig.forge.call(app, Ask("GET", "/repositories/55", scope)).status == 422
+
+
+def test_a_token_is_made_anew_while_the_old_one_is_good_for_a_while(rig: Rig) -> None:
+    app, scope = calls.app(rig.on), Scope(INSTALLATION, 55, {"contents": "read"})
+    rig.forge.call(app, Ask("GET", "/repositories/55", scope))
+    before = len(rig.fake.tokens)
+    ((_, until),) = (each for each in rig.forge._tokens.values())
+    for left, more in ((EARLY + 1, 0), (EARLY, 1)):
+        rig.twin.pass_time((until - rig.now()).total_seconds() - left)
+        rig.forge.call(app, Ask("GET", "/repositories/55", scope))
+        assert len(rig.fake.tokens) == before + more
+
+
+def test_only_an_answer_of_200_says_who_may_write(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = calls.Repository(1, 55, "oxide/hubris")
+    for status, may in ((404, False), (200, True)):
+        monkeypatch.setattr(calls, "call", lambda on, ask, status=status: Told(status, {"permission": "admin"}))
+        assert calls.may_write(rig.on, of, "eve") is may
+
+
+def test_a_body_may_be_as_big_as_that_and_no_bigger(rig: Rig) -> None:
+    for size, status in ((BODY_BYTES, 400), (BODY_BYTES + 1, 413)):
+        body = b"x" * size
+        with pytest.raises(Refused) as error:
+            receiving.receive(rig.on, Hook(body, signature(SECRET, body), "d-1", "push"))
+        assert error.value.status == status
+
+
+# A commit's jobs
+
+
+def planned(rig: Rig) -> list[Any]:
+    """The jobs of a commit that was planned and is to be submitted, with what was submitted of it taken note of."""
+    rig.say("push", push(A))
+    seen: list[Any] = []
+    submit = running.submit
+
+    def noting(on: Any, found: Any, members: Any, *, outsider: bool) -> None:
+        seen.append(members)
+        submit(on, found, members, outsider=outsider)
+
+    running.submit = noting
+    try:
+        running.run_again(rig.on, rig.set())
+        rig.twin.run()
+    finally:
+        running.submit = submit
+    return list(seen[-1])
+
+
+def test_a_job_may_be_called_like_the_check_of_the_commit(rig: Rig) -> None:
+    """That check is there: it is where an outsider's commit was approved."""
+    rig.commit(A, odd=job(CONTROL_NAME))
+    rig.say("pull_request", pull_request(A))
+    rig.say("check_run", check_run(rig.fake.shown(CONTROL_NAME), "ada", "approve"))
+    assert [each.name for each in rig.all_jobs()] == [CONTROL_NAME]
+    rows = rig.on.store.find(rig.set().key.pk, "check#", Check)
+    assert [(row.number, bool(row.job)) for row in rows] == [(CONTROL, False), (CONTROL + 1, True)]
+
+
+def test_what_was_noted_is_not_noted_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that was accepted, and one that was refused: whoever goes on after a death leaves both as they are."""
+    rig.commit(A, build=job("build"), bad=job("bad", more='#: target = "nowhere"\n'))
+    members = planned(rig)
+    checks = rig.checks()
+    assert checks["build"].job
+    assert checks["bad"].told
+    submitted: list[Any] = []
+    monkeypatch.setattr(submitting, "submit", lambda *given, **more: submitted.append(given))
+    running.submit(rig.on, rig.set(), members, outsider=False)
+    assert submitted == []
+    assert rig.checks() == checks
+
+
+def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_end(rig: Rig) -> None:
+    members = planned(rig)
+    found = rig.set()
+
+    def superseded() -> None:
+        fresh = rig.set()
+        assert rig.on.store.commit([Replace(fresh, replace(fresh, stage=Stage.SUPERSEDED))])
+
+    before_the_next_commit(rig.twin, superseded)
+    running.submit(rig.on, found, members, outsider=False)
+    rig.twin.run()
+    assert rig.set().stage is Stage.SUPERSEDED
+    left: list[Job] = [each for each in rig.jobs().values() if not (each.is_settled or each.cancelled_by)]
+    assert left == []

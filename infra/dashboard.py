@@ -140,17 +140,15 @@ def _machinery(on: Watched) -> list[Row]:
             ),
         ],
     ]
-    if on.level is not Level.OFF:
-        nudges = [on.own(each, "Maximum") for each in (metrics.OVERDUE_ROWS, metrics.FAILED_NUDGES)]
-        tidied = [on.own(metrics.TO_TIDY, "Maximum")]
-        lost = (metrics.BYTES_LOST, metrics.STRAY_OBJECTS, metrics.STORE_UNLISTED)
-        swept = [on.own(metrics.SWEEPS, "Sum", 5), on.own(metrics.SWEEP_TIME, "Maximum")]
-        rows[-1].append(_graph("The sweep", nudges, swept))
-        rows.append(
-            [
-                _graph(
-                    "Artifacts to go, and the store beside the rows", tidied, [on.own(each, "Sum", 5) for each in lost]
-                )
-            ]
-        )
-    return rows
+    return rows if on.level is Level.OFF else [*rows, _sweep(on)]
+
+
+def _sweep(on: Watched) -> Row:
+    nudges = [on.own(each, "Maximum") for each in (metrics.OVERDUE_ROWS, metrics.FAILED_NUDGES)]
+    tidied = [on.own(metrics.TO_TIDY, "Maximum")]
+    lost = [on.own(each, "Sum", 5) for each in (metrics.BYTES_LOST, metrics.STRAY_OBJECTS, metrics.STORE_UNLISTED)]
+    swept = [on.own(metrics.SWEEPS, "Sum", 5), on.own(metrics.SWEEP_TIME, "Maximum")]
+    return [
+        _graph("The sweep", nudges, swept),
+        _graph("Artifacts to go, and the store beside the rows", tidied, lost),
+    ]

@@ -10,7 +10,7 @@ from penstock.domain import leases, limits, parts
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
-from penstock.domain.site import Health, Site
+from penstock.domain.site import Health, Limits, Site
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.units import Unit, unit_key
 from penstock.system import System
@@ -49,15 +49,20 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "heartbeat_seconds": bounds.heartbeat,
         "lease_seconds": bounds.lease,
         "deadline": due.isoformat(),
-        "limits": {
-            "output_bytes": bounds.output_bytes,
-            "part_bytes": parts.PART_BYTES,
-            "cache_bytes": bounds.archive_bytes,
-            "outputs": limits.OUTPUTS,
-            "line_bytes": limits.EVENT_LINE_BYTES,
-            "batch_bytes": limits.EVENT_BATCH_BYTES,
-            "batch_events": limits.EVENTS_PER_BATCH,
-        },
+        "limits": _limits(bounds),
+    }
+
+
+def _limits(bounds: Limits) -> dict[str, int]:
+    """How much of each the agent may send: bytes of a file, a part, an archive, a line and a batch, and counts."""
+    return {
+        "output_bytes": bounds.output_bytes,
+        "part_bytes": parts.PART_BYTES,
+        "cache_bytes": bounds.archive_bytes,
+        "outputs": limits.OUTPUTS,
+        "line_bytes": limits.EVENT_LINE_BYTES,
+        "batch_bytes": limits.EVENT_BATCH_BYTES,
+        "batch_events": limits.EVENTS_PER_BATCH,
     }
 
 

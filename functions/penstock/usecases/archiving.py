@@ -131,7 +131,7 @@ def _is_filled(row: Archive, content: bytearray) -> bool:
 
 
 def _check_row(on: System, row: Archive) -> Archive | None:
-    if row.upload and not row.checked:
+    if not row.checked:
         on.objects.complete(object_name(row.artifact), row.upload, [part.tag for part in row.parts])
     return _check(on, row, row)
 
@@ -189,7 +189,7 @@ def end(on: System, job: str) -> None:
         row = on.store.get(archive_key(job), Archive)
         if row is None or row.state is ArchiveState.GONE:
             return [], None
-        found = on.store.get(artifact_key(row.artifact), Artifact) if row.artifact else None
+        found = on.store.get(artifact_key(row.artifact), Artifact)
         left = owning.without(on, found, owner(JOB, job)) if found else []
         return [Replace(row, archives.gone(row, on.world.now())), *left], None
 

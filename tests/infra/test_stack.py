@@ -113,7 +113,7 @@ def test_the_bucket_is_private_and_nothing_in_it_expires_by_itself(stack: Templa
     _, bucket = stack.one("S3::Bucket")
     assert all(bucket["PublicAccessBlockConfiguration"].values())
     (rule,) = bucket["LifecycleConfiguration"]["Rules"]
-    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 8}
     assert not [key for key in rule if "Expiration" in key]
 
 

@@ -89,14 +89,14 @@ def said(twin: Twin) -> str:
 
 
 def test_a_clean_unit_is_kept_on_its_slot_with_all_that_it_takes(twin: Twin) -> None:
-    scene(twin, lease(1, LeaseState.RELEASING, pool=DB, unit="r-1"))
+    scene(twin, lease(1, LeaseState.RELEASING, pool=DB, unit="r-1", ended=PROOF.time - timedelta(seconds=5)))
     kept = keep(twin)
     assert kept
     assert (kept.state, unit_of(twin).state) == (UnitState.IDLE, UnitState.IDLE)
     rows = twin.store.rows.values()
     assert {(row.pool, row.state) for row in rows if isinstance(row, Slot)} == {(DB, FREE), (RACK, IDLE), (GB, IDLE)}
     assert [row.state for row in rows if isinstance(row, Lease)] == [LeaseState.RELEASED]
-    assert "kept warm" in said(twin)
+    assert "is clean after 5 s and kept warm" in said(twin)
     assert ("well", {"unit": "r-1"}) not in asked(twin)
 
 

@@ -120,7 +120,8 @@ def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: T
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    kept, lost = (outputs.begin(twin.on, caller.job, [FILE])["uploads"][0]["id"] for _ in range(2))
+    files = (FILE, replace(FILE, path="/work/lost"))
+    kept, lost = (outputs.begin(twin.on, caller.job, [each])["uploads"][0]["id"] for each in files)
     for name in (kept, lost):
         twin.objects.objects[object_name(name)] = b"abc"
     outputs.commit(twin.on, caller.job, [kept])

@@ -225,7 +225,8 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
     other, _ = users.issue(site.on, "eve", None)
     values = {
         "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
-        "name": "bench", "output": "x", "artifact": past.jobs()[0].id,
+        "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",
+        "version": "v1", "cache": "x", "delivery": "x",
     }  # fmt: skip
     for operation in OPERATIONS:
         if operation.method == "GET":

@@ -7,7 +7,7 @@ import hashlib
 import json
 import random
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -360,7 +360,7 @@ class Twin:
         elif step == "run":
             acquiring.run(self.on, given["job"], given["attempt"], given["token"])
         else:
-            take = {
+            take: dict[str, Callable[..., object]] = {
                 "serve": acquiring.serve,
                 "resize": resizing.resize,
                 "start": acquiring.start,

@@ -36,7 +36,7 @@ JOB = Job(
 
 def payload(**more: Any) -> dict[str, Any]:
     return {
-        "ref": "refs/heads/main", "after": A, "repository": {"id": 55, "full_name": "Oxide/Hubris"},
+        "ref": "refs/heads/main", "after": A, "repository": {"id": 55, "full_name": "Oxide/Hubris", "private": False},
         "sender": {"login": "ada"}, "installation": {"id": 99}, **more,
     }  # fmt: skip
 

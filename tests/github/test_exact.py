@@ -13,10 +13,11 @@ from penstock.domain.errors import Refused
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Check
 from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Job
+from penstock.domain.published import EVERY, Access, Series, series_key
 from penstock.domain.rows import Delete, Replace
 from penstock.domain.values import Value, value_key
 from penstock.forge import Ask, Scope, Told
-from penstock.usecases import configuring, submitting
+from penstock.usecases import configuring, published, submitting
 from penstock.usecases.github import calls, hints, receiving, running, tokens
 from penstock.usecases.github.receiving import BODY_BYTES, Hook
 from penstock.wire import SubmitJob
@@ -185,3 +186,43 @@ def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_
     assert rig.set().stage is Stage.SUPERSEDED
     left: list[Job] = [each for each in rig.jobs().values() if not (each.is_settled or each.cancelled_by)]
     assert left == []
+
+
+# What a repository publishes
+
+
+def said(rig: Rig) -> Series | None:
+    return rig.on.store.get(series_key("oxide:hubris", EVERY), Series)
+
+
+@pytest.mark.parametrize(("private", "access"), [(False, None), (True, Access.PRIVATE), (None, Access.PRIVATE)])
+def test_what_a_private_repository_publishes_is_private(rig: Rig, private: bool | None, access: Access | None) -> None:
+    """SEC-2: also where GitHub does not say."""
+    payload = push(A)
+    del payload["repository"]["private"]
+    if private is not None:
+        payload["repository"]["private"] = private
+    for _ in range(2):
+        rig.say("push", payload)
+    rule = said(rig)
+    assert (rule.access if rule else None) is access
+
+
+def test_what_its_owner_said_stays(rig: Rig) -> None:
+    published.open_to(rig.on, rig.user, "oxide:hubris", EVERY, Access.PUBLIC, "")
+    payload = push(A)
+    payload["repository"]["private"] = True
+    rig.say("push", payload)
+    rule = said(rig)
+    assert rule
+    assert rule.access is Access.PUBLIC
+
+
+def test_what_its_owner_says_meanwhile_stays(rig: Rig) -> None:
+    before_the_next_commit(
+        rig.twin, lambda: published.open_to(rig.on, rig.user, "oxide:hubris", EVERY, Access.PUBLIC, "")
+    )
+    published.keep_private(rig.on, "oxide:hubris")
+    rule = said(rig)
+    assert rule
+    assert rule.access is Access.PUBLIC

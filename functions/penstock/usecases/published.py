@@ -146,6 +146,16 @@ def open_to(on: System, user: User, of: str, series: str, access: Access | None,
     return race.run(on, decide)
 
 
+def keep_private(on: System, of: str) -> None:
+    """Keep from others what an owner publishes that is private itself, unless something was said of it. [SEC-2]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        said_already = on.store.get(series_key(of, EVERY), Series)
+        return ([] if said_already else [Create(Series(of=of, name=EVERY, access=Access.PRIVATE))]), None
+
+    race.run(on, decide)
+
+
 def _check(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
     if not users.is_name(of) or not user.may_see(of):
         raise not_found("user", of[:64])

@@ -45,7 +45,7 @@ class Event:
     """What happened to a commit of a repository, and who did it.
 
     `line` is what the commit is the newest of: `heads/main`, or `pull/12`. `people` are those whose work it is. Of a
-    check run, `check` is our own id of it, and `asked` is which button was pressed.
+    check run, `check` is our own id of it, and `asked` is which button was pressed. `is_private`: the repository is.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Event:
     people: tuple[str, ...] = ()
     check: str = ""
     asked: str = ""
+    is_private: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +126,7 @@ def read(name: str, payload: Mapping[str, Any]) -> Event | None:
         repository=_match(payload, "repository.full_name", _NAME).lower(),
         repository_id=_number(payload, "repository.id"),
         sender=_match(payload, "sender.login", _LOGIN),
+        is_private=_find(payload, "repository.private") is not False,  # whoever does not say so may be
         **{"app": 0, **more},
     )
 

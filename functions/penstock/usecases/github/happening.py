@@ -11,7 +11,7 @@ from penstock.domain.github.checksets import CheckSet, Stage, Tip, set_key, tip_
 from penstock.domain.github.deliveries import Event
 from penstock.domain.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import race
+from penstock.usecases import published, race
 from penstock.usecases.github import calls, running
 from penstock.usecases.github.calls import Repository
 
@@ -31,6 +31,8 @@ def happen(on: System, event: Event) -> str:
 
 def _heard(on: System, of: Repository, event: Event) -> str:
     """A line ends with a commit; or did, when this was sent: then another is asked which it is now."""
+    if event.is_private:
+        published.keep_private(on, event.repository.replace("/", ":"))
     tip = on.store.get(tip_key(of.id, event.line), Tip)
     is_tip = tip is None or tip.sha == event.sha or calls.end_of(on, of, event.line) == event.sha
     race.run(on, lambda: _note(on, event, is_tip=is_tip))

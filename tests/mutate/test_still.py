@@ -1,0 +1,20 @@
+"""Some of what the record of mutation says is tried again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.mutate.scope import ROOT
+
+SAMPLE = 40
+
+
+def test_some_mutants_are_still_noticed() -> None:
+    """In a process of its own, which collects the recorded tests alone."""
+    paths = {"PYTHONPATH": f"{ROOT / 'functions'}:{ROOT}"}
+    command = [sys.executable, "-m", "tests.mutate", "--sample", str(SAMPLE)]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | paths, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{SAMPLE} of {SAMPLE}" in done.stdout

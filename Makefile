@@ -20,17 +20,17 @@ run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make r
 
 test: $(STAMP) ## everything that a contributor must pass
 	@$(MAKE) --no-print-directory --jobs=2 check domain
-	$(PYTHON) -m pytest -n 2 --dist loadgroup --ignore=tests/domain --ignore=tests/jobfile --ignore=tests/mutate/test_record.py
+	$(PYTHON) -m pytest -n 2 --dist loadgroup --ignore=tests/domain --ignore=tests/jobfile --ignore=tests/mutate/test_record.py --ignore=tests/promises
 
 domain: $(STAMP) ## the tests of the domain, of which every branch must be taken
 	$(PYTHON) -m pytest tests/domain tests/jobfile --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-check: $(STAMP) ## format, lint, types, the directions of imports, and the record of mutations
+check: $(STAMP) ## format, lint, types, the directions of imports, the records of mutations and promises
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy $(MYPY_ON)
 	$(VENV)/bin/lint-imports
-	$(PYTHON) -m pytest tests/mutate/test_record.py
+	$(PYTHON) -m pytest tests/mutate/test_record.py tests/promises
 
 format: $(STAMP) ## put the code into the one format
 	$(VENV)/bin/ruff format .

@@ -40,13 +40,14 @@ bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and cou
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 
-prove: $(STAMP) ## the long proofs, hours: the models in full, every crash point, ten thousand sites, chaos, as many claims
+prove: $(STAMP) ## the long proofs, hours: the models in full, every crash point, ten thousand sites, chaos, as many claims, 10 GB
 	@$(PYTHON) model/run.py full
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.crash.sweep --every --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation.chaos --jobs 200 --seeds 0:100 --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation.chaos --jobs 1000 --seeds 0:20 --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.big
 	@MACHINES=1100 $(PYTHON) -m pytest -q tests/ec2/test_thousand.py
 	@POSTGRES_JOBS=100 $(PYTHON) -m pytest -q tests/postgres/test_life.py
 

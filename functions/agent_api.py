@@ -13,7 +13,7 @@ from penstock.domain import limits
 from penstock.domain.errors import Refused
 from penstock.domain.failures import heard
 from penstock.domain.jobs import Result
-from penstock.usecases import agents, caches, hosts, identity, inputs, outputs, users, values
+from penstock.usecases import agents, caches, hosts, identity, inputs, lines, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
 from penstock.usecases.caches import Ask as Cache
 from penstock.usecases.fencing import fence
@@ -60,7 +60,7 @@ def agent_hello() -> Response[Any]:
     ask = body(app, AgentHello)
     told = Hello(
         ask.worker, ask.key, ask.token, ask.host, ask.previous, ask.cleaned, ask.version, ask.document, ask.signature,
-        ask.broken,
+        ask.broken, ask.copies,
     )  # fmt: skip
     return reply(agents.hello(bootstrap.aws(), told))
 
@@ -69,7 +69,7 @@ def agent_hello() -> Response[Any]:
 def agent_events(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentEvents, 4 * limits.EVENT_BATCH_BYTES)
-    return reply(agents.events(bootstrap.aws(), who, ask.first, agents.parse_lines(ask.events)))
+    return reply(agents.events(bootstrap.aws(), who, ask.first, lines.parse(ask.events)))
 
 
 @app.post("/v1/agent/jobs/<job>/heartbeat")

@@ -190,12 +190,11 @@ def test_an_output_that_storage_does_not_take(worker):
 
 
 @pytest.mark.parametrize(("data", "kind"), [(b"all of it", "input_truncated"), (b"", "input_failed")])
-def test_an_input_that_comes_short(tmp_path, monkeypatch, data, kind):
-    monkeypatch.setattr(fetch, "TRIES", 2)
+def test_an_input_that_comes_short(tmp_path, data, kind):
     with ControlPlane(order()) as plane:
         plane.keep("/input/a", data, size=12)
         with pytest.raises(fetch.NotFetched) as why:
-            fetch.fetch(Control(), plane.inputs[0], str(tmp_path / "a"))
+            fetch.fetch(Control(), plane.inputs[0], str(tmp_path / "a"), tries=2)
     told = failure_of_input("/input/a", 12, why.value)
     assert (told.kind, told.evidence.get("found_bytes")) == (kind, len(data) or None)
 

@@ -16,7 +16,7 @@ from penstock.domain.rows import Key, Row
 from penstock.domain.specs import spec_key
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
-from penstock.usecases import agents, custody, jobs, units
+from penstock.usecases import agents, custody, jobs, lines, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine
 from tests.twin.world import START, Twin
@@ -290,20 +290,20 @@ def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "EVENT_BATCH_BYTES", 10)
-        assert agents.parse_lines([line(4), line(6)])
+        assert lines.parse([line(4), line(6)])
         with pytest.raises(Refused, match="send at most"):
-            agents.parse_lines([line(4), line(7)])
-    kept = agents._kept([line(100)])
+            lines.parse([line(4), line(7)])
+    kept = lines._kept([line(100)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "ROW_BYTES", kept)
-        assert agents.parse_lines([line(100)])
+        assert lines.parse([line(100)])
         with pytest.raises(Refused, match="send at most"):
-            agents.parse_lines([line(101)])
+            lines.parse([line(101)])
 
 
 def test_a_time_without_a_zone_is_in_utc_and_one_with_a_zone_keeps_it() -> None:
     def at(time: str) -> str:
-        return agents.parse_lines([AgentLine(time, "stdout", "x", 0)])[0].time.isoformat()
+        return lines.parse([AgentLine(time, "stdout", "x", 0)])[0].time.isoformat()
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
     assert at("2026-01-01T00:00:00+02:00") == "2026-01-01T00:00:00+02:00"

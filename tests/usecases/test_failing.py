@@ -11,6 +11,7 @@ from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.units import UnitKind
 from penstock.domain.users import User
 from penstock.usecases import agents, custody, jobs, submitting, tidings
+from penstock.usecases.lines import parse
 from penstock.wire import SubmitJob
 from penstock.wire.agent import AgentLine
 from tests.twin.world import Hand, Twin
@@ -31,7 +32,7 @@ def failure_of(twin: Twin, job: str, kind: Kind) -> dict[str, Any]:
 
 def say(twin: Twin, job: str, *lines: str, first: int = 1, stream: str = "stdout", task: int = 0) -> None:
     sent = [AgentLine("2026-01-01T00:00:00Z", stream, line, task) for line in lines]
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), first, agents.parse_lines(sent))
+    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), first, parse(sent))
 
 
 def test_a_worker_that_fell_silent_says_when_it_was_heard_of_and_what_it_said_last(twin: Twin, ada: User) -> None:

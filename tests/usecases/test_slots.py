@@ -15,7 +15,7 @@ from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.rows import Replace
 from penstock.domain.site import Shape
 from penstock.domain.users import User
-from penstock.usecases import acquiring, agents, configuring, resizing, units
+from penstock.usecases import acquiring, agents, configuring, lines, resizing, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine
 from tests.twin.world import Twin
@@ -269,5 +269,5 @@ def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User
     agents.finish(twin.on, caller, Result.SUCCEEDED, "done", 0)
     caller = agents.authenticate(twin.on, job, TOKEN)
     line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")
-    agents.events(twin.on, caller, 1, agents.parse_lines([line]))
+    agents.events(twin.on, caller, 1, lines.parse([line]))
     assert "late" not in told(twin, job)

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.domain.artifacts import Artifact
 from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Job, Outcome, Result, State
 from penstock.domain.pools import Slot, SlotState, collection
+from penstock.domain.rows import Create
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order, Ready
@@ -468,3 +470,25 @@ def test_a_slot_whose_unit_was_cleaned_is_free_for_its_fence_only(twin: Twin, ad
         agent.hello()
     assert unit_of(twin, agent.worker).state is not UnitState.IDLE
     assert [slot.state for slot in slots(twin, "target/linux", "held#")] == [SlotState.HELD]
+
+
+def test_a_worker_is_told_which_of_its_copies_are_of_artifacts_that_are_kept(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept nowhere else is to be on no machine. [ART-2]"""
+    agent = worker_at_rest(twin, ada)
+    kept, gone = twin.on.world.ulid(), twin.on.world.ulid()
+    made = Artifact(id=kept, path="/work/a", size=1, sha256="0" * 64, by="ada", time=twin.on.world.now())
+    assert twin.store.commit([Create(made)])
+    get = twin.store.get
+    monkeypatch.setattr(
+        twin.store, "get", lambda key, kind: get(key, kind) if "no id" not in key.pk else pytest.fail(key.pk)
+    )
+    shown = Hello(agent.worker, "", agent.token(2), "host", agent.token(1), "clean")
+    assert "copies" not in agents.hello(twin.on, shown)
+    asked = agents.hello(twin.on, replace(shown, copies=[kept, gone, "no id at all"]))
+    assert (asked["idle"], asked["copies"]) == (True, [kept])
+    with pytest.raises(Refused) as refused:
+        agents.hello(twin.on, replace(shown, copies=[kept] * (agents.COPIES + 1)))
+    assert refused.value.status == 413
+    assert len(agents.hello(twin.on, replace(shown, copies=[kept] * agents.COPIES))["copies"]) == agents.COPIES

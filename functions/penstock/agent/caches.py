@@ -10,7 +10,7 @@ from typing import Any
 from .archive import NotPacked, NotUnpacked, pack
 from .clock import now
 from .errors import ServiceError
-from .fetch import NotFetched, Stopped, fetch
+from .fetch import NotFetched, Stopped
 from .files import Found, NotUploaded, measure
 from .job import Job
 from .keys import NoKey, fill
@@ -121,7 +121,8 @@ class Caches:
                     keys = "".join(f", none that begins like {each!r}" for each in ask["restore_keys"])
                     raise Trouble(f"there is nothing with the key {ask['key']!r}{keys}")
                 try:
-                    fetch(self._job.control, {**found, "path": f"cache {ask['name']}"}, path, TRIES)
+                    told = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
+                    self._job.copies.fetch(self._job.control, told, path, TRIES)
                     return found, unpack(self._job.places, ask["paths"], path, self._check)
                 except NotFetched as why:
                     if last == ROUNDS or not why.stale:

@@ -44,7 +44,7 @@ def fetch(control: Control, told: dict[str, Any], path: str, tries: int = TRIES)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "w+b") as file:
             _fetch_all(control, told, file, tries)
-            _verify(told, file)
+            verify(told, file)
         os.chmod(part, 0o644)
         os.replace(part, path)
     except OSError as why:
@@ -142,7 +142,7 @@ def _refuse(answer: _Reader) -> None:
     raise NotFetched(text, stale=True)
 
 
-def _verify(told: dict[str, Any], file: IO[bytes]) -> None:
+def verify(told: dict[str, Any], file: IO[bytes]) -> None:
     """Raise NotFetched, saying what was expected and what came, unless these are the bytes that were kept."""
     file.seek(0)
     digest = hashlib.sha256()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from . import disk
-from .fetch import NotFetched, Stopped, fetch
+from .fetch import NotFetched, Stopped
 from .job import Job
 from .outcome import Failure, Outcome
 from .words import size
@@ -20,6 +20,7 @@ class Inputs:
 
     def __init__(self, job: Job) -> None:
         self._job, self._count, self._bytes = job, 0, 0
+        self._copied: list[str] = []
         self._failure: Failure | None = None
 
     def fetch(self) -> Outcome | None:
@@ -33,7 +34,8 @@ class Inputs:
             return self._stopped()
         except NotFetched as why:
             return Outcome("unprepared", str(why), failure=self._failure)
-        self._say(f"fetched {self._count} input(s), {size(self._bytes)}")
+        here = f"; {len(self._copied)} of them from this machine's copies" if self._copied else ""
+        self._say(f"fetched {self._count} input(s), {size(self._bytes)}{here}")
         return None
 
     def _page(self, after: str) -> str | None:
@@ -70,7 +72,8 @@ class Inputs:
             self._job.control.check()
             raise Stopped
         try:
-            fetch(self._job.control, told, where)
+            if self._job.copies.fetch(self._job.control, told, where):
+                self._copied.append(path)
         except NotFetched as why:
             return why
         return None

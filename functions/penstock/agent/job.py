@@ -8,6 +8,7 @@ from typing import Any
 from .background import Background
 from .config import Config
 from .control import Control, Stop
+from .copies import Copies
 from .family import Family
 from .mask import Mask
 from .order import Order
@@ -33,6 +34,7 @@ class Job:
     mask: Mask
     background: Background
     posts: Posts
+    copies: Copies
 
     def call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Call the service about this job. Raises ServiceError."""

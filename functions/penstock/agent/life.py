@@ -17,6 +17,7 @@ from .cleaning import clean
 from .clock import now
 from .config import Config
 from .control import Abandon, Control
+from .copies import Copies
 from .ending import end
 from .errors import Refused, ServiceError
 from .family import Family
@@ -45,8 +46,9 @@ def live(path: Path) -> int:
     orphans.adopt()
     introduction = {"worker": config.worker, "key": config.key}
     try:
+        copies = Copies(config.folder / "copies")
         while True:
-            job = _next_job(config, introduction)
+            job = _next_job(config, introduction, copies)
             progress.note(Step.STARTED, job.order.job)
             code = attend(job, progress)
             introduction["previous"] = config.token()
@@ -55,7 +57,7 @@ def live(path: Path) -> int:
             if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
                 return code
             try:
-                introduction["cleaned"] = clean(job)
+                introduction["cleaned"] = f"{clean(job)}; {copies}"
             except OSError as why:
                 return _say_broken(config, introduction, job.mask.text(str(why)))
             config.new_token()
@@ -67,29 +69,32 @@ def live(path: Path) -> int:
         return 1
 
 
-def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
+def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> Job:
     """Exchange the key, or the last job's token, for a job and leave to work. Raises ServiceError."""
     control = Control()
     signals.obey(control)
     service = Service(config.url, config.token(), control)
-    order = _hello(config, service, control, introduction)
+    order = _hello(config, service, control, introduction, copies)
+    copies.serve(str(order.reply.get("owner") or ""), order.reuse)
     mask = Mask([config.key, config.token(), *disguises.secrets(order.reply.get("resources") or {})])
     outbox = Outbox(control, order.limits, mask)
     family = Family(config.worker)
     background = Background(outbox.put, mask, family, order.limits["line_bytes"])
-    return Job(
-        config, order, Places(config.root), control, service, outbox, family, mask, background, Posts(order.posts)
-    )
+    places, posts = Places(config.root), Posts(order.posts)
+    return Job(config, order, places, control, service, outbox, family, mask, background, posts, copies)
 
 
-def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:
+def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
     """Say hello until there is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
     if config.identity and "previous" not in introduction:
         here.update(papers(config.identity, control))
     while True:
-        reply = service.hello({**introduction, **here})
+        asked = copies.asked()
+        reply = service.hello({**introduction, **here, **({"copies": asked} if asked else {})})
+        if asked:
+            copies.keep_only(reply.get("copies") or [])
         if not reply.get("idle"):
             return Order.read(reply)
         control.sleep(float(reply["seconds"]))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hmac
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from penstock.domain import failures, ids, jobs, leases, limits, units, users
+from penstock.domain import failures, ids, jobs, leases, units, users
 from penstock.domain.errors import Refused
 from penstock.domain.failures import Failure, Kind
 from penstock.domain.jobs import Job, Report, Result, State, job_key
@@ -28,6 +27,7 @@ from penstock.usecases import (
     identifying,
     keeps,
     logs,
+    owning,
     race,
     sites,
     warm,
@@ -35,7 +35,9 @@ from penstock.usecases import (
 from penstock.usecases.fencing import Gone
 from penstock.usecases.github import hints
 from penstock.usecases.units import bootstrap_key
-from penstock.wire.agent import AgentLine
+
+COPIES = 64
+"""How many copies an agent asks for at once, and has."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Hello:
 
     A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned, or
     why it cannot be: then it is `broken`. With its key it may show what its machine is: a document, and its signature.
+    `copies` are artifacts of which its machine has the bytes.
     """
 
     worker: str
@@ -56,6 +59,7 @@ class Hello:
     document: str = ""
     signature: str = ""
     broken: str = ""
+    copies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,16 @@ class Caller:
 def hello(on: System, ask: Hello) -> dict[str, Any]:
     """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer.
 
-    An agent that has cleaned up after a job exchanges its last token instead, and may be told to ask again later.
+    An agent that has cleaned up after a job exchanges its last token instead, and may be told to ask again later. One
+    that has copies is told which of them are kept still. [ART-2]
     """
+    if len(ask.copies) > COPIES:
+        raise Refused(413, "too-many-copies", f"ask for at most {COPIES} copies at once")
+    answer = _hello(on, ask)
+    return {**answer, **({"copies": owning.still_kept(on, ask.copies)} if ask.copies else {})}
+
+
+def _hello(on: System, ask: Hello) -> dict[str, Any]:
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
     if ask.previous and ask.broken:
@@ -287,25 +299,3 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
     if job.run_token:
         on.flows.succeed(job.run_token)
     return {**warm.held_seconds(on, on.store.get(caller.unit.key, Unit))}
-
-
-def parse_lines(given: Sequence[AgentLine]) -> list[Line]:
-    """Lines as an agent sent them. Raises Refused 413 when they are too many, 400 for a time that is none."""
-    size = sum(len(line.payload.encode()) for line in given)
-    if len(given) > limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES or _kept(given) > limits.ROW_BYTES:
-        most = f"{limits.EVENTS_PER_BATCH} lines and {limits.EVENT_BATCH_BYTES} bytes (a control character counts six)"
-        raise Refused(413, "batch-too-big", f"send at most {most}")
-    return [Line(_time(line.time), line.stream, line.payload, line.task) for line in given]
-
-
-def _kept(given: Sequence[AgentLine]) -> int:
-    """The bytes that lines take in their row: JSON writes a control character as six."""
-    return sum(len(json.dumps(asdict(line), ensure_ascii=False).encode()) for line in given)
-
-
-def _time(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise Refused(400, "bad-request", f"{text!r} is not a time as in RFC 3339") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

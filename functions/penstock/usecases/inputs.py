@@ -169,7 +169,7 @@ def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) ->
 
 def _told(on: System, path: str, row: Input | Output) -> dict[str, Any]:
     leave = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
-    return {"path": path, "size": row.size, "sha256": row.sha256, "url": leave.url}
+    return {"path": path, "size": row.size, "sha256": row.sha256, "url": leave.url, "artifact": row.artifact}
 
 
 def wants(job: Job) -> bool:

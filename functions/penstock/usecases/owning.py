@@ -12,7 +12,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import artifacts, volumes
+from penstock.domain import artifacts, ids, volumes
 from penstock.domain.artifacts import Artifact, Name, artifact_key, collection
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.owners import CACHE
@@ -45,6 +45,11 @@ def arrived(on: System, id: str, owner: str, **told: Any) -> list[Change] | None
     there = replace(volumes.arrive(volume, on.world.now()), size=told.get("size", volume.size))
     changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **told), owner))]
     return [*changes, Replace(volume, there)] if there != volume else changes
+
+
+def still_kept(on: System, named: Sequence[str]) -> list[str]:
+    """Which of some artifacts there are still: of the others nobody is to have the bytes. [ART-2]"""
+    return [id for id in named if ids.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
 
 
 def let_go(on: System, name: Key, kind: type[Name], owner: str) -> None:

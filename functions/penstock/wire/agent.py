@@ -17,7 +17,7 @@ class AgentHello:
 
     After a job, `previous` is the token that it had for it, and `cleaned` says what was checked; or `broken`, why the
     machine cannot be cleaned. `document` and `signature` are what the machine can show of itself, where its factory
-    asks for that.
+    asks for that. `copies` are artifacts of which it has the bytes, at most 64.
     """
 
     worker: Annotated[str, Bound(most=64)]
@@ -31,6 +31,7 @@ class AgentHello:
     document: Annotated[str, Bound(most=8192)] = ""
     signature: Annotated[str, Bound(most=2048)] = ""
     broken: Annotated[str, Bound(most=BROKEN)] = ""
+    copies: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

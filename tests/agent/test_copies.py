@@ -1,0 +1,159 @@
+"""What was fetched once is there for the next job of the same owner, and for no other. [ART-2] [SEC-2]"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.agent import copies
+from penstock.agent.copies import COMPARE_SECONDS, MOST, UNUSED_SECONDS, Copies
+from tests.agent.control_plane import order
+from tests.agent.test_reuse import IDLE, go_on
+
+A, B = "01HX0000000000000000000000", "01HX0000000000000000000001"
+SEE = 'cat "$PENSTOCK_INPUT/a"'
+TOUCH = 'cat "$PENSTOCK_INPUT/a"; echo more >> "$PENSTOCK_INPUT/a"'
+
+
+def two_jobs(worker, first: str, **second):
+    """Two jobs on one machine that both want the input `a`."""
+    job = worker(script=first, inputs=True, reuse=True)
+    job.plane.keep("/input/a", b"once\n", artifact=A)
+    go_on(job, IDLE, order(job="job-2", script=SEE, inputs=True, reuse=True, **second), 410)
+    agent = job.start()
+    assert agent.wait(25) == 0, job.log()
+    assert [told["result"] for told in job.plane.finishes] == ["succeeded", "succeeded"]
+    assert job.plane.lines("stdout") == ["once"]
+    return job
+
+
+def test_the_next_job_of_the_same_owner_fetches_nothing(worker):
+    job = two_jobs(worker, SEE)
+    assert job.plane.calls.count("kept") == 1
+    assert "fetched 1 input(s), 5 B; 1 of them from this machine's copies" in job.plane.lines("worker")
+    assert "1 cop(ies) of what was fetched are kept for jobs of ann" in job.plane.hellos[1]["cleaned"]
+
+
+def test_another_owners_job_finds_no_copy(worker):
+    job = two_jobs(worker, SEE, owner="bob")
+    assert job.plane.calls.count("kept") == 2
+    assert job.plane.lines("worker")[-1] == "fetched 1 input(s), 5 B"
+
+
+def test_what_a_job_has_written_to_is_fetched_anew(worker):
+    job = two_jobs(worker, TOUCH)
+    assert job.plane.calls.count("kept") == 2
+    assert "the copy of /input/a is of no use: expected were 5 bytes" in job.log()
+
+
+def test_a_machine_that_ends_with_its_job_keeps_nothing(worker):
+    job = worker(script=SEE, inputs=True)
+    job.plane.keep("/input/a", b"once\n", artifact=A)
+    assert job.finish()["result"] == "succeeded"
+    assert not (job.folder / "copies").exists()
+
+
+class Kept:
+    """Copies in a folder, with a clock that the test moves, and files that the jobs have."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.jobs, self.time = folder / "copies", folder / "jobs", 1000.0
+        self.jobs.mkdir()
+        monkeypatch.setattr(copies, "now", lambda: self.time)
+        self.all = Copies(self.folder)
+        self.all.serve("ann", True)
+
+    def keep(self, id: str, data: bytes = b"x") -> None:
+        path = self.jobs / id
+        path.write_bytes(data)
+        self.all.keep(id, str(path))
+
+    def there(self) -> list[str]:
+        return sorted(os.listdir(self.folder)) if self.folder.exists() else []
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    return Kept(tmp_path, monkeypatch)
+
+
+def test_the_service_is_asked_now_and_then_and_what_it_does_not_name_goes(kept: Kept) -> None:
+    kept.keep(A)
+    kept.keep(B)
+    assert kept.all.asked() == []
+    kept.time += COMPARE_SECONDS
+    assert sorted(kept.all.asked()) == [A, B]
+    assert sorted(kept.all.asked()) == [A, B], "until it has answered"
+    kept.all.keep_only([B, "unknown"])
+    assert kept.there() == [B]
+    assert kept.all.asked() == []
+
+
+def test_what_nobody_used_for_long_goes(kept: Kept) -> None:
+    kept.keep(A)
+    kept.time += UNUSED_SECONDS - 1
+    kept.keep(B)
+    kept.time += 2
+    kept.all.serve("ann", True)
+    assert kept.there() == [B]
+
+
+def test_with_another_owner_all_goes_also_what_a_job_has_put_there(kept: Kept) -> None:
+    kept.keep(A)
+    (kept.folder / "planted").write_text("by a job")
+    kept.all.serve("bob", True)
+    assert kept.there() == []
+    kept.all.keep_only([])
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(kept: Kept) -> None:
+    elsewhere = kept.jobs / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("of the machine")
+    kept.folder.symlink_to(elsewhere)
+    kept.all.serve("bob", True)
+    assert not kept.folder.is_symlink()
+    assert (elsewhere / "file").read_text() == "of the machine"
+
+
+def test_a_link_in_place_of_a_copy_is_not_followed(kept: Kept) -> None:
+    kept.keep(A, b"x")
+    (kept.folder / A).unlink()
+    (kept.folder / A).symlink_to(kept.jobs / A)
+    digest = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"  # of "x"
+    told = {"path": "/input/a", "artifact": A, "size": 1, "sha256": digest}
+    assert not kept.all._place(A, told, str(kept.jobs / "in" / "a"))
+    assert kept.there() == []
+
+
+def test_so_many_and_no_more(kept: Kept) -> None:
+    ids = [f"{number:026}" for number in range(MOST + 2)]
+    for id in ids:
+        kept.time += 1
+        kept.keep(id)
+    assert kept.there() == ids[2:]
+
+
+def test_a_copy_takes_no_room_that_there_is_not(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = type("Disk", (), {"f_bavail": 40, "f_frsize": 1})
+    monkeypatch.setattr(os, "statvfs", lambda path: free)
+    kept.keep(A, b"x" * 6)
+    kept.keep("0" * 26, b"x" * 11)
+    assert kept.there() == [A], "a quarter of what is free is 10"
+    kept.time += 1
+    kept.keep(B, b"x" * 5)
+    assert kept.there() == [B]
+
+
+def test_nothing_is_kept_where_nobody_comes_after(kept: Kept) -> None:
+    kept.all.serve("ann", False)
+    kept.keep(A)
+    assert kept.there() == []
+
+
+def test_a_name_that_is_a_path_is_none(kept: Kept) -> None:
+    kept.all.keep("../a", str(kept.jobs))
+    kept.all.keep("", str(kept.jobs))
+    assert kept.there() == []

@@ -20,7 +20,7 @@ run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make r
 
 test: $(STAMP) ## everything that a contributor must pass
 	@$(MAKE) --no-print-directory --jobs=2 check domain
-	$(PYTHON) -m pytest -n 2 --dist loadgroup --ignore=tests/domain --ignore=tests/jobfile --ignore=tests/mutate/test_record.py --ignore=tests/promises
+	$(PYTHON) -m pytest -n 4 --dist loadgroup --ignore=tests/domain --ignore=tests/jobfile --ignore=tests/mutate/test_record.py --ignore=tests/promises
 
 domain: $(STAMP) ## the tests of the domain, of which every branch must be taken
 	$(PYTHON) -m pytest tests/domain tests/jobfile --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100

@@ -10,7 +10,7 @@ from typing import Any
 
 WORKER, KEY, JOB = f"worker-{os.getpid()}", "bootstrap-key-of-the-worker", "job-1"  # agents end strays by worker
 IDENTITY = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ1c2VyOmFkYSJ9.c2lnbmF0dXJlLW9mLWEtdG9rZW4"
-PATIENCE_SECONDS = 25.0
+PATIENCE_SECONDS = 60.0
 
 Misbehave = Callable[[str, int], Any]
 """Given an endpoint and which call of it this is (from 1), returns None (behave), a status to answer with,

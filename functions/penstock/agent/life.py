@@ -28,6 +28,7 @@ from .order import Order
 from .outbox import Outbox
 from .papers import papers
 from .places import Places
+from .plan import planned, wants_home
 from .posts import Posts
 from .progress import Progress, Step
 from .service import Service
@@ -76,10 +77,17 @@ def _next_job(config: Config, introduction: dict[str, Any]) -> Job:
     mask = Mask([config.key, config.token(), *disguises.secrets(order.reply.get("resources") or {})])
     outbox = Outbox(control, order.limits, mask)
     family = Family(config.worker)
-    background = Background(outbox.put, mask, family, order.limits["line_bytes"])
+    places = _places(config, order)
+    background = Background(outbox.put, mask, family, order.limits["line_bytes"], places)
     return Job(
-        config, order, Places(config.root), control, service, outbox, family, mask, background, Posts(order.posts)
+        config, planned(order, places), places, control, service, outbox, family, mask, background, Posts(order.posts)
     )
+
+
+def _places(config: Config, order: Order) -> Places:
+    """Where the job has its files. It has a user of its own only where nobody else uses the machine. [SEC-2]"""
+    is_alone = config.alone and config.root == "/" and os.geteuid() == 0
+    return Places(config.root, is_alone, apart=wants_home(order.reply))
 
 
 def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any]) -> Order:

@@ -107,7 +107,14 @@ def agent_find_cache(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/caches/save")
 def agent_save_cache(job: str) -> Response[Any]:
     who, ask = caller(job), body(app, AgentSaveCache)
-    return reply(caches.begin(bootstrap.aws(), who.job, Cache(ask.name, ask.paths, ask.key), ask.size, ask.sha256))
+    cache = Cache(ask.name, ask.paths, ask.key)
+    return reply(caches.begin(bootstrap.aws(), who.job, cache, ask.size, ask.sha256, ask.composite))
+
+
+@app.post("/v1/agent/jobs/<job>/caches/parts")
+def agent_cache_parts(job: str) -> Response[Any]:
+    who = caller(job)
+    return reply(caches.in_parts(bootstrap.aws(), who.job, body(app, AgentParts)))
 
 
 @app.post("/v1/agent/jobs/<job>/caches/commit")

@@ -204,12 +204,16 @@ class ControlPlane:
 
     def _save(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         id_ = f"c{len(self.uploads) + 1}"
-        self.uploads[id_] = {"path": body["name"], "size": body["size"], "sha256": body["sha256"]}
+        about = {name: body[name] for name in ("size", "sha256", "composite")}
+        self.uploads[id_] = {"path": body["name"], **about}
         url = f"{self.url}/store/{id_}?signature=s"
-        return 200, {"there": False, "id": id_, "url": url, "method": "PUT", "headers": {"x-kept": "1"}}
+        told = {"there": False, "id": id_, "url": url, "method": "PUT", "headers": {"x-kept": "1"}}
+        return 200, {**told, "part_bytes": self.reply["limits"]["part_bytes"] if body["composite"] else 0}
 
     def _keep_cache(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         sent = self.uploads[body["id"]]
+        if sent["composite"] and not self._join(body["id"]):
+            return 409, {"detail": "not all of it has arrived"}
         for one in self.caches.values():
             if (one["name"], one["paths"], one["key"]) == (body["name"], body["paths"], body["key"]):
                 return 200, {"kept": False, "id": one["id"], "scope": one["scope"]}

@@ -328,3 +328,35 @@ def test_the_service_is_asked_anew_for_what_was_refused(worker, saved):
     assert job.finish()["result"] == "succeeded"
     assert job.plane.calls.count("find") == 2
     assert Path(job.root, "work/deps/a").exists()
+
+
+BIG = "mkdir deps; head -c 300000 /dev/urandom > deps/a; sha256sum < deps/a; "
+SMALL = {"part_bytes": 65536}
+
+
+def test_a_big_archive_is_sent_in_parts(worker):
+    job = worker(script=BIG + "bmat cache save deps deps --key k1", limits=SMALL)
+    assert job.finish()["result"] == "succeeded"
+    digest, word = job.plane.lines("stdout")
+    assert word == "saved"
+    assert job.plane.calls.count("store") == len(job.plane.arrived) == 5
+    fresh(job)
+    then = again(worker, job.plane, "bmat cache restore deps deps --key k1; sha256sum < deps/a")
+    assert then.finish()["result"] == "succeeded"
+    assert then.plane.lines("stdout") == ["hit", digest]
+
+
+@pytest.mark.parametrize("limits", [SMALL, {}])
+def test_a_job_that_is_cancelled_does_not_go_on_sending_its_archive(worker, limits):
+    def misbehave(endpoint, count):
+        if endpoint == "store":
+            job.plane.cancel = True
+            return 503
+        return None
+
+    wanted = {"name": "deps", "paths": ["deps"], "key": "k", "restore_keys": []}
+    job = worker(misbehave, script=BIG, caches=[wanted], limits=limits)
+    assert job.finish()["result"] == "succeeded", "its script had ended"
+    assert job.plane.lines("worker")[-1] == "cache deps: not saved: the work is stopped"
+    assert job.plane.calls.count("store") <= 16
+    assert "commit" not in job.plane.calls

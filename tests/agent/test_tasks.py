@@ -110,7 +110,7 @@ def test_the_environment(worker):
     seen, root = environment_of(job), str(job.root)
     assert seen.pop("LANG") == seen.pop("LC_ALL")
     assert seen.pop("USER") == seen.pop("LOGNAME")
-    assert seen.pop("PATH").startswith(f"{root}/bin:/usr/local/bin:/usr/bin:/bin:")
+    assert seen.pop("PATH").startswith(f"{root}/home/.cargo/bin:{root}/bin:/usr/local/bin:/usr/bin:/bin:")
     assert seen == {
         **{"HOME": f"{root}/home", "TMPDIR": f"{root}/tmp", "TZ": "UTC", "CI": "true", "A": "b c"},
         **{"BUILDOMAT_JOB_ID": "job-1", "BUILDOMAT_TASK_ID": "0"},

@@ -8,7 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain import logs
-from penstock.domain.logs import CONTROL, LAST_BYTES, LAST_EVENTS, Batch, Line, Most, events, hear, say
+from penstock.domain.logs import (
+    CONTROL,
+    HUSH,
+    LAST_BYTES,
+    LAST_EVENTS,
+    SAID_BYTES,
+    SAID_EVENTS,
+    Batch,
+    Line,
+    Most,
+    events,
+    hear,
+    say,
+)
 from tests.domain.helpers import NOW
 
 MOST = Most(1000, 10_000)
@@ -42,7 +55,8 @@ def replay(history: list[tuple[int, int, int]]) -> list[Batch]:
     for attempt, first, count in history:
         last = batches[-1] if batches else None
         if first == 0:
-            batches.append(say(last, "J1", attempt, [line("ours", CONTROL)] * count))
+            said = say(last, "J1", attempt, [line("ours", CONTROL)] * count)
+            batches += [said] if said else []
             continue
         sent = [line(f"{attempt}:{number}") for number in range(first, first + count)]
         heard = hear(last, "J1", attempt, first, sent, MOST)
@@ -188,3 +202,57 @@ def test_lines_have_the_numbers_of_their_batch() -> None:
 @pytest.mark.parametrize("count", [1, 10**6])
 def test_batches_sort_by_number(count: int) -> None:
     assert logs.batch_key("J1", count) < logs.batch_key("J1", count + 1) < logs.batch_key("J1", count * 100)
+
+
+def texts(batch: Batch | None) -> list[str]:
+    return [each.payload for each in batch.lines] if batch else []
+
+
+def ours(count: int, text: str = "x") -> list[Line]:
+    return [line(text, CONTROL)] * count
+
+
+def told(before: Batch | None, lines: list[Line], **more: Any) -> Batch:
+    batch = say(before, "J1", 1, lines, **more)
+    assert batch
+    return batch
+
+
+def test_our_own_lines_are_bounded_in_number_and_the_last_says_so() -> None:
+    whole = told(None, ours(SAID_EVENTS))
+    assert (len(whole.lines), whole.hushed) == (SAID_EVENTS, False)
+    last = told(whole, ours(2))
+    assert (texts(last), last.lines[0].stream, last.hushed) == ([HUSH], CONTROL, True)
+    assert say(last, "J1", 2, ours(1)) is None
+    assert texts(told(None, ours(SAID_EVENTS + 1)))[-2:] == ["x", HUSH]
+
+
+def test_our_own_lines_are_bounded_in_bytes() -> None:
+    fits = "y" * (SAID_BYTES - 2 * ROOM - 1)
+    first = told(None, ours(1, fits))
+    second = told(first, ours(1))
+    assert (texts(second), second.hushed, second.said_bytes) == (["x"], False, SAID_BYTES)
+    assert texts(told(second, ours(1))) == [HUSH]
+    assert texts(told(first, ours(1, "xx"))) == [HUSH]
+
+
+def test_how_a_job_ended_always_finds_room() -> None:
+    """JOB-1: whoever reads the log is told at least that."""
+    full = told(told(None, ours(SAID_EVENTS)), ours(1))
+    end = told(full, ours(2, "settled"), is_end=True)
+    assert (texts(end), end.hushed, end.said) == (["settled"] * 2, True, SAID_EVENTS + 3)
+    assert say(end, "J1", 1, ours(1)) is None
+    whole = told(None, ours(SAID_EVENTS))
+    assert told(whole, ours(1, "settled"), is_end=True).hushed is False
+
+
+def test_what_an_agent_says_is_not_ours() -> None:
+    first = told(None, ours(3))
+    heard = hear(first, "J1", 1, 1, [line("its")] * 5, MOST)
+    assert heard
+    assert (heard.said, heard.said_bytes) == (3, first.said_bytes)
+    assert told(heard, ours(1)).said == 4
+
+
+def test_nothing_said_is_no_batch() -> None:
+    assert say(None, "J1", 1, []) is None

@@ -126,7 +126,7 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "without what the file does not have": ({"without": ["a"]}, 400, "bad-request"),
     "without what is no list": ({"without": "a"}, 400, "bad-request"),
     "a file that wants repositories": ({"script": headed('access_repos = ["a/b"]')}, 422, "not-available-yet"),
-    "a file that wants Rust": ({"script": headed('rust_toolchain = "stable"')}, 422, "not-available-yet"),
+    "a file whose repository is to name its Rust": ({"script": headed("rust_toolchain = true")}, 422, "no-repository"),
     "a file that depends": ({"script": headed("[dependencies.a]", 'job = "b"')}, 422, "dependency-without-job"),
 }
 

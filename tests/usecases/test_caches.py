@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 from penstock.domain import caches as rules
-from penstock.domain import limits
+from penstock.domain import limits, parts
 from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
 from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
+from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
 from penstock.domain.rows import Create
 from penstock.domain.users import User
 from penstock.domain.volumes import LENT, Volume, VolumeState, object_name, volume_key
@@ -33,6 +35,7 @@ from penstock.usecases import (
 )
 from penstock.usecases.caches import Ask
 from penstock.wire import SubmitJob
+from penstock.wire.agent import AgentParts
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
@@ -544,3 +547,41 @@ def test_why_an_archive_is_kept_names_the_cache(twin: Twin, ada: User) -> None:
     (row,) = of(twin, CacheEntry)
     assert kept.until == row.until
     assert [keeper.owner for keeper in kept.keepers] == [row.owner]
+
+
+def test_a_big_archive_comes_in_parts(twin: Twin, ada: User) -> None:
+    data = (b"a" * PART_BYTES, b"tail")
+    digests = [hashlib.sha256(each).hexdigest() for each in data]
+    size, whole = sum(map(len, data)), hashlib.sha256(b"".join(data)).hexdigest()
+    job = run(twin, ada)
+    begun = caches.begin(twin.on, job, ask(), size, whole, parts.composite(digests))
+    assert (begun["url"], begun["part_bytes"]) == ("", PART_BYTES)
+    leaves = caches.in_parts(twin.on, job, AgentParts(begun["id"], 1, digests))["parts"]
+    assert refused(lambda: caches.commit(twin.on, job, ask(), begun["id"])) == (409, "cache-incomplete")
+    for each, bytes_ in zip(leaves, data, strict=True):
+        name, _, number = each["url"].removeprefix("memory://").partition("#")
+        twin.objects.begun[name][int(number)] = bytes_
+    assert caches.commit(twin.on, job, ask(), begun["id"])["kept"] is True
+    assert found(twin, job) == begun["id"]
+
+
+def test_a_job_sends_parts_of_its_own_archives_alone(twin: Twin, ada: User) -> None:
+    """SEC-2"""
+    first = run(twin, ada)
+    id = caches.begin(twin.on, first, ask(), PART_BYTES + 1, DIGEST, DIGEST)["id"]
+    assert len(caches.in_parts(twin.on, first, AgentParts(id, 1, [DIGEST]))["parts"]) == 1
+    second = run(twin, ada)
+    assert refused(lambda: caches.in_parts(twin.on, second, AgentParts(id, 1, [DIGEST]))) == (404, "archive-not-found")
+
+
+def test_an_archive_may_be_bigger_than_what_is_taken_in_one_piece(ada: User) -> None:
+    twin = with_quota(3 * WHOLE_BYTES)
+    bounds = f"cache_bytes = {3 * WHOLE_BYTES}\noutput_bytes = {2 * WHOLE_BYTES}"
+    configuring.apply(twin.on, "admin", f"{SITE}[limits]\n{bounds}", "site.toml")
+    job = run(twin, ada)
+    assert caches.begin(twin.on, job, ask(), 2 * WHOLE_BYTES, DIGEST, DIGEST)["part_bytes"] == PART_BYTES
+    assert refused(lambda: caches.begin(twin.on, job, ask("b"), 2 * WHOLE_BYTES, DIGEST)) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, ask("c"), 2 * WHOLE_BYTES + 1, DIGEST, DIGEST)) == (
+        413,
+        "cache-too-big",
+    )

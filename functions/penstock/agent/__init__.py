@@ -8,6 +8,7 @@ config      who this agent is                       pump, lines           what a
 order       what it is told to do                   outbox, delivery      events on their way to the service
 control     what stops the work, and when           family, ending        the job's processes, and their end
 service     calls to the service                    selection, uploads    outputs
+plan        the tasks before the job's script       before                what each of them does, as a program
 desk        answers `bmat` on this side             bmat                  the job's side, which imports none of the rest
 
 A machine that exists already has an agent of its own, which starts this one for each job (docs/hosts.md):

@@ -13,6 +13,10 @@ def main(argv: list[str]) -> int:
         from .bmat.command import bmat
 
         return bmat(as_bmat)
+    if argv[1:2] == ["before"]:
+        from .before.command import before
+
+        return before(argv[2:])
     from .command import agent
 
     return agent(argv[1:])

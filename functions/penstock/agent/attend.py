@@ -85,14 +85,15 @@ def work(job: Job) -> Outcome:
     if wrong:
         return wrong
     caches = Declared(job, until)
-    caches.restore()
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(desk(job))
         except OSError as why:
             return unfit(why)
-        outcome = run_tasks(job)
+        outcome = run_tasks(job, caches.restore)
     job.control.check()
+    if outcome.result in ("broken", "unprepared"):
+        return outcome  # there is nothing to upload: the script has not begun
     outcome = with_fault(outcome, Uploads(job).run())
     if outcome.result == "succeeded":
         caches.save()

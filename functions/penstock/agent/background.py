@@ -14,6 +14,7 @@ from .errors import Declined
 from .family import Family
 from .mask import Mask
 from .names import admit
+from .places import Places
 from .pump import Pump
 from .words import signal_name
 
@@ -39,8 +40,9 @@ class Background:
     The lock keeps whoever collects dead orphans from one that has just been started.
     """
 
-    def __init__(self, put: Put, mask: Mask, family: Family, line_bytes: int) -> None:
+    def __init__(self, put: Put, mask: Mask, family: Family, line_bytes: int, places: Places) -> None:
         self._put, self._mask, self._family, self._line_bytes = put, mask, family, line_bytes
+        self._places = places
         self._lock = threading.Lock()
         self._all: dict[str, Started] = {}
         self._task: int | None = None  # none are started while no task runs
@@ -61,6 +63,7 @@ class Background:
                 child = subprocess.Popen(
                     command, cwd=ask["cwd"], env=dict(ask["env"]), start_new_session=True,
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    **self._places.start(),
                 )  # fmt: skip
             except (OSError, ValueError) as why:
                 raise Declined(f"{command[0]} cannot be started: {why}") from None

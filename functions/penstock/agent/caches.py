@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,10 @@ from .archive import NotPacked, NotUnpacked, pack
 from .clock import now
 from .errors import ServiceError
 from .fetch import NotFetched, Stopped
-from .files import Found, NotUploaded, measure
+from .files import Found, Measured, NotUploaded, measure
 from .job import Job
 from .keys import NoKey, fill
-from .storage import put
+from .storage import put, put_parts
 from .unpack import unpack
 from .words import duration, size
 
@@ -142,14 +143,17 @@ class Caches:
                     packed = pack(self._job.places, ask["paths"], stream, most, self._check)
                 if not packed.count:
                     raise Trouble(f"none of {', '.join(ask['paths'])} is there")
-                file = measure(Found(f"cache {ask['name']}", path, may_change=False), most, most)
-                begun = self._call("save", {**ask, "size": file.size, "sha256": file.sha256})
+                about = Found(f"cache {ask['name']}", path, may_change=False)
+                file = measure(about, most, self._job.order.limits["part_bytes"])
+                told = {"size": file.size, "sha256": file.sha256, "composite": file.composite}
+                begun = self._call("save", {**ask, **told})
                 if "id" not in begun:
                     raise Trouble(begun["why"])
                 if begun["there"]:
                     return THERE, f"{_taken({**begun, 'key': ask['key']})}; nothing was saved"
                 self._check()
-                put(self._job.control, file, begun)
+                self._send(file, begun)
+                self._job.copies.keep(begun["id"], path)
             except (NotPacked, NotUploaded, OSError) as why:
                 raise Trouble(str(why)) from why
             except ServiceError as why:
@@ -163,6 +167,16 @@ class Caches:
         left = f"; {packed.left_out} devices, pipes and sockets left out" if packed.left_out else ""
         which = f"{begun['id']}, key {ask['key']!r}, scope {kept['scope']}"
         return SAVED, f"saved as {which}: {packed.count} entries, {size(file.size)}{absent}{left}"
+
+    def _send(self, file: Measured, begun: dict[str, Any]) -> None:
+        """Send an archive, for as long as the work goes on."""
+        if not file.parts:
+            return put(self._job.control, file, begun, self._check)
+
+        def leave(first: int, digests: Sequence[str]) -> Any:
+            return self._call("parts", {"id": begun["id"], "first": first, "sha256": list(digests)})["parts"]
+
+        put_parts(self._job.control, file, begun["part_bytes"], leave, self._check)
 
     def _check(self) -> None:
         """Raise Trouble when it is no longer worth going on."""

@@ -13,7 +13,6 @@ from .family import Family
 from .job import Job
 from .places import Places
 
-JOB_FOLDERS = ("/work", "/input", "/tmp")
 OF_THE_MACHINE = ("systemd-private-", "snap-private-")  # in /tmp: running services have theirs there
 
 
@@ -25,7 +24,7 @@ def clean(job: Job) -> str:
 def remove(family: Family, places: Places, kept: str, whose: str) -> str:
     """The same, of whoever it is; but for the folder `kept`, which is the agent's own."""
     end(family.everybody, lambda: 0.0)
-    folders = [places.root] if places.private else [*map(places.on_machine, JOB_FOLDERS)]
+    folders = list(places.folders())
     for folder in folders:
         _empty(folder, kept)
     left = family.everybody()

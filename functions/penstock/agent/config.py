@@ -13,7 +13,8 @@ from pathlib import Path
 class Config:
     """The service's address, the worker's id and bootstrap key, the job's root, and the folder all this is in.
 
-    `identity` is where to ask for what the machine can show of itself; empty, when it need not.
+    `identity` is where to ask for what the machine can show of itself; empty, when it need not. `alone` says that the
+    machine was made for this worker, and serves nothing else.
     """
 
     url: str
@@ -22,6 +23,7 @@ class Config:
     root: str
     folder: Path
     identity: str = ""
+    alone: bool = False
 
     @classmethod
     def load(cls, path: Path) -> Config:
@@ -29,8 +31,9 @@ class Config:
         data = json.loads(path.read_text(encoding="utf-8"))
         root = os.path.realpath(data.get("root", "/"))
         return cls(
-            data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent, data.get("identity", "")
-        )
+            data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent,
+            data.get("identity", ""), data.get("alone") is True,
+        )  # fmt: skip
 
     def token(self) -> str:
         """Return the worker token; chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""

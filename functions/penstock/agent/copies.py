@@ -51,8 +51,10 @@ class Copies:
         self.owner, self.is_on = owner, is_on
         self._age()
 
-    def __str__(self) -> str:
-        return f"{len(self._all)} cop(ies) of what was fetched are kept for jobs of {self.owner[:64]}"
+    def told(self) -> str:
+        """What stays on this machine when it has been cleaned, as a part of a sentence."""
+        of = f"; {len(self._all)} cop(ies) of what was fetched are kept for jobs of {self.owner[:64]}"
+        return of if self._all else ""
 
     def asked(self) -> list[str]:
         """Those to be compared with what the service keeps; none, if they were not long ago. [ART-2]"""

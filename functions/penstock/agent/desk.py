@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
+from . import shims
 from .clerk import Clerk
 from .control import Control
 from .job import Job
@@ -31,6 +32,8 @@ def desk(job: Job) -> Iterator[None]:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
             os.chmod(path, 0o600)
+            for each in (folder, path):
+                job.places.give(each)
             _install(job.places, path)
             threading.Thread(target=server.serve_forever, args=(0.1,), name="bmat", daemon=True).start()
             yield
@@ -56,10 +59,11 @@ def _short_folder(places: Places) -> str:
 
 
 def _install(places: Places, path: str) -> None:
-    """Put `bmat` on the job's PATH: this very file, run so that it works whatever the caller's environment is."""
-    command = shlex.join([sys.executable, "-I", "-S", os.path.realpath(sys.argv[0]), "bmat"])
-    draft = os.path.join(places.bin, ".bmat.new")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n')
-    os.chmod(draft, 0o755)
-    os.replace(draft, os.path.join(places.bin, "bmat"))
+    """Put `bmat` on the job's PATH: this very file, run so that it works whatever the caller's environment is.
+
+    Beside it are the commands that a script expects, and this machine lacks.
+    """
+    command = shlex.join([sys.executable, "-I", "-S", places.program, "bmat"])
+    text = f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n'
+    shims.put(os.path.join(places.bin, "bmat"), text)
+    shims.install(places.bin)

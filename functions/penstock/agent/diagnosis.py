@@ -10,7 +10,7 @@ from . import disk, memory
 from .job import Job
 from .order import Task
 from .outcome import Failure
-from .words import signal_name, size
+from .words import duration, signal_name, size
 
 SHELL = 128  # what a shell adds to the number of the signal that ended its command
 
@@ -44,6 +44,12 @@ def not_started(task: Task, why: Exception) -> Failure:
     """Return why a task could not start."""
     full = disk.refused(why)
     return about(Failure("disk_full", full) if full else Failure("not_started", {"error": str(why)}), task, [])
+
+
+def too_long(task: Task, seconds: float, lines: list[str]) -> tuple[str, Failure]:
+    """Return how a task failed that has a bound of its own."""
+    bound = {"bound": f"that of the task {task.name}", "bound_seconds": int(seconds)}
+    return f"took longer than {duration(seconds)}", about(Failure("exited", bound), task, lines)
 
 
 def ending(code: int) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import locale
 import os
-import pwd
 
 from .job import Job
 from .order import Task
+from .shims import BASE_PATH
 
-BASE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/ooce/bin:/opt/ooce/sbin"
+MIRRORS = ("RUSTUP_UPDATE_ROOT", "RUSTUP_DIST_SERVER")
+"""Where a site has Rust come from: the one thing that whoever starts the agent may say to its jobs."""
 
 
 def environment(job: Job, task: Task) -> dict[str, str]:
@@ -19,13 +20,15 @@ def environment(job: Job, task: Task) -> dict[str, str]:
     The worker's id is there whatever a job wants: by it the job's processes are found and ended. [JOB-2]
     """
     identity = _identity(job, task)
+    if task.as_root:
+        return {"PATH": BASE_PATH, "HOME": job.places.own_home, "LC_ALL": installed_locale(), **identity}
     base = {} if task.env_clear else {**_machine(job), **identity}
     wished = {name: value for name, value in {**job.order.env, **task.env}.items() if name not in identity}
     return {**base, **wished, "PENSTOCK_WORKER_ID": job.config.worker}
 
 
 def _machine(job: Job) -> dict[str, str]:
-    user, language = pwd.getpwuid(os.getuid()).pw_name, installed_locale()
+    user, language = job.places.user, installed_locale()
     return {
         "HOME": job.places.home,
         "USER": user,
@@ -35,7 +38,8 @@ def _machine(job: Job) -> dict[str, str]:
         "LC_ALL": language,
         "CI": "true",
         "TMPDIR": job.places.on_machine("/tmp"),
-        "PATH": f"{job.places.bin}:{BASE_PATH}",
+        "PATH": f"{job.places.home}/.cargo/bin:{job.places.bin}:{BASE_PATH}",
+        **{name: os.environ[name] for name in MIRRORS if name in os.environ},
     }
 
 

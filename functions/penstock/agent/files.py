@@ -6,11 +6,14 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
 from .words import size as size_text
+
+Check = Callable[[], None]
+"""Raises when it is no longer worth going on."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,21 @@ class NotUploaded(Exception):
         self.moving, self.size, self.limit = moving, size, limit
 
 
-class Prefix:
-    """The first `size` bytes of a file, hashed while they are read. Raises NotUploaded when there are fewer."""
+def always() -> None:
+    """A file is worth sending whatever happens: outputs of a cancelled job are kept, too."""
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file, self._left, self._hash = file, size, hashlib.sha256()
+
+class Prefix:
+    """The first `size` bytes of a file, hashed while they are read. Raises NotUploaded when there are fewer.
+
+    `check` is called before each read, and may raise.
+    """
+
+    def __init__(self, file: IO[bytes], size: int, check: Check = always) -> None:
+        self._file, self._left, self._hash, self._check = file, size, hashlib.sha256(), check
 
     def read(self, count: int = 1 << 20) -> bytes:
+        self._check()
         data = self._file.read(min(count, self._left))
         if self._left and not data:
             raise NotUploaded("it became shorter", moving=True)

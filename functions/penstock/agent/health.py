@@ -12,9 +12,10 @@ from collections.abc import Callable
 from . import helpers, orphans
 from .clock import now
 from .ending import end
-from .environment import BASE_PATH, installed_locale
+from .environment import installed_locale
 from .job import Job
 from .pump import Pump
+from .shims import BASE_PATH
 from .words import duration, signal_name
 
 PIPE_SECONDS = 5.0  # how long after its exit a script's pipes may stay open
@@ -77,7 +78,7 @@ class Check:
         job = self._job
         return {
             "PATH": BASE_PATH,
-            "HOME": job.places.home,
+            "HOME": job.places.home if job.places.private else job.places.own_home,
             "LANG": installed_locale(),
             "PENSTOCK_WORKER_ID": job.config.worker,
             "PENSTOCK_TARGET": str(job.order.reply["target"]),

@@ -29,6 +29,7 @@ from .order import Order
 from .outbox import Outbox
 from .papers import papers
 from .places import Places
+from .plan import planned, wants_home
 from .posts import Posts
 from .progress import Progress, Step
 from .service import Service
@@ -57,7 +58,7 @@ def live(path: Path) -> int:
             if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
                 return code
             try:
-                introduction["cleaned"] = f"{clean(job)}; {copies}"
+                introduction["cleaned"] = clean(job) + copies.told()
             except OSError as why:
                 return _say_broken(config, introduction, job.mask.text(str(why)))
             config.new_token()
@@ -79,9 +80,16 @@ def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> J
     mask = Mask([config.key, config.token(), *disguises.secrets(order.reply.get("resources") or {})])
     outbox = Outbox(control, order.limits, mask)
     family = Family(config.worker)
-    background = Background(outbox.put, mask, family, order.limits["line_bytes"])
-    places, posts = Places(config.root), Posts(order.posts)
+    places = _places(config, order)
+    background = Background(outbox.put, mask, family, order.limits["line_bytes"], places)
+    order, posts = planned(order, places), Posts(order.posts)
     return Job(config, order, places, control, service, outbox, family, mask, background, posts, copies)
+
+
+def _places(config: Config, order: Order) -> Places:
+    """Where the job has its files. It has a user of its own only where nobody else uses the machine. [SEC-2]"""
+    is_alone = config.alone and config.root == "/" and os.geteuid() == 0
+    return Places(config.root, is_alone, apart=wants_home(order.reply))
 
 
 def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:

@@ -11,7 +11,11 @@ from .rules import Rule
 
 @dataclass(frozen=True)
 class Task:
-    """One script of the job."""
+    """One script of the job.
+
+    One before the job's own has a `kind`, which the job's failure is of when it fails; `trouble` says that in words,
+    `about` is evidence. It may take so many `seconds`, and is `as_root` where it makes the job's user.
+    """
 
     index: int
     name: str
@@ -19,6 +23,11 @@ class Task:
     env: dict[str, str]
     env_clear: bool
     workdir: str
+    seconds: float | None = None
+    kind: str = ""
+    trouble: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
+    as_root: bool = False
 
     @classmethod
     def read(cls, index: int, told: dict[str, Any]) -> Task:

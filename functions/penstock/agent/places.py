@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from .account import BUILD
+
+PROGRAM = "/usr/local/lib/penstock/agent.pyz"
 
 
 @dataclass(frozen=True)
 class Places:
-    """On a machine of its own `root` is `/`; else job paths are looked up below `root`."""
+    """On a machine of its own `root` is `/`; else job paths are looked up below `root`.
+
+    `alone`: the machine was made for its jobs alone, which run as a user of their own there. `apart`: the job's home is
+    not that of the machine's user, for something is put into it that must go with the job.
+    """
 
     root: str
+    alone: bool = False
+    apart: bool = False
 
     @property
     def private(self) -> bool:
@@ -31,13 +46,69 @@ class Places:
 
     @property
     def home(self) -> str:
-        return self.on_machine("/home") if self.private else pwd.getpwuid(os.getuid()).pw_dir
+        if self.private:
+            return self.on_machine("/home")
+        return BUILD.home if self.alone else "/tmp/home" if self.apart else self.own_home
+
+    @property
+    def own_home(self) -> str:
+        """The home of the user that runs the agent."""
+        return pwd.getpwuid(os.getuid()).pw_dir
+
+    @property
+    def user(self) -> str:
+        """The name of the user that runs the job's tasks."""
+        return BUILD.name if self.alone else pwd.getpwuid(os.getuid()).pw_name
 
     @property
     def bin(self) -> str:
         return self.on_machine("/bin" if self.private else "/usr/local/bin")
 
+    @property
+    def program(self) -> str:
+        """The agent's own file, where the job's user can read it."""
+        return PROGRAM if self.alone else os.path.realpath(sys.argv[0])
+
+    def folders(self) -> Iterator[str]:
+        """Yield what is emptied after a job."""
+        yield from [self.root] if self.private else map(self.on_machine, ("/work", "/input", "/tmp"))
+        if self.alone:
+            yield self.home
+
     def make(self) -> None:
-        """Make the job's directories."""
+        """Make the job's directories. Raises OSError."""
         for path in (*map(self.on_machine, ("/work", "/input", "/tmp")), self.home, self.bin):
             os.makedirs(path, mode=0o755, exist_ok=True)
+        if self.apart and not (self.private or self.alone):
+            _take(self.home)
+        if self.alone:
+            os.makedirs(os.path.dirname(PROGRAM), mode=0o755, exist_ok=True)
+            shutil.copyfile(os.path.realpath(sys.argv[0]), PROGRAM)
+            os.chmod(PROGRAM, 0o644)
+
+    def start(self) -> dict[str, Any]:
+        """Return what has `subprocess` start something as the job's user."""
+        return BUILD.options() if self.alone else {}
+
+    def give(self, path: str) -> None:
+        """Give something that the agent has made to the job's user; a link itself, not what it leads to."""
+        if self.alone:
+            os.lchown(path, BUILD.uid, BUILD.gid)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder, and those that it is in, as the job's user would. Raises OSError."""
+        missing = []
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        for each in reversed(missing):
+            os.makedirs(each, exist_ok=True)
+            self.give(each)
+
+
+def _take(folder: str) -> None:
+    """See to it that nobody else looks into a folder that stands where anybody may make one. Raises OSError. [SEC-1]"""
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise PermissionError(f"{folder} is somebody else's")
+    os.chmod(folder, stat.S_IRWXU)

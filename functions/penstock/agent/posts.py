@@ -47,10 +47,10 @@ class Posts:
             script = f"cd {shlex.quote(str(ask['cwd']))} || exit\nexec {command}\n"
             self._all[name] = Post(when, name, script, dict(ask["env"]))
 
-    def due(self, result: str, first: int) -> Iterator[Task]:
+    def due(self, result: str, first: int, workdir: str = "/work") -> Iterator[Task]:
         """Yield what is to be run after tasks that ended with a result, numbered from `first`; no more is taken."""
         with self._lock:
             self._is_over = True
             wanted = [each for each in self._all.values() if result in WHEN[each.when]]
         for index, each in enumerate(wanted, first):
-            yield Task(index, each.name, each.script, each.env, env_clear=False, workdir="/work")
+            yield Task(index, each.name, each.script, each.env, env_clear=False, workdir=workdir)

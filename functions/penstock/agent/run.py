@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import replace
 
-from . import diagnosis, helpers, memory
+from . import diagnosis, failing, helpers, memory
 from .clock import now
 from .ending import Ended, end
 from .job import Job
@@ -54,10 +54,12 @@ class Run:
         job.background.begin(self._task.index)
         pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.mask, self._tail.put)
         reader = helpers.start(job.control, f"pump of {self._task}", pump.run)
-        while child.poll() is None and not job.control.stopping:
+        until = started + (self._task.seconds or float("inf"))
+        while child.poll() is None and not job.control.stopping and now() < until:
             job.background.look(child.pid)
             time.sleep(0.02)
         ended = None
+        is_late = child.returncode is None and not job.control.stopping
         if child.returncode is None:
             ended = end(job.family.everybody, job.control.grace)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -66,7 +68,7 @@ class Run:
         self._let_go(pump, reader)
         code = KILLED if child.returncode is None else child.returncode
         self._say_exit(code, seconds)
-        return self._judge(code, ended)
+        return self._judge(code, None if is_late else ended, is_late)
 
     def _let_go(self, pump: Pump, reader: threading.Thread) -> None:
         """Wait for the rest of the output, then end the rest of the group."""
@@ -90,15 +92,24 @@ class Run:
         else:
             self._say(f"process exited: {took}, exit code {code}")
 
-    def _judge(self, code: int, ended: Ended | None) -> Outcome:
+    def _judge(self, code: int, ended: Ended | None, is_late: bool) -> Outcome:
         if ended:
             outcome = self._stopped(code, ended)
-        elif code:
-            how, failure = diagnosis.diagnose(self._job, self._task, code, self._tail.lines, self._memory)
-            outcome = Outcome("failed", f"{self._task} {how}", self._task.index, failure=failure)
+        elif code or is_late:
+            outcome = self._failed(code, is_late)
         else:
             return Outcome(exit_code=0)
         return replace(outcome, signal=-code) if code < 0 else replace(outcome, exit_code=code)
+
+    def _failed(self, code: int, is_late: bool) -> Outcome:
+        task, lines = self._task, self._tail.lines
+        if is_late and task.seconds:
+            how, failure = diagnosis.too_long(task, task.seconds, lines)
+        else:
+            how, failure = diagnosis.diagnose(self._job, task, code, lines, self._memory)
+        if task.kind:
+            return failing.failed(task, how, failure, lines)
+        return Outcome("failed", f"{task} {how}", task.index, failure=failure)
 
     def _stopped(self, code: int, ended: Ended) -> Outcome:
         outcome = self._job.stopped(self._task.index, f"it got {ended}")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from .control import Control
 from .errors import Unreachable
 from .exchange import exchange, persist, transient
-from .files import Measured, NotUploaded, Prefix, check_unchanged, opened
+from .files import Check, Measured, NotUploaded, Prefix, always, check_unchanged, opened
 
 T = TypeVar("T")
 STORE_SECONDS = 120.0  # storage checks all of a piece before it answers
@@ -48,23 +48,23 @@ def side_by_side(work: Callable[[T], None], items: Sequence[T]) -> dict[T, NotUp
         return {item: why for item, why in zip(items, list(pool.map(tried, items))) if why}
 
 
-def put(control: Control, file: Measured, upload: dict[str, Any]) -> None:
-    """Send a file, several times if need be. Raises NotUploaded; ServiceError when abandoned."""
-    _put(control, Piece(file, 0, file.size, file.sha256), upload)
+def put(control: Control, file: Measured, upload: dict[str, Any], check: Check = always) -> None:
+    """Send a file, several times if need be. Raises NotUploaded; ServiceError when abandoned; what `check` raises."""
+    _put(control, check, Piece(file, 0, file.size, file.sha256), upload)
 
 
-def put_parts(control: Control, file: Measured, part_bytes: int, ask: AskParts) -> None:
-    """Send those parts of a file that are not there yet. Raises NotUploaded; ServiceError when abandoned."""
+def put_parts(control: Control, file: Measured, part_bytes: int, ask: AskParts, check: Check = always) -> None:
+    """Send those parts of a file that are not there yet. Raises the same."""
     for first in range(0, len(file.parts), LEAVES):
         told = ask(first + 1, file.parts[first : first + LEAVES])
         leaves = {_part(file, leave["number"], part_bytes): leave for leave in told if not leave["there"]}
-        failed = side_by_side(partial(_put_to, control, leaves), list(leaves))
+        failed = side_by_side(partial(_put_to, control, check, leaves), list(leaves))
         for why in failed.values():
             raise why
 
 
-def _put_to(control: Control, leaves: dict[Piece, dict[str, Any]], piece: Piece) -> None:
-    _put(control, piece, leaves[piece])
+def _put_to(control: Control, check: Check, leaves: dict[Piece, dict[str, Any]], piece: Piece) -> None:
+    _put(control, check, piece, leaves[piece])
 
 
 def _part(file: Measured, number: int, part_bytes: int) -> Piece:
@@ -72,18 +72,19 @@ def _part(file: Measured, number: int, part_bytes: int) -> Piece:
     return Piece(file, start, min(part_bytes, file.size - start), file.parts[number - 1])
 
 
-def _put(control: Control, piece: Piece, leave: dict[str, Any]) -> None:
+def _put(control: Control, check: Check, piece: Piece, leave: dict[str, Any]) -> None:
     try:
-        persist(control, f"storing {piece.file.file.name}", lambda: _put_once(piece, leave), PUT_TRIES)
+        persist(control, f"storing {piece.file.file.name}", lambda: _put_once(check, piece, leave), PUT_TRIES)
     except Unreachable as why:
         raise NotUploaded(str(why)) from why
 
 
-def _put_once(piece: Piece, leave: dict[str, Any]) -> None:
+def _put_once(check: Check, piece: Piece, leave: dict[str, Any]) -> None:
+    check()
     headers = {**leave.get("headers", {}), "Content-Length": str(piece.size)}
     with opened(piece.file.file) as stream:
         stream.seek(piece.start)
-        body = Prefix(stream, piece.size)
+        body = Prefix(stream, piece.size, check)
         _send(leave, body, headers)
         if body.sha256() != piece.sha256:
             raise NotUploaded("it was written to while it was uploaded", moving=True)

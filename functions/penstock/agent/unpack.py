@@ -93,6 +93,7 @@ def _stage(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, check: 
         work.files[info.name] = path
     else:
         raise NotUnpacked(f"{name!r} is neither file, folder nor link")
+    work.places.give(path)
 
 
 def _stage_of(work: Unpacking, top: str) -> Stage:
@@ -101,7 +102,7 @@ def _stage_of(work: Unpacking, top: str) -> Stage:
         if place is None:
             raise NotUnpacked(f"{top} leads out of what is the job's")
         beside = place if _is_folder(place) else os.path.dirname(place)
-        os.makedirs(beside, exist_ok=True)
+        work.places.make_folder(beside)
         work.stages[top] = Stage(top, place, tempfile.mkdtemp(prefix=PREFIX, dir=beside))
     return work.stages[top]
 

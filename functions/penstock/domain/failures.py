@@ -34,6 +34,9 @@ class Kind(StrEnum):
     OUTPUT_NOT_KEPT = "output_not_kept"
     INPUT_TRUNCATED = "input_truncated"
     INPUT_FAILED = "input_failed"
+    AUTHENTICATION_FAILED = "authentication_failed"
+    CLONE_FAILED = "clone_failed"
+    TOOLCHAIN_FAILED = "toolchain_failed"
     MACHINE_BROKEN = "machine_broken"
     CANCELLED = "cancelled"
     WORKER_LOST = "worker_lost"
@@ -77,6 +80,9 @@ EVIDENCE: Mapping[str, tuple[type, str]] = {
     "memory_limit_bytes": (int, "how much memory the job's control group may have"),
     "source": (str, "where the evidence is from"),
     "path": (str, "the file or folder, as the job knows it"),
+    "repository": (str, "the repository that the job comes from, as `owner/name`"),
+    "commit": (str, "the SHA of the job's commit"),
+    "toolchain": (str, "the channel of Rust's, or the file that was to name it"),
     "free_bytes": (int, "what was free on its disk when the task had ended"),
     "total_bytes": (int, "how large that disk is"),
     "free_files": (int, "how many more files it could hold"),
@@ -102,6 +108,7 @@ EVIDENCE: Mapping[str, tuple[type, str]] = {
 """The evidence that there is: its type and meaning."""
 
 _ENDED = ("exit_code", "signal", "signal_name")
+_BEFORE = ("error", "exit_code", "bound", "bound_seconds")
 _LOST = ("worker", "lost_by", "last_heard", "notice", "error")
 _AGAIN = (
     "nothing is wrong with the job: submit it again (`penstock job retry`), with more `retries` if it happens often"
@@ -174,6 +181,24 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.INPUT_FAILED: Meaning(
         "an input could not be fetched, or is not what was kept", _OURS, ("path", "error"), is_told=True
+    ),
+    Kind.AUTHENTICATION_FAILED: Meaning(
+        "the job could not get the token for its repository, on the last try too",
+        "look whether the GitHub App is still installed there; then re-run the check",
+        ("repository", *_BEFORE),
+        is_told=True,
+    ),
+    Kind.CLONE_FAILED: Meaning(
+        "the repository could not be cloned at the job's commit",
+        "the error is git's own word; when it was the network's fault, re-run the check",
+        ("repository", "commit", *_BEFORE),
+        is_told=True,
+    ),
+    Kind.TOOLCHAIN_FAILED: Meaning(
+        "the Rust toolchain that the job asks for could not be installed",
+        "look at `rust_toolchain` in the job file, and at the repository's rust-toolchain.toml",
+        ("toolchain", *_BEFORE),
+        is_told=True,
     ),
     Kind.MACHINE_BROKEN: Meaning(
         "the machine was found to be unfit before the script began, on the last try too", _OURS, ("worker", "error"),

@@ -22,8 +22,17 @@ OUTPUT = ("stdout", "stderr")
 LINE_BYTES = 32
 """What a line counts besides its text: its time, its stream and its number."""
 
+SAID_EVENTS, SAID_BYTES = 5000, 2 * 1024**2
+"""How many lines and bytes we say of one job ourselves: one that waits for weeks is handed over and back very often."""
+
 LAST_EVENTS, LAST_BYTES = 1000, 1024**2
 """How many lines and bytes more an agent itself may say of a job whose log is full: how each task ended."""
+
+
+HUSH = (
+    f"more than {SAID_EVENTS} lines or {SAID_BYTES} bytes tell of decisions about this job: those that follow are left "
+    "out until it settles, and the job goes on"
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,8 @@ class Batch(Row):
 
     `heard` is how many lines the agent of attempt `heard_of` had sent when this batch was written; `size` is the
     bytes of the log up to and including this batch. `full` says that it had no more room by then; `dropped` and
-    `dropped_bytes` are what of that attempt's output was sent in a batch that still found some.
+    `dropped_bytes` are what of that attempt's output was sent in a batch that still found some. `said` and `said_bytes`
+    are our own lines so far; `hushed` says that they have reached their bound.
     """
 
     kind: ClassVar[str] = "batch"
@@ -64,6 +74,9 @@ class Batch(Row):
     full: bool = False
     dropped: int = 0
     dropped_bytes: int = 0
+    said: int = 0
+    said_bytes: int = 0
+    hushed: bool = False
 
     @property
     def key(self) -> Key:
@@ -99,12 +112,41 @@ def nothing(job: str, attempt: int) -> Batch:
     return Batch(job=job, first=1, attempt=attempt, lines=(), heard_of=attempt, heard=0, size=0)
 
 
-def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line]) -> Batch:
-    """The batch that adds our own lines to a log that ends with `last`."""
+def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool = False) -> Batch | None:
+    """The batch that adds our own lines to a log that ends with `last`; None if there is nothing to add.
+
+    Once there are too many, one line says so and the others are left out; but for how the job ended.
+    """
     before = last or nothing(job, attempt)
+    kept = list(lines) if is_end else _bounded(before, lines)
+    if not kept:
+        return None
+    size = _size(kept)
     return replace(
-        before, version=0, first=before.end, attempt=attempt, lines=tuple(lines), size=before.size + _size(lines)
-    )  # fmt: skip
+        before,
+        version=0,
+        first=before.end,
+        attempt=attempt,
+        lines=tuple(kept),
+        size=before.size + size,
+        said=before.said + len(kept),
+        said_bytes=before.said_bytes + size,
+        hushed=before.hushed or kept != list(lines),
+    )
+
+
+def _bounded(before: Batch, lines: Sequence[Line]) -> list[Line]:
+    """Those of our own lines that find room behind a batch, and that the others find none."""
+    kept: list[Line] = []
+    if before.hushed:
+        return kept
+    size = before.said_bytes
+    for line in lines:
+        size += _size((line,))
+        if before.said + len(kept) >= SAID_EVENTS or size > SAID_BYTES:
+            return [*kept, Line(line.time, CONTROL, HUSH)]
+        kept.append(line)
+    return kept
 
 
 def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: Most) -> Batch | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from penstock.domain.parts import WHOLE_BYTES
 from penstock.domain.retention import Spans
 from penstock.domain.rows import Key, Row
 from penstock.domain.warmth import Warm
@@ -175,8 +174,8 @@ class Limits:
 
     @property
     def archive_bytes(self) -> int:
-        """How big an entry of a cache may be: it is sent in one piece."""
-        return min(self.output_bytes, self.cache_bytes, WHOLE_BYTES)
+        """How big an entry of a cache may be."""
+        return min(self.output_bytes, self.cache_bytes)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,10 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec(Row):
-    """What a job is to do: written once, read by whoever starts or repeats it."""
+    """What a job is to do: written once, read by whoever starts or repeats it.
+
+    `toolchain` is a channel of Rust's, or the name of the repository's file that says which; "" for none.
+    """
 
     kind: ClassVar[str] = "spec"
     job: str
@@ -55,6 +58,8 @@ class Spec(Row):
     publish: tuple[Publication, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     posts: tuple[Post, ...] = ()
+    toolchain: str = ""
+    skip_clone: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
     caches: tuple[CacheAsk, ...] = ()
 

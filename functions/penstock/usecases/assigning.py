@@ -6,11 +6,11 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain import leases, limits, parts
+from penstock.domain import leases, limits, origins, parts
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
-from penstock.domain.site import Health, Limits, Site
+from penstock.domain.site import GitHubApp, Health, Limits, Site
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.units import Unit, unit_key
 from penstock.system import System
@@ -25,6 +25,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     need = next(need for need in job.needs if need.order == leases.WORKER)
+    origin = origins.origin(job, spec, site.github or GitHubApp(0))
     due = (job.times.started or on.world.now()) + timedelta(seconds=job.timeout)
     return {
         "job": job.id,
@@ -35,7 +36,9 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "target": job.target_resolved,
         "worker": worker,
         "factory": need.maker,
-        "tasks": [{"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": None}],
+        "repository": asdict(origin) if origin else None,
+        "toolchain": spec.toolchain,
+        "tasks": [_task(spec, origins.folder(origin))],
         "posts": [asdict(post) for post in spec.posts],
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
@@ -51,6 +54,10 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "deadline": due.isoformat(),
         "limits": _limits(bounds),
     }
+
+
+def _task(spec: Spec, folder: str) -> dict[str, Any]:
+    return {"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": folder}
 
 
 def _limits(bounds: Limits) -> dict[str, int]:

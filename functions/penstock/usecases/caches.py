@@ -6,7 +6,6 @@ nobody owns. So whoever saves at the same time, or dies meanwhile, stands in nob
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -22,13 +21,12 @@ from penstock.domain.owners import CACHE
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.system import System
-from penstock.usecases import evicting, owning, race, sites
+from penstock.usecases import evicting, owning, race, sending, sites
 from penstock.usecases.fencing import fence
+from penstock.wire.agent import AgentFile, AgentParts
 
 ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + race.TRIES
 """How many writes may make room for one entry, with some to spare for what others add meanwhile."""
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -111,29 +109,30 @@ def _lent(on: System, entry: CacheEntry) -> dict[str, Any]:
     return {**about, "url": leave.url}
 
 
-def begin(on: System, job: Job, ask: Ask, size: int, sha256: str) -> dict[str, Any]:
+def begin(on: System, job: Job, ask: Ask, size: int, sha256: str, composite: str = "") -> dict[str, Any]:
     """Leave to send an archive; the rows come first. Or that the key is taken, or why nothing is kept. [SLOT-3]
 
     Raises Refused 400 for what is no digest, 409 for too many saves, 413 for one that is too big.
     """
     shelf, site = _shelf(job, ask), sites.current(on)
-    if not _DIGEST.fullmatch(sha256) or size < 0:
-        raise Refused(400, "bad-request", "an archive has a size, and a digest of 64 hex digits in lower case")
+    file = AgentFile(_about(ask), size, sha256, composite)
+    sending.check("cache", "the archive", file, site.limits.archive_bytes)
     if not job.cache_scope:
         return _refused("this job was submitted without a scope, and adds to no cache (docs/caches.md)")
-    most = site.limits.archive_bytes
-    if size > most:
-        raise Refused(413, "cache-too-big", f"the archive has {size} bytes; the site takes {most}")
     taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
     if taken and is_there(on, taken):
         return {"there": True, **_told(taken)}
     made = Artifact(
-        id=on.world.ulid(), path=_about(ask), size=size, sha256=sha256, by=job.owner, time=on.world.now(), sort=CACHE,
-        job=job.id,
+        id=on.world.ulid(), path=file.path, size=size, sha256=sha256, composite=composite, by=job.owner,
+        time=on.world.now(), sort=CACHE, job=job.id,
     )  # fmt: skip
     race.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
-    leave = on.objects.upload(object_name(made.id), size, sha256)
-    return {"there": False, "id": made.id, "method": leave.method, "url": leave.url, "headers": dict(leave.headers)}
+    return {"there": False, "id": made.id, **sending.leave(on, made.id, file)}
+
+
+def in_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+    """Where some parts of an archive are sent to. Raises Refused 400 or 404."""
+    return sending.in_parts(on, _begun_by(on, job, ask.id), ask.first, ask.sha256)
 
 
 def _refused(why: str) -> dict[str, Any]:
@@ -164,7 +163,7 @@ def commit(on: System, job: Job, ask: Ask, id: str) -> dict[str, Any]:
     """
     shelf = _shelf(job, ask)
     begun = _begun_by(on, job, id)
-    size = on.objects.size(object_name(id))
+    size = sending.arrived(on, id, begun.size)
     if size != begun.size:
         raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
     for _ in range(ROUNDS):

@@ -30,10 +30,11 @@ class Full:
     bytes: int
 
 
-def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL) -> None:
+def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *, is_end: bool = False) -> None:
     """Tell a job's log what was decided and why. A text of several lines is as many of the log's.
 
-    What nobody asked for yet is no job's: then there is no log. That of a job whose retention is over is gone.
+    There is room for so many; for how the job ended there always is, as `is_end` says. What nobody asked for yet is no
+    job's: then there is no log. That of a job whose retention is over is gone.
     """
     if not job:
         return
@@ -42,7 +43,8 @@ def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL) ->
 
     def decide() -> tuple[Sequence[Change], None]:
         last, is_gone = _last(on, job)
-        return ([] if is_gone else [Create(logs.say(last, job, attempt, lines))]), None
+        batch = None if is_gone else logs.say(last, job, attempt, lines, is_end=is_end)
+        return ([Create(batch)] if batch else []), None
 
     race.run(on, decide)
 

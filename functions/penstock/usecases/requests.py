@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from penstock.domain import limits
+from penstock.domain import limits, origins
 from penstock.domain.errors import Fault, Refused
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
 from penstock.wire import SubmitJob
@@ -112,6 +112,14 @@ def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
             faults.append(Fault(why, file=file.path, line=line, column=column, hint=hint))
     if faults:
         raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
+
+
+def refuse_homeless(file: JobFile, check: str) -> None:
+    """Raises Refused 422 for a file whose toolchain a repository is to name, of a job that comes from none."""
+    if origins.toolchain(file) == origins.FILE and not check:
+        hint = 'name the channel: rust_toolchain = "stable"'
+        why = "no repository comes with a job that is submitted by hand, and so nothing that names a toolchain"
+        raise Refused(422, "no-repository", why, [Fault("`rust_toolchain` is true", file=file.path, hint=hint)])
 
 
 def _fault(problem: Problem) -> Fault:

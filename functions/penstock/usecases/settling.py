@@ -45,7 +45,7 @@ def settle(
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
-        logs.say(on, job_id, attempt, told)
+        logs.say(on, job_id, attempt, told, is_end=after.is_settled)
     put_back(on, job_id, attempt)
     job = on.store.get(job_key(job_id), Job)
     if job and job.is_settled:

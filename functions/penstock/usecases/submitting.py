@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
-from penstock.domain import caches, identity, limits, looks, metrics, published
+from penstock.domain import caches, identity, limits, looks, metrics, origins, published
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile
@@ -39,12 +39,13 @@ class Made:
     priors: dict[str, Job]
 
 
-def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False) -> Made:
+def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Made:
     """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written.
 
     One that is only `planned` may depend on other files' jobs, which are not there yet.
     """
     user, file, site = users.acting(on, user, ask.owner), requests.file(ask), sites.current(on)
+    requests.refuse_homeless(file, check)
     if not planned:
         requests.refuse_unnamed(ask, file)
     target = looks.could_any(site, file)
@@ -78,7 +79,7 @@ def submit(
     `canary` is the pool that it is a canary of, `check` the check of a commit that shows it; `before`, the job that is
     submitted once more.
     """
-    made = make(on, user, ask)
+    made = make(on, user, ask, check=check)
     vouched = identity.vouched(user, (ask.tags or {}) if before is None else before.vouched)
     job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
     memory = _memory(user, ask, key, job)
@@ -186,7 +187,8 @@ def _rows(
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
     spec = Spec(
         job=job.id, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
-        posts=file.post, request=request, caches=file.cache,
+        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
+        request=request, caches=file.cache,
     )  # fmt: skip
     return job, spec
 
@@ -227,6 +229,8 @@ def retry(on: System, user: User, job: Job) -> str:
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
+    if origins.is_cloned(job, spec):
+        raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
     request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
     again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
     fresh = on.store.get(job_key(again), Job) if job.inputs else None

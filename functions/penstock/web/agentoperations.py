@@ -48,6 +48,13 @@ AGENT_OPERATIONS = (
         body=wire_agent.AgentSaveCache,
     ),
     Operation(
+        "agent_cache_parts",
+        "POST",
+        "/v1/agent/jobs/{job}/caches/parts",
+        "Ask leave to send parts of an archive",
+        body=wire_agent.AgentParts,
+    ),
+    Operation(
         "agent_commit_cache",
         "POST",
         "/v1/agent/jobs/{job}/caches/commit",

@@ -80,13 +80,14 @@ class AgentFindCache:
 
 @dataclass(frozen=True)
 class AgentSaveCache:
-    """An archive that the job wants kept under a key: its size in bytes, its SHA-256 in hex."""
+    """An archive to be kept under a key: its size in bytes, its SHA-256 in hex; `composite`, if it is in parts."""
 
     name: Annotated[str, Bound(most=128)]
     paths: list[str]
     size: int
     sha256: Annotated[str, Bound(most=64)]
     key: Annotated[str, Bound(most=512)] = ""
+    composite: Annotated[str, Bound(most=64)] = ""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ _TABLE = (
     Key("dependencies", check_dependencies, common=True),
     Key("target", text),
     Key("output_rules", check_output_rules),
-    Key("rust_toolchain", check_toolchain, not_yet="no Rust toolchain is installed for a job yet"),
+    Key("rust_toolchain", check_toolchain),
     Key("access_repos", check_access_repos, not_yet="jobs get no access to repositories yet"),
     Key("publish", check_publish),
     Key("skip_clone", flag),

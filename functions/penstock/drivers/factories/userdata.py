@@ -51,7 +51,7 @@ def script(order: Order, shell: str, python: str, linger: int, identity: str = "
     `shell` runs first, as root; `python` runs the agent; `linger` are the minutes for which the machine stays up after.
     `identity` is where the agent asks for what the machine can show of itself, if it is to show that.
     """
-    told = {"url": order.url, "worker": order.id, "key": order.key}
+    told = {"url": order.url, "worker": order.id, "key": order.key, "alone": True}
     config = json.dumps({**told, "identity": identity} if identity else told)
     made = SCRIPT.format(
         home=HOME,

@@ -1,0 +1,66 @@
+"""Where a job comes from: only the front end says so, and what the environment says counts for nothing by itself."""
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.domain import origins
+from penstock.domain.jobfile import JobFile
+from penstock.domain.origins import Origin
+from penstock.domain.site import GitHubApp
+from penstock.domain.specs import Spec
+from tests.domain.helpers import job
+
+SHA = "a" * 40
+ENV = {"GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": SHA}
+SPEC = Spec(job="J", path="a.sh", script="true", env=ENV)
+
+
+def checked():
+    return replace(job(), check="1/abc/1")
+
+
+def test_a_job_by_hand_that_merely_has_such_an_environment_comes_from_nowhere():
+    """SEC-2: else anybody's job would be given a worker that clones, and waits for a token."""
+    assert origins.origin(job(), SPEC, GitHubApp(1)) is None
+    assert not origins.is_cloned(job(), SPEC)
+
+
+def test_a_check_of_a_commit_comes_from_its_repository():
+    found = origins.origin(checked(), SPEC, GitHubApp(1))
+    machines = ("github.com", "api.github.com")
+    assert found == Origin("oxide/hubris", "https://github.com/oxide/hubris", SHA, "", machines, clone=True)
+    assert origins.folder(found) == "/work/oxide/hubris"
+
+
+def test_a_job_may_want_no_clone():
+    found = origins.origin(checked(), replace(SPEC, skip_clone=True), GitHubApp(1))
+    assert found
+    assert not found.clone
+    assert (origins.folder(found), origins.folder(None)) == ("/work", "/work")
+
+
+def test_a_branch_is_told():
+    found = origins.origin(checked(), replace(SPEC, env={**ENV, "GITHUB_BRANCH": "main"}), GitHubApp(1))
+    assert found
+    assert found.branch == "main"
+
+
+@pytest.mark.parametrize(
+    ("api", "url", "machines"),
+    [
+        ("https://github.example.com/api/v3", "https://github.example.com", ("github.example.com",)),
+        ("https://github.example.com:8443/api/v3", "https://github.example.com:8443", ("github.example.com",)),
+        ("https://api.acme.ghe.com", "https://acme.ghe.com", ("acme.ghe.com", "api.acme.ghe.com")),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080", ("127.0.0.1",)),
+    ],
+)
+def test_a_forge_of_ones_own(api, url, machines):
+    found = origins.origin(checked(), SPEC, GitHubApp(1, api=api))
+    assert found
+    assert (found.url, found.machines) == (f"{url}/oxide/hubris", machines)
+
+
+@pytest.mark.parametrize(("asked", "told"), [(None, ""), (False, ""), (True, "rust-toolchain.toml"), ("1.85", "1.85")])
+def test_what_is_told_of_a_toolchain(asked, told):
+    assert origins.toolchain(JobFile("a.sh", "", rust_toolchain=asked)) == told

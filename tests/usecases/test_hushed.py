@@ -1,0 +1,27 @@
+"""What we say ourselves of one job has a bound, and how the job ended is told all the same."""
+
+from __future__ import annotations
+
+from penstock.domain.logs import HUSH, SAID_EVENTS
+from penstock.domain.users import User
+from penstock.usecases import logs
+from tests.twin.world import Twin
+from tests.usecases.test_one_job import finish, hello, submit
+
+
+def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    before = logs.count(twin.on, job)
+    logs.say(twin.on, job, 1, "\n".join(["handed over"] * SAID_EVENTS))
+    for _ in range(3):
+        logs.say(twin.on, job, 1, "handed back")
+    full = logs.count(twin.on, job)
+    assert full == SAID_EVENTS + 1 > before
+    twin.run()
+    hello(twin, job)
+    assert logs.count(twin.on, job) == full, "nobody is told of the worker any more"
+    finish(twin, job)
+    told = [event.line.payload for event in logs.read(twin.on, job, full - 1, 100)]
+    assert told[0] == HUSH
+    assert told[1].startswith("settled: succeeded")
+    assert len(told) == 3, "its clean-up is left out as well"

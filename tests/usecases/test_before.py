@@ -10,10 +10,11 @@ from penstock.domain.errors import Refused
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
 from penstock.store import codec
-from penstock.usecases import agents, planning, submitting, units
+from penstock.usecases import agents, configuring, planning, submitting, units
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
+from tests.usecases.conftest import SITE
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 
 HEAD = '#!/bin/bash\n#: name = "job"\n#: variety = "basic"\n'
@@ -83,3 +84,10 @@ def test_what_its_forge_began_with_a_clone_is_run_again_there(twin: Twin, ada: U
     with pytest.raises(Refused, match="press Re-run") as refused:
         submitting.retry(twin.on, ada, job_of(twin, job))
     assert (refused.value.status, refused.value.code) == (409, "run-by-its-forge")
+
+
+def test_a_forge_of_the_sites_own_is_where_it_says(twin: Twin, ada: User) -> None:
+    api = 'api = "https://github.example.com/api/v3"'
+    configuring.apply(twin.on, "admin", f"{SITE}[github]\napp = 1\nrepositories = []\n{api}\n", "site.toml")
+    job = submitting.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
+    assert told(twin, job)["repository"]["url"] == "https://github.example.com/oxide/hubris"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import CfnOutput, Duration, RemovalPolicy
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_kms as kms
@@ -83,5 +83,6 @@ class GitHubFront(Construct):
             "Queue", event_source_arn=self.queue.queue_arn, batch_size=BATCH, report_batch_item_failures=True
         )
         events.Rule(self, "Missed", schedule=events.Schedule.rate(EVERY), targets=[targets.LambdaFunction(work)])
-        CfnOutput(self, "AppKey", value=self.key.key_arn)
-        CfnOutput(self, "WebhookSecret", value=self.secret.secret_arn)
+        stack = Stack.of(self)  # an output of the stack has its plain name
+        CfnOutput(stack, "AppKey", value=self.key.key_arn)
+        CfnOutput(stack, "WebhookSecret", value=self.secret.secret_arn)

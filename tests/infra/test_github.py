@@ -69,6 +69,10 @@ def test_the_apps_key_is_brought_in_and_only_signs(out: Template) -> None:
     assert (key["KeySpec"], key["KeyUsage"], key["Origin"]) == ("RSA_2048", "SIGN_VERIFY", "EXTERNAL")
 
 
+def test_its_outputs_have_the_names_that_operators_are_told(out: Template) -> None:
+    assert {"AppKey", "WebhookSecret"} <= set(out.content["Outputs"])
+
+
 def test_without_it_there_is_none_of_it(stack: Template) -> None:
     assert not set(OURS) & set(stack.functions())
     assert not [name for name in stack.content["Resources"] if "GitHub" in name]

@@ -61,6 +61,9 @@ def test_a_push_becomes_jobs_and_check_runs_that_may_be_run_again(made: Front) -
     jobs = made.local.json("job", "list", "--owner", "oxide:hubris", "-T", f"commit={A}")
     assert sorted(job["name"] for job in jobs) == ["build", "build", "test", "test"]
     assert len(made.fake.runs) == 4
+    tokens = [each for each in made.fake.tokens.values() if each.permissions == {"contents": "read"}]
+    assert len(tokens) == 2
+    made.local.until(lambda: all(each.until <= made.fake.now() for each in tokens))  # they were revoked
     made.local.put_back()
 
 

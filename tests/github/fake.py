@@ -166,6 +166,9 @@ class FakeGitHub:
             return self._of_app(method, path, query, body)
         if who is None:
             raise No(401, "This needs a token of an installation")
+        if (method, path) == ("DELETE", "/installation/token"):
+            who.until = self.now()
+            return Answer(204)
         if match := re.fullmatch(r"/orgs/([^/]+)/members/([^/]+)", path):
             self._may(who, "members", "read")
             return Answer(204) if match[2] in self.members else Answer(404, {"message": "Not Found"})
@@ -319,7 +322,7 @@ def serving(fake: FakeGitHub) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PATCH = do
+        do_GET = do_POST = do_PATCH = do_DELETE = do
 
         def log_message(self, *_: Any) -> None:
             return

@@ -66,6 +66,8 @@ class GitHub:
 
     def call(self, app: GitHubApp, ask: Ask) -> Told:
         """One call, as the App or with a token of the scope's installation."""
+        if ask.token:
+            return self._send(app, ask, ask.token)
         shown = self._token(app, ask.scope) if ask.scope else self._key.proof(app.app, self._now())
         if isinstance(shown, Told):
             return shown

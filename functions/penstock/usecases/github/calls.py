@@ -108,6 +108,12 @@ def mint(on: System, scope: Scope) -> str | None:
     return str(told.body["token"]) if told.status == 201 else None
 
 
+def revoke(on: System, installation: int, token: str) -> bool:
+    """Have GitHub take a token no more, by showing it; whether that is so now. [SEC-1]"""
+    scope = Scope(installation, 0, {})  # no token is made for it: it only says who is to be left alone
+    return call(on, Ask("DELETE", "/installation/token", scope, token=token)).status in (204, 401)
+
+
 def make_run(on: System, of: Repository, body: Mapping[str, Any]) -> int | None:
     """A new check run; None when GitHub takes none for such a commit."""
     told = call(on, Ask("POST", f"{of.path}/check-runs", of.scope, body=body))

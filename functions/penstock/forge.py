@@ -11,11 +11,21 @@ from penstock.domain.site import GitHubApp
 
 @dataclass(frozen=True)
 class Scope:
-    """What a token of an installation is good for: one repository, and what may be done there."""
+    """What a token of an installation is good for: one repository and maybe others, and what may be done there.
+
+    Without a repository, 0, it is good for all that the installation has.
+    """
 
     installation: int
     repository_id: int
     permissions: Mapping[str, str]
+    others: tuple[int, ...] = ()
+
+    @property
+    def asks(self) -> Mapping[str, Any]:
+        """What GitHub is asked for a token with."""
+        of = {"repository_ids": [self.repository_id, *self.others]} if self.repository_id else {}
+        return {**of, "permissions": dict(self.permissions)}
 
 
 @dataclass(frozen=True)

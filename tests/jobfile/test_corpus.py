@@ -64,7 +64,7 @@ def test_relations_and_where_they_are_not_available() -> None:
     assert [each.spot for each in found.dependencies] == [(7, 35), (8, 35), (9, 37)]
     assert found.access_repos == ("acme/keys", "acme/signer.rs")
     assert found.rust_toolchain is True
-    assert [(problem.line, problem.column) for problem in found.not_yet] == [(5, 4), (10, 4)]
+    assert [(problem.line, problem.column) for problem in found.not_yet] == [(5, 4)]
     assert str(found.not_yet[0]) == (
         "sign.sh:5:4: `rust_toolchain` is not available: no Rust toolchain is installed for a job yet "
         "(remove it for now)"

@@ -114,6 +114,14 @@ def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
         raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
 
 
+def refuse_homeless(file: JobFile, check: str) -> None:
+    """Raises Refused 422 for a file that wants to read repositories, of a job that comes from none."""
+    if file.access_repos and not check:
+        why = "a job that is submitted by hand has no repository, whose token could read others"
+        hint = "push it, and the front end for GitHub runs it; or take `access_repos` out"
+        raise Refused(422, "no-repository", why, [Fault("`access_repos` names some", file=file.path, hint=hint)])
+
+
 def _fault(problem: Problem) -> Fault:
     return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
 

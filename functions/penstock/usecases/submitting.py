@@ -39,12 +39,13 @@ class Made:
     priors: dict[str, Job]
 
 
-def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False) -> Made:
+def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Made:
     """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written.
 
     One that is only `planned` may depend on other files' jobs, which are not there yet.
     """
     user, file, site = users.acting(on, user, ask.owner), requests.file(ask), sites.current(on)
+    requests.refuse_homeless(file, check)
     if not planned:
         requests.refuse_unnamed(ask, file)
     target = looks.could_any(site, file)
@@ -78,7 +79,7 @@ def submit(
     `canary` is the pool that it is a canary of, `check` the check of a commit that shows it; `before`, the job that is
     submitted once more.
     """
-    made = make(on, user, ask)
+    made = make(on, user, ask, check=check)
     vouched = identity.vouched(user, (ask.tags or {}) if before is None else before.vouched)
     job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
     memory = _memory(user, ask, key, job)

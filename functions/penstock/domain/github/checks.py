@@ -29,7 +29,8 @@ class Check(Row):
 
     `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `run_id` is the
     check run, once it is made; `begun` that it may have been. `shown` is a digest of what it says already, and `over`
-    that this is how it ended. `past` are runs before this one whose check runs have not ended at GitHub yet.
+    that this is how it ended. `past` are runs before this one whose check runs have not ended at GitHub yet. `reads`
+    are the ids of other repositories that its job's token reads.
     """
 
     kind: ClassVar[str] = "check"
@@ -50,6 +51,7 @@ class Check(Row):
     shown: str = ""
     over: bool = False
     past: tuple[int, ...] = ()
+    reads: tuple[int, ...] = ()
     busy: datetime | None = None
     tries: int = 0
     due: datetime | None = None

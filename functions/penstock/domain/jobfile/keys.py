@@ -55,7 +55,7 @@ _TABLE = (
     Key("target", text),
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain, not_yet="no Rust toolchain is installed for a job yet"),
-    Key("access_repos", check_access_repos, not_yet="jobs get no access to repositories yet"),
+    Key("access_repos", check_access_repos),
     Key("publish", check_publish),
     Key("skip_clone", flag),
     Key("resources", check_resources),

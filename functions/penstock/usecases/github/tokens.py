@@ -12,7 +12,7 @@ from penstock.domain.errors import Refused
 from penstock.domain.github import checks, policy
 from penstock.domain.github.checks import Check
 from penstock.domain.github.checksets import CheckSet, set_key
-from penstock.domain.github.policy import Policy
+from penstock.domain.github.policy import LEAST, Policy
 from penstock.domain.github.tokens import (
     BY,
     LOOK,
@@ -57,7 +57,7 @@ def mint(on: System, job_id: str) -> bool:
         return False
     check = on.store.get(checks.key_of(job.check), Check)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
-    scope = _scope(on, found) if found and check and check.job == job.id else None
+    scope = _scope(on, found, check) if found and check and check.job == job.id else None
     told = calls.mint(on, scope) if scope else None
     if scope is None or told is None:
         return False
@@ -99,11 +99,15 @@ def _revoke(on: System, row: Minted) -> None:
             on.store.commit([Delete(replace(begun, version=row.version + 1))])
 
 
-def _scope(on: System, found: CheckSet) -> Scope | None:
-    """What the token is good for: one repository, and what the default branch says; less in an outsider's commit."""
+def _scope(on: System, found: CheckSet, check: Check) -> Scope | None:
+    """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
+
+    GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.
+    """
     of = Repository(found.installation, found.repository_id, found.repository)
     raw = calls.file(on, of, policy.PATH)
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
     if not isinstance(rules, Policy) or not rules.enable or not calls.app(on).serves(found.repository):
         return None
-    return Scope(of.installation, of.id, rules.granted(outsider=found.outsider))
+    granted = LEAST if check.reads else rules.granted(outsider=found.outsider)
+    return Scope(of.installation, of.id, granted, check.reads)

@@ -1,14 +1,14 @@
 """The front end for GitHub, where a deployment has one: `cdk deploy -c github=true`. See docs/github.md.
 
 Two functions: the one that everybody on the Internet reaches checks signatures and stores, and may do nothing else;
-the other asks GitHub, and only it may sign with the App's key.
+the other asks GitHub, and only it may sign with the App's key, and open the tokens that it is to revoke.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import CfnOutput, Duration, RemovalPolicy
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_kms as kms
@@ -33,7 +33,7 @@ REASONS: Mapping[str, str] = {
 
 
 class GitHubFront(Construct):
-    """What it keeps: a queue, the secret of the webhook, and the App's key."""
+    """What it keeps: a queue, the secret of the webhook, the App's key, and one that seals tokens until their end."""
 
     def __init__(self, scope: Construct, name: str, *, queues: Queues, keep: RemovalPolicy) -> None:
         super().__init__(scope, name)
@@ -49,6 +49,13 @@ class GitHubFront(Construct):
         shape = self.key.node.default_child
         assert isinstance(shape, kms.CfnKey)
         shape.origin = "EXTERNAL"
+        self.tokens = kms.Key(
+            self,
+            "Tokens",
+            description="Tokens of jobs are encrypted with this until they are revoked, by whoever revokes them",
+            enable_key_rotation=True,
+            removal_policy=keep,
+        )
         self.secret = secretsmanager.Secret(
             self,
             "Webhook",
@@ -63,6 +70,7 @@ class GitHubFront(Construct):
         return {
             "GITHUB_QUEUE": self.queue.queue_url,
             "GITHUB_KEY": self.key.key_arn,
+            "GITHUB_TOKENS": self.tokens.key_arn,
             "GITHUB_SECRET": self.secret.secret_arn,
         }
 
@@ -73,6 +81,7 @@ class GitHubFront(Construct):
         ours = {
             "github queue": self.queue.queue_arn,
             "github key": self.key.key_arn,
+            "github tokens": self.tokens.key_arn,
             "github secret": self.secret.secret_arn,
         }
         for each, rows in GITHUB_GRANTS.items():
@@ -83,5 +92,6 @@ class GitHubFront(Construct):
             "Queue", event_source_arn=self.queue.queue_arn, batch_size=BATCH, report_batch_item_failures=True
         )
         events.Rule(self, "Missed", schedule=events.Schedule.rate(EVERY), targets=[targets.LambdaFunction(work)])
-        CfnOutput(self, "AppKey", value=self.key.key_arn)
-        CfnOutput(self, "WebhookSecret", value=self.secret.secret_arn)
+        stack = Stack.of(self)  # an output of the stack has its plain name
+        CfnOutput(stack, "AppKey", value=self.key.key_arn)
+        CfnOutput(stack, "WebhookSecret", value=self.secret.secret_arn)

@@ -133,7 +133,8 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER, *START),
         "github queue": (*TAKE, *TELL),
         "github key": ("kms:Sign",),
-        "metadata key": ("kms:Encrypt",),  # it puts GITHUB_TOKEN into a job's store, and never reads it
+        "metadata key": ("kms:Encrypt",),  # it puts GITHUB_TOKEN into a job's store, and reads nothing there
+        "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # a copy for itself, to revoke it: no other secret opens so
     },
     "schedule": {"github queue": TELL},
 }

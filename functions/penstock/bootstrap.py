@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from penstock.drivers import Registry
 from penstock.keys import Signer
 from penstock.lazy import Lazy
 from penstock.store.table import Table
-from penstock.system import Keyless, NoForge, System
+from penstock.system import Keyless, System
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
@@ -54,12 +54,18 @@ def aws() -> System:
         signing_key=_signing_key,
         metrics=metrics(),
         signer=Lazy(lambda: _signer(env.get("IDENTITY_KEYS", ""), config)),
-        forge=Lazy(lambda: _forge(config)) if env.get("GITHUB_QUEUE") else NoForge(),
+        **(_github(config) if env.get("GITHUB_QUEUE") else {}),
     )
 
 
+def _github(config: Config) -> Mapping[str, Any]:
+    """What the front end for GitHub needs, where the deployment has one."""
+    key = os.environ["GITHUB_TOKENS"]
+    tokens = Lazy(lambda: KmsVault(boto3.client("kms", config=config), key))
+    return {"forge": Lazy(lambda: _forge(config)), "minted": tokens}
+
+
 def _forge(config: Config) -> GitHub:
-    """GitHub, where the deployment has a front end for it."""
     env = os.environ
     key = KmsAppKey(boto3.client("kms", config=config), env["GITHUB_KEY"])
     return GitHub(boto3.client("sqs", config=config), env["GITHUB_QUEUE"], key, _webhook_secret, RealWorld().now)

@@ -57,9 +57,24 @@ class NoForge:
         raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
 
 
+class NoVault:
+    """A deployment that seals nothing for the front end for GitHub, which it has not."""
+
+    def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
+
+    def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
+
+
 @dataclass(frozen=True)
 class System:
-    """The ports, plugged in. `url` is where agents dial; `signing_key` is read only when it is needed."""
+    """The ports, plugged in. `url` is where agents dial; `signing_key` is read only when it is needed.
+
+    `vault` seals what workers are told, and `minted` the tokens of GitHub that are to be revoked: each has its own key.
+    """
 
     store: Store
     queues: Queues
@@ -73,3 +88,4 @@ class System:
     metrics: Metrics = field(default_factory=Untold)
     signer: Signer = field(default_factory=Keyless)
     forge: Forge = field(default_factory=NoForge)
+    minted: Vault = field(default_factory=NoVault)

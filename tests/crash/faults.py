@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,7 +36,7 @@ READS = ("Get", "Query", "BatchGet", "List", "Head")
 
 @dataclass(frozen=True)
 class Call:
-    """One AWS call of one handler. `event` counts the events that handlers were called with."""
+    """One call of one handler, of AWS or of GitHub. `event` counts the events that handlers were called with."""
 
     handler: str
     operation: str
@@ -68,8 +68,9 @@ def calm(_: int) -> None:
     """Nothing goes wrong."""
 
 
-def points(calls: Sequence[Call], modes: Iterable[Mode], *, every: bool) -> list[Fault]:
-    """Every mode at every call; unless `every`, without those that are the same as others, for reads change nothing.
+def points(calls: Sequence[Call], modes: Iterable[Mode], of: Collection[str] = (), *, every: bool) -> list[Fault]:
+    """Every mode at every call, of some handlers if they are named; unless `every`, without those that are the same as
+    others, for reads change nothing.
 
     To lose the answer of a read is to read twice; to die after it is to die after the change before it; and to die
     before a call that follows a read is to die before that read.
@@ -82,11 +83,21 @@ def points(calls: Sequence[Call], modes: Iterable[Mode], *, every: bool) -> list
         is_first = before is None or before.event != calls[number].event
         return mode is not Mode.DIES_BEFORE or is_first or not (before and before.reads)
 
-    return [Fault(number, mode) for mode in modes for number in range(len(calls)) if every or differs(number, mode)]
+    numbers = [number for number, call in enumerate(calls) if not of or call.handler in of]
+    return [Fault(number, mode) for mode in modes for number in numbers if every or differs(number, mode)]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a call is answered, how it is refused, and how its answer is lost."""
+
+    answer: Callable[[], Any]
+    refuse: Callable[[], Any]
+    lost: Callable[[], Exception]
 
 
 class Seam:
-    """Between the functions and the emulator. Counts the calls of handlers; `mode` is what went wrong at one."""
+    """Between the functions and all that they call. Counts their calls; `mode` is what went wrong at one."""
 
     def __init__(self, wire: Wire, plan: Plan) -> None:
         self.calls: list[Call] = []
@@ -118,28 +129,40 @@ class Seam:
         if not self.handler or invocation in self._known:  # the test's own, or the SDK tries again
             return self._answer(request)
         self._known.add(invocation)
+
+        def refuse() -> AWSResponse:
+            self._refused = invocation
+            return _throttle(request)
+
+        def lost() -> Exception:
+            return ConnectionClosedError(endpoint_url=request.url)
+
+        answered: AWSResponse = self.call(_operation(request), Way(lambda: self._answer(request), refuse, lost))
+        return answered
+
+    def call(self, operation: str, way: Way) -> Any:
+        """A handler's call, which goes wrong if that is its turn."""
         number = len(self.calls)
-        self.calls.append(Call(self.handler, _operation(request), self.events))
+        self.calls.append(Call(self.handler, operation, self.events))
         mode = None if self.mode else self._plan(number)
         if mode is None:
-            return self._answer(request)
+            return way.answer()
         self.mode = mode
-        return self._go_wrong(mode, request, invocation)
+        return self._go_wrong(mode, way)
 
-    def _go_wrong(self, mode: Mode, request: AWSPreparedRequest, invocation: str) -> AWSResponse:
+    def _go_wrong(self, mode: Mode, way: Way) -> Any:
         if mode is Mode.DIES_BEFORE:
             raise Died
         if mode is Mode.THROTTLED:
-            self._refused = invocation
-            return _throttle(request)
+            return way.refuse()
         if mode in (Mode.TWICE, Mode.OVERTAKEN):
             with self.running(""):
                 (self.again if mode is Mode.TWICE else self.others)()
-        answer = self._answer(request)
+        answer = way.answer()
         if mode is Mode.DIES_AFTER:
             raise Died
         if mode is Mode.ANSWER_LOST:
-            raise ConnectionClosedError(endpoint_url=request.url)
+            raise way.lost()
         return answer
 
 

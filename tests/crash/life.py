@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.pools import Claim
 from penstock.domain.rows import Row
 from penstock.domain.units import Unit, UnitState
@@ -53,12 +53,15 @@ class Life(Users):
         self.token = token
         self.agents: dict[str, Agent] = {}
         self.held: set[str] = set()  # jobs whose scripts run until they are let go
+        self.held_names: set[str] = set()  # and names of such jobs, for those whose ids are not known beforehand
         self.mute: set[int] = set()  # numbers of workers that never say hello
         self.silent: set[int] = set()  # numbers of workers that are never heard of after hello
         self.failing: set[int] = set()  # numbers of workers whose scripts fail
         self.broken: set[int] = set()  # numbers of workers whose agents find them broken before the script
         self.writes_outputs = False
         self.exchanges = False  # jobs put a secret into their stores, and read it
+        self.asks = False  # jobs ask for their tokens of GitHub
+        self.told: set[str] = set()  # those that they were told
         self.rows: Mapping[str, list[Row]] = {}
         self.script_over = False
         self.minutes = 0
@@ -144,7 +147,13 @@ class Life(Users):
                 agent.heard = -1
                 if agent.did:
                     self._agent(agent, "heartbeat", {})
+        self._rules()
+
+    def _rules(self) -> None:
+        """What rules do each minute; of one, which does so every five, it is enough that it is soon enough."""
         self.runtime.sweep()
+        if self.site.hub.fake.deliveries:
+            self.runtime.look()
 
     def _come_to_rest(self) -> None:
         for _ in range(STEPS):
@@ -159,7 +168,7 @@ class Life(Users):
     def _meanwhile(self) -> None:
         """All that can happen while one function stands still."""
         self._come_to_rest()
-        self.runtime.sweep()
+        self._rules()
         self._come_to_rest()
 
     def _look(self) -> None:
@@ -206,12 +215,14 @@ class Life(Users):
         if self.exchanges:
             steps.append(("store/put", {"name": "said", "value": "hunter3", "secret": True}))
             steps += [("store/get", {"name": name}) for name in ("said", "token")]
+        if self.asks:
+            steps += [("store/get", {"name": "GITHUB_TOKEN"})] * 2  # after the first, one is made
         if agent.did == 0:
             return self._hello(agent)
         if agent.did <= len(steps):
             self._agent(agent, *steps[agent.did - 1])
             return True
-        if agent.job in self.held and not agent.cancelled:
+        if self._is_held(agent.job) and not agent.cancelled:
             return False
         if self.writes_outputs and self._upload(agent, agent.did - len(steps)):
             return True
@@ -226,6 +237,13 @@ class Life(Users):
         else:
             agent.ended = not reply.should_be_repeated
         return True
+
+    def _is_held(self, id: str) -> bool:
+        if not self.held_names:
+            return id in self.held
+        with self.site.unseen():
+            job = self.site.on.store.get(job_key(id), Job)
+        return id in self.held or (job is not None and job.name in self.held_names)
 
     def _hello(self, agent: Agent) -> bool:
         """Ask for a job. An agent that was told to ask again has something to hear when its worker's row has changed.
@@ -265,6 +283,7 @@ class Life(Users):
             agent.did += what != "heartbeat"
             if what == "inputs" and body["after"]:
                 assert [each["path"] for each in reply.body["inputs"]] == ["/input/first/work/result"]
+            self.told |= {reply.body["value"]} if what == "store/get" and reply.body.get("secret") else set()
             agent.cancelled |= bool(what != "" and reply.body.get("cancel"))
         elif not reply.should_be_repeated:
             agent.ended = True

@@ -12,6 +12,7 @@ from penstock.domain.logs import Batch
 from penstock.domain.pools import Pool, Slot, SlotState
 from penstock.domain.rows import Row
 from penstock.domain.units import Unit, UnitState
+from tests.crash import shown
 
 if TYPE_CHECKING:
     from tests.crash.life import Life
@@ -33,6 +34,7 @@ class Watch:
         _workers(rows)
         _logs(rows)
         _artifacts(rows)
+        shown.look(rows)
 
     def _slots(self, rows: Rows) -> None:
         slots: list[Slot] = rows.get("slot", [])
@@ -76,6 +78,7 @@ class Watch:
         left += [f"a claim of {claim.job} waits for {claim.pool}" for claim in rows.get("claim", [])]
         left += [f"{pool.name} is still to be resized" for pool in rows.get("pool", []) if pool.due]
         left += [f"{pool.name} has not its limit" for pool in rows.get("pool", []) if not _is_whole(pool, rows)]
+        left += shown.left(rows)
         for hand in life.site.drivers.hands.values():
             left += [f"{unit} exists outside" for unit in hand.made]
         with life.site.unseen():
@@ -88,6 +91,7 @@ class Watch:
         left = self.left(life)
         assert not left, f"after {life.site.world.now()} there is left: {left}"
         assert life.script_over, "the users still wait for something"
+        shown.over(life)
 
 
 def _is_told_too_much(unit: Unit) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -17,6 +17,9 @@ from tests.crash.emulator import Task
 from tests.crash.faults import Died, Mode, Plan, Seam, calm
 from tests.crash.site import Site
 from tests.functions.service import Context, request
+
+FUNCTIONS = {"github": "github_work"}
+"""Which function takes from a queue, where it is not called as the queue is."""
 
 FAILED = -1
 """The status of a request that no function answered: a gateway says 502 or 504."""
@@ -40,7 +43,7 @@ class Runtime:
 
     def __init__(self, site: Site, plan: Plan = calm) -> None:
         self.site = site
-        self.seam = Seam(site.wire, plan)
+        self.seam = site.hub.seam = Seam(site.wire, plan)
         self.busy: set[object] = set()
         self.woken: set[str] = set()
 
@@ -48,6 +51,7 @@ class Runtime:
         """Call a function with an event. Raises Died, or whatever the function raises."""
         handler = importlib.import_module(name).handler
         self.woken.add(name)
+        self.site.hub.forget()
 
         def run() -> Any:
             before = BaseRouter.__dict__.get("current_event")  # of the handler that this one runs in the middle of
@@ -64,6 +68,10 @@ class Runtime:
         finally:
             self.seam.again = outer
             self.busy.discard(who)
+
+    def hook(self, who: object, body: str, headers: Mapping[str, str]) -> None:
+        """A webhook. Its sender does not send it again: what is lost is asked for."""
+        _quietly(lambda: self.call("github_webhook", request("POST", "/v1/github/webhook", body, headers, ()), who))
 
     def ask(self, who: object, method: str, path: str, token: str, body: Any = None, key: str = "") -> Reply:
         """One HTTP request."""
@@ -87,6 +95,7 @@ class Runtime:
 
     def _take(self, name: str, url: str, message: dict[str, Any]) -> None:
         event = json.loads(message["Body"]) if name == "settle" else _batch(name, message)
+        name = FUNCTIONS.get(name, name)
         receipt = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
         before = self.seam.mode
         try:
@@ -115,6 +124,10 @@ class Runtime:
     def sweep(self) -> None:
         """What the rule does each minute. A sweep that fails is the next one's to make good."""
         _quietly(lambda: self.call("sweep", {}, "sweep"))
+
+    def look(self) -> None:
+        """What another rule does every five minutes: GitHub is asked for what never came."""
+        _quietly(lambda: self.call("github_work", {}, "look"))
 
 
 def _quietly(run: Callable[[], Any]) -> None:

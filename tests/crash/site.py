@@ -21,11 +21,12 @@ from penstock.ports import NotYet, Order, Ready
 from penstock.store import item
 from penstock.system import System
 from tests.crash import emulator
+from tests.crash.hub import SECRET, Hub
 from tests.twin.world import TestWorld
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
-QUEUES = ("schedule", "factory", "well", "settle")
+QUEUES = ("schedule", "factory", "well", "github", "settle")
 """The queues of the stack, and one in place of the rule that calls `settle` when a flow ended badly."""
 
 VISIBILITY_SECONDS = 180
@@ -142,9 +143,11 @@ class Site:
             patch.setenv(f"{name.upper()}_QUEUE", self.urls[name])
         self._table()
         self.clients["s3"].create_bucket(Bucket="outputs")
-        key = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]
-        patch.setenv("METADATA_KEY", key)
+        for name in ("METADATA_KEY", "GITHUB_TOKENS"):
+            patch.setenv(name, boto3.client("kms").create_key()["KeyMetadata"]["KeyId"])
         boto3.client("secretsmanager").create_secret(Name="signing", SecretString="k" * 64)
+        boto3.client("secretsmanager").create_secret(Name="webhook", SecretString=SECRET)
+        self.hub = Hub(self.world)
         self.drivers = Hands()
         for hand in self.drivers.hands.values():
             hand.site = self
@@ -154,7 +157,8 @@ class Site:
 
     def plugged(self) -> System:
         """A new system of the real adapters, with this world and these drivers."""
-        return replace(self._make(), world=self.world, drivers=self.drivers)
+        on = replace(self._make(), world=self.world, drivers=self.drivers)
+        return replace(on, forge=self.hub.forge(self.urls["github"], bootstrap._webhook_secret))
 
     def unit(self, name: str) -> Unit:
         """A unit's row, read by the test itself."""
@@ -184,6 +188,7 @@ class Site:
         for url in self.urls.values():
             self.clients["sqs"].purge_queue(QueueUrl=url)
         bootstrap._signing_key.cache_clear()  # each function reads it once, and here there are no others
+        self.hub.reset()
         for hand in self.drivers.hands.values():
             hand.made.clear()
             hand.soiled.clear()
@@ -245,6 +250,7 @@ def _environment(patch: pytest.MonkeyPatch) -> None:
         "AWS_DEFAULT_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "AWS_ENDPOINT_URL": "http://localhost", "TABLE": "state", "BUCKET": "outputs", "SIGNING_SECRET": "signing",
+        "GITHUB_SECRET": "webhook",
         "PUBLIC_URL": "http://localhost/", "POWERTOOLS_SERVICE_NAME": "penstock", "LOG_LEVEL": "CRITICAL",
     }  # fmt: skip
     for name, value in given.items():

@@ -59,5 +59,8 @@ IMPATIENT = SITE + "[limits]\nboot = 60\nidle_hold = 120\n"
 PRIVATE = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"')
 """The same, where the bench is not for everybody."""
 
+FRONT = SITE + '[github]\napp = 4711\napi = "https://github.test"\nrepositories = ["oxide/*"]\n'
+"""The same, which takes jobs from GitHub."""
+
 COLD = "\n".join(line for line in SITE.splitlines() if not line.startswith("warm"))
 """The same, where nothing is kept for the next lease."""

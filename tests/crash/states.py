@@ -43,19 +43,31 @@ def _account(life: Life) -> tuple[Any, ...]:
 
 def _outside(life: Life) -> list[Any]:
     hands = life.site.drivers.hands.values()
-    return [
+    units = [
         (sorted(hand.made.items()), sorted(hand.soiled.items()), sorted(hand.asked.items()), hand.slow, hand.lasting)
         for hand in hands
     ]
+    return [*units, life.site.hub.state()]
 
 
 def _people(life: Life) -> tuple[Any, ...]:
-    told = [sorted(each) for each in (life.held, life.mute, life.silent, life.failing, life.broken)]
+    named = (life.held, life.held_names, life.mute, life.silent, life.failing, life.broken)
+    told = [sorted(each) for each in named]  # type: ignore[type-var]
     script = life.script.gi_frame
     where = (
         (script.f_lasti, {name: each for name, each in script.f_locals.items() if each is not life}) if script else ()
     )
-    return told, life.agents, life.writes_outputs, life.script_over, life.is_late, life.asked, where
+    return (
+        told,
+        life.asks,
+        sorted(life.told),
+        life.agents,
+        life.writes_outputs,
+        life.script_over,
+        life.is_late,
+        life.asked,
+        where,
+    )
 
 
 def _walked(frame: FrameType | None) -> list[Any]:

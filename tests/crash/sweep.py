@@ -1,6 +1,6 @@
 """The crash sweep: every scenario, once for each mode at each AWS call of each handler in it.
 
-    PYTHONPATH=functions:. python -m tests.crash.sweep [--every] [--processes N] [SCENARIO ...]
+    PYTHONPATH=functions:. python -m tests.crash.sweep [--every] [--of HANDLER] [--processes N] [SCENARIO ...]
     PYTHONPATH=functions:. python -m tests.crash.sweep --only CALL MODE SCENARIO
 
 The second form makes one run, with one fault, and shows what it raises.
@@ -12,7 +12,7 @@ import random
 import sys
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,7 @@ import pytest
 
 from penstock.domain.users import ADMIN
 from penstock.usecases import users
-from tests.crash import between, own, warm
+from tests.crash import between, front, own, warm
 from tests.crash.branches import Branches, End, Trail
 from tests.crash.faults import Call, Fault, Mode, Plan, calm, points
 from tests.crash.life import Life, Rests, ignored
@@ -33,7 +33,7 @@ from tests.crash.sitefile import SITE
 from tests.twin.world import START
 
 OPERATOR = "root"
-MORE = (warm, between, own)
+MORE = (warm, between, own, front)
 """Modules whose scenarios are among SCENARIOS as soon as they are imported."""
 
 
@@ -92,17 +92,25 @@ class Sweep:
         life.live()
         return life
 
-    def sweep(self, scenario: str, modes: Iterable[Mode] = Mode, *, every: bool = False, first: bool = False) -> Tally:
+    def sweep(
+        self,
+        scenario: str,
+        modes: Iterable[Mode] = Mode,
+        of: Collection[str] = (),
+        *,
+        every: bool = False,
+        first: bool = False,
+    ) -> Tally:
         """Every mode at every call of a scenario; unless `every`, without those that are the same as others.
 
-        With `first`, only until something is found.
+        With `of`, only at calls of these handlers; with `first`, only until something is found.
         """
         wanted, trail = SCENARIOS[scenario].minutes, Trail()
         before = self.run(scenario, rests=trail.rests)
         assert before.minutes == wanted, f"{scenario} took {before.minutes} minutes, not {wanted}: a hint is not sent"
         calls = list(before.runtime.seam.calls)
         well = End(before.minutes, states=trail.states)
-        branches = Branches(points(calls, modes, every=every), well, first=first)
+        branches = Branches(points(calls, modes, of, every=every), well, first=first)
         self._part(scenario, branches, _outcomes(before))
         assert not branches.missed(), (
             f"{branches.missed()} calls were not made the second time: a run is not repeatable"
@@ -149,10 +157,10 @@ def one(scenario: str, fault: Fault) -> None:
         assert life.runtime.seam.mode, "the run never came to the call"
 
 
-def whole(scenario: str, *, every: bool) -> tuple[str, int, list[str]]:
+def whole(scenario: str, *, of: Collection[str], every: bool) -> tuple[str, int, list[str]]:
     """One scenario, in a process of its own: a line on it, its points, and what is broken."""
     with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
-        tally = sweep.sweep(scenario, every=every)
+        tally = sweep.sweep(scenario, of=of, every=every)
     return report(scenario, tally), tally.points, [str(found) for found in tally.found]
 
 
@@ -161,6 +169,9 @@ def main() -> None:
     words = ArgumentParser(description="Try every fault at every AWS call of every handler.")
     words.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; default: all")
     words.add_argument("--every", action="store_true", help="also points that are the same as others")
+    words.add_argument(
+        "--of", action="append", default=[], metavar="HANDLER", help="only at calls of this; default: all"
+    )
     words.add_argument("--processes", type=int, default=1, help="how many at once; default: 1")
     words.add_argument("--only", nargs=2, metavar=("CALL", "MODE"), help="one run with one fault")
     given = words.parse_args()
@@ -170,7 +181,7 @@ def main() -> None:
     tried, broken = 0, 0
     chosen = given.scenarios or list(SCENARIOS)
     with get_context("spawn").Pool(given.processes, maxtasksperchild=1) as pool:
-        for line, points_, found in pool.imap_unordered(partial(whole, every=given.every), chosen):
+        for line, points_, found in pool.imap_unordered(partial(whole, of=given.of, every=given.every), chosen):
             tried, broken = tried + points_, broken + len(found)
             print("\n  ".join([line, *found]), flush=True)
     print(f"crash sweep: {tried} points tried, {broken} broken")

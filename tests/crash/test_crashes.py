@@ -18,14 +18,15 @@ from penstock.domain.units import Unit
 from penstock.store import table
 from penstock.system import System
 from penstock.usecases import acquiring, sweeping, turns
+from penstock.usecases.github import calls
 from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
 
 QUICK = ("submit",)
 FUNCTIONS = Path(__file__).parents[2] / "functions"
-FRONT = {"github_webhook", "github_work"}
-"""They are killed in tests/github/test_patience.py, where there is a GitHub for them."""
+FRONT = ("github_webhook", "github_work")
+"""The functions of the front end for GitHub."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,13 @@ def test_nothing_is_broken(
 ) -> None:
     tally = sweep.sweep(scenario, [mode])
     record_property("told", report(f"{scenario}, {mode}", tally))
+    assert tally.points
+    assert not tally.found, "\n".join(map(str, tally.found))
+
+
+@pytest.mark.parametrize("mode", [Mode.DIES_AFTER, Mode.ANSWER_LOST])
+def test_what_github_shows_is_so_whatever_goes_wrong(sweep: Sweep, mode: Mode) -> None:
+    tally = sweep.sweep("github-token", [mode], FRONT)
     assert tally.points
     assert not tally.found, "\n".join(map(str, tally.found))
 
@@ -81,7 +89,7 @@ def test_what_is_kept_is_handed_to_the_next_job(sweep: Sweep, scenario: str) -> 
 
 @pytest.mark.xdist_group("calm")
 def test_every_handler_is_in_a_scenario(calm: Callable[[str], tuple[int, set[str]]]) -> None:
-    missing = {path.stem for path in FUNCTIONS.glob("*.py")} - FRONT
+    missing = {path.stem for path in FUNCTIONS.glob("*.py")}
     for scenario in SCENARIOS:
         missing -= calm(scenario)[1]
         if not missing:
@@ -110,6 +118,11 @@ def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.M
 
     monkeypatch.setattr(table.Table, "_transact", one_by_one)
     assert sweep.sweep("submit", [Mode.DIES_AFTER], first=True).found
+
+
+def test_it_finds_a_check_run_that_is_made_twice(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "find_run", lambda *_: None)
+    assert sweep.sweep("github-push", [Mode.DIES_AFTER], FRONT, first=True).found
 
 
 def test_it_finds_a_row_that_nobody_nudges(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:

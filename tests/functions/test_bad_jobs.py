@@ -125,7 +125,7 @@ BODIES: dict[str, tuple[dict[str, Any], int, str]] = {
     "paths that are none": ({"script": headed('paths = ["../x"]')}, 400, "bad-job-file"),
     "without what the file does not have": ({"without": ["a"]}, 400, "bad-request"),
     "without what is no list": ({"without": "a"}, 400, "bad-request"),
-    "a file that wants repositories": ({"script": headed('access_repos = ["a/b"]')}, 422, "not-available-yet"),
+    "a file that wants repositories": ({"script": headed('access_repos = ["a/b"]')}, 422, "no-repository"),
     "a file whose repository is to name its Rust": ({"script": headed("rust_toolchain = true")}, 422, "no-repository"),
     "a file that depends": ({"script": headed("[dependencies.a]", 'job = "b"')}, 422, "dependency-without-job"),
 }

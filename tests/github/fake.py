@@ -40,11 +40,12 @@ class Repo:
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     rights: dict[str, str] = field(default_factory=dict)
     ends: dict[str, str] = field(default_factory=dict)
+    installation: int = INSTALLATION
 
 
 @dataclass
 class Minted:
-    """A token of an installation."""
+    """A token of an installation, for some of its repositories or, without any, for all."""
 
     repositories: list[int]
     permissions: dict[str, str]
@@ -91,6 +92,10 @@ class FakeGitHub:
         if found is None:
             raise No(404, "Not Found")
         return found
+
+    def installed(self) -> set[int]:
+        """The ids of all repositories that the App is installed in: those of a token that is for no one of them."""
+        return {id for id, repo in self.repos.items() if repo.installation == INSTALLATION}
 
     def limit(self, seconds: float, how: str = "primary") -> None:
         """Ask everybody to be left alone for a while: `primary`, `secondary`, `silent` or `429`."""
@@ -160,21 +165,29 @@ class FakeGitHub:
     def _route(
         self, method: str, path: str, query: dict[str, str], body: dict[str, Any], who: Minted | None, headers: Any
     ) -> Answer:
-        if path.startswith("/app/"):
+        of_app = re.fullmatch(r"/repos/([^/]+/[^/]+)/installation", path)
+        if path.startswith("/app/") or of_app:
             if who is not None:
                 raise No(401, "A JSON web token is needed")
+            if of_app:
+                return Answer(200, {"id": self.repo(of_app[1]).installation})
             return self._of_app(method, path, query, body)
         if who is None:
             raise No(401, "This needs a token of an installation")
+        if (method, path) == ("DELETE", "/installation/token"):
+            who.until = self.now()
+            return Answer(204)
         if match := re.fullmatch(r"/orgs/([^/]+)/members/([^/]+)", path):
             self._may(who, "members", "read")
             return Answer(204) if match[2] in self.members else Answer(404, {"message": "Not Found"})
-        match = re.fullmatch(r"/repos/([^/]+/[^/]+)/(.+)", path)
+        match = re.fullmatch(r"/repos/([^/]+/[^/]+)(?:/(.+))?", path)
         if match is None:
             raise No(404, "Not Found")
         repo = self.repo(match[1])
-        if repo.id not in who.repositories:
+        if repo.id not in (who.repositories or self.installed()):
             raise No(404, "Not Found")
+        if not match[2]:
+            return Answer(200, {"id": repo.id, "full_name": repo.name})
         return self._of_repo(method, repo, match[2], query, body, who, headers)
 
     def _of_app(self, method: str, path: str, query: dict[str, str], body: dict[str, Any]) -> Answer:
@@ -189,9 +202,9 @@ class FakeGitHub:
         raise No(404, "Not Found")
 
     def _mint(self, body: dict[str, Any]) -> Answer:
-        wanted, of = body["permissions"], body["repository_ids"]
+        wanted, of = body["permissions"], body.get("repository_ids", [])
         over = [name for name, level in wanted.items() if GRANTED.get(name) not in (level, "write")]
-        if over or not set(of) <= self.repos.keys():
+        if over or not set(of) <= self.installed():
             raise No(422, f"The permissions requested are not granted to this installation: {over}")
         token = f"ghs_{len(self.tokens):036}"
         self.tokens[token] = Minted(of, wanted, self.now() + timedelta(hours=1))
@@ -319,7 +332,7 @@ def serving(fake: FakeGitHub) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PATCH = do
+        do_GET = do_POST = do_PATCH = do_DELETE = do
 
         def log_message(self, *_: Any) -> None:
             return

@@ -21,7 +21,7 @@ from penstock.usecases import configuring, sweeping, users
 from penstock.usecases.github import receiving, steps
 from penstock.usecases.github.receiving import Hook
 from tests.github.fake import APP, FakeGitHub, Repo, signature
-from tests.twin.world import TestWorld, Twin
+from tests.twin.world import MemoryVault, TestWorld, Twin
 from tests.usecases.test_one_job import finish, hello, job_of
 
 SECRET = "it is a secret to everybody"
@@ -72,7 +72,7 @@ class Rig:
         self.world: TestWorld = self.twin.world
         self.fake = FakeGitHub(public, self.world.now)
         self.forge = InMemory(self.twin, key)
-        self.twin.on = replace(self.twin.on, forge=self.forge)
+        self.twin.on = replace(self.twin.on, forge=self.forge, minted=MemoryVault())
         self.on = self.twin.on
         self.sent = 0
 

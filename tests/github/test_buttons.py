@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Outcome, State
+from penstock.domain.rows import Replace
 from penstock.usecases import users
 from tests.github.fake import Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
@@ -132,6 +135,9 @@ def test_a_re_run_runs_what_depends_on_it_as_well(rig: Rig, button: str) -> None
     assert rig.fake.shown("build")["id"] != old["id"]
     assert rig.fake.shown("build")["status"] == "queued"
     assert len(rig.all_jobs()) == 7
+    named = [run for run in rig.fake.runs.values() if run["name"] == "test"]
+    assert [(run["status"], run.get("conclusion")) for run in named] == [("completed", "cancelled"), ("queued", None)]
+    assert (named[0]["output"]["title"], old["conclusion"]) == ("Run again", "success")
     gone = rig.say("check_run", check_run(old, "ada", "cancel"))  # the button of a run that is over
     assert gone == "ignored: this check is not, or no longer, ours"
     assert press(rig, "test", button) == "2 to be run again"
@@ -171,3 +177,38 @@ def test_what_is_wrong_with_a_policy_can_be_put_right_and_tried_again(rig: Rig) 
     press(rig, "penstock", "")
     assert rig.fake.shown("penstock")["conclusion"] == "success"
     assert len(rig.all_jobs()) == 2
+
+
+def test_what_was_shown_of_an_earlier_run_ends_though_nothing_is_run_again_yet(rig: Rig) -> None:
+    """Who dies between the two leaves a check run that nobody else would ever end."""
+    rig.say("push", push(A))
+    (old,) = [run for run in rig.fake.runs.values() if run["name"] == "test"]
+    rig.hook("check_run", check_run(rig.fake.shown("build"), "ada", "rerun"))
+    rig.step({"delivery": rig.id})
+    (check,) = [row for name, row in rig.checks().items() if name == "test"]
+    assert (check.job, check.past) == ("", (1,))
+    rig.step({"check": check.id})
+    assert (old["status"], old["conclusion"]) == ("completed", "cancelled")
+    (check,) = [row for name, row in rig.checks().items() if name == "test"]
+    assert (check.past, check.begun, check.due) == ((), False, None)
+    rig.twin.run()
+    assert rig.fake.shown("test")["status"] == "queued"
+
+
+def test_a_check_run_of_an_earlier_run_of_which_nobody_knows_ends_as_well(rig: Rig) -> None:
+    """GitHub made it, and whoever had it made died before noting that."""
+    rig.say("push", push(A))
+    was = rig.checks()["test"]
+    assert rig.on.store.commit([Replace(was, replace(was, run_id=0, shown=""))])
+    press(rig, "build", "rerun")
+    assert [run.get("conclusion") for run in rig.fake.runs.values() if run["name"] == "test"] == ["cancelled", None]
+
+
+def test_what_ended_stays_as_it_ended(rig: Rig) -> None:
+    rig.say("push", push(A))
+    rig.hello(rig.jobs()["build"].id)
+    rig.finish(rig.jobs()["build"].id)
+    assert rig.checks()["build"].over
+    press(rig, "build", "rerun")
+    assert rig.checks()["build"].past == ()
+    assert [run.get("conclusion") for run in rig.fake.runs.values() if run["name"] == "build"] == ["success", None]

@@ -135,9 +135,9 @@ def planned(rig: Rig) -> list[Any]:
     seen: list[Any] = []
     submit = running.submit
 
-    def noting(on: Any, found: Any, members: Any, *, outsider: bool) -> None:
+    def noting(on: Any, found: Any, members: Any, others: Any, *, outsider: bool) -> None:
         seen.append(members)
-        submit(on, found, members, outsider=outsider)
+        submit(on, found, members, others, outsider=outsider)
 
     running.submit = noting
     try:
@@ -167,7 +167,7 @@ def test_what_was_noted_is_not_noted_again(rig: Rig, monkeypatch: pytest.MonkeyP
     assert checks["bad"].told
     submitted: list[Any] = []
     monkeypatch.setattr(submitting, "submit", lambda *given, **more: submitted.append(given))
-    running.submit(rig.on, rig.set(), members, outsider=False)
+    running.submit(rig.on, rig.set(), members, {}, outsider=False)
     assert submitted == []
     assert rig.checks() == checks
 
@@ -181,7 +181,7 @@ def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_
         assert rig.on.store.commit([Replace(fresh, replace(fresh, stage=Stage.SUPERSEDED))])
 
     before_the_next_commit(rig.twin, superseded)
-    running.submit(rig.on, found, members, outsider=False)
+    running.submit(rig.on, found, members, {}, outsider=False)
     rig.twin.run()
     assert rig.set().stage is Stage.SUPERSEDED
     left: list[Job] = [each for each in rig.jobs().values() if not (each.is_settled or each.cancelled_by)]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
+from penstock.domain.errors import Refused, Unknown
+from penstock.domain.github.tokens import LIFE, LOOK
+from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs import Job
-from penstock.domain.values import Value, value_key
+from penstock.domain.values import Value, sealed_as, value_key
 from penstock.store import codec
 from penstock.usecases import submitting, values
-from penstock.usecases.github import tokens
+from penstock.usecases.github import hints, tokens
 from penstock.usecases.values import Put
 from penstock.wire import SubmitJob
 from tests.github.fake import Minted
@@ -151,3 +155,102 @@ def test_the_job_of_a_run_that_was_run_again_gets_none(rig: Rig) -> None:
     rig.hook("check_run", check)
     rig.step({"delivery": rig.id})
     assert not tokens.mint(rig.on, job.id)
+
+
+def alive(rig: Rig, token: str | None) -> bool:
+    """Whether GitHub takes a token."""
+    return minted(rig, token).until > rig.now()
+
+
+def revoked(rig: Rig) -> int:
+    """How often somebody asked GitHub to take a token no more."""
+    return rig.fake.asked.count(("DELETE", "/installation/token"))
+
+
+def rows(rig: Rig) -> list[Row]:
+    return [row for row in rig.twin.store.rows.values() if isinstance(row, Row)]
+
+
+def test_it_is_revoked_when_its_job_has_settled_and_not_before(rig: Rig) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    tokens.revoke(rig.on, job.id)
+    assert (alive(rig, token), revoked(rig), len(rows(rig))) == (True, 0, 1)
+    rig.finish(job.id)
+    assert (alive(rig, token), revoked(rig), rows(rig)) == (False, 1, [])
+    tokens.revoke(rig.on, job.id)
+    assert revoked(rig) == 1
+
+
+def test_all_that_a_job_was_given_are_revoked(rig: Rig) -> None:
+    job = running(rig)
+    first = ask(rig, job)
+    rig.twin.pass_time(31 * 60)
+    ask(rig, job)
+    rig.twin.run()
+    second = ask(rig, job)
+    assert first != second
+    rig.finish(job.id)
+    assert not alive(rig, first)
+    assert not alive(rig, second)
+    assert rows(rig) == []
+
+
+def test_what_is_gone_already_is_revoked(rig: Rig) -> None:
+    job = running(rig)
+    rig.fake.tokens[str(ask(rig, job))].until = rig.now()
+    rig.finish(job.id)
+    assert (revoked(rig), rows(rig)) == (1, [])
+
+
+@pytest.mark.parametrize("trouble", ["broken", "limited"])
+def test_what_could_not_be_revoked_is_tried_again(rig: Rig, trouble: str) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    if trouble == "broken":
+        rig.fake.broken = 1000
+    else:
+        rig.fake.limit(60)
+    rig.hook("push", push("f" * 40))
+    with suppress(Unknown):
+        rig.finish(job.id)
+    assert alive(rig, token)
+    rig.fake.broken = 0
+    for _ in range(4):
+        with suppress(Unknown):
+            rig.later(120)
+    assert (alive(rig, token), rows(rig)) == (False, [])
+    assert rig.fake.rude <= 1
+
+
+def test_a_hint_that_is_lost_costs_some_minutes(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    rig.twin.pass_time(30)
+    assert rig.step({"revoke": job.id})
+    (row,) = rows(rig)
+    assert row.due
+    assert row.due > rig.now() + LOOK - timedelta(seconds=1)  # its job goes on
+    monkeypatch.setattr(hints, "ended", lambda *_: None)
+    rig.finish(job.id)
+    assert alive(rig, token)
+    rig.later(LOOK.total_seconds())
+    assert (alive(rig, token), rows(rig)) == (False, [])
+
+
+def test_a_token_whose_life_is_over_is_forgotten(rig: Rig) -> None:
+    job = running(rig)
+    ask(rig, job)
+    rig.later(LIFE.total_seconds() - 1)
+    assert len(rows(rig)) == 1
+    rig.later(LOOK.total_seconds())
+    assert (rows(rig), revoked(rig)) == ([], 0)
+
+
+def test_only_who_revokes_opens_what_is_kept_for_that(rig: Rig) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    (row,) = rows(rig)
+    assert token not in codec.dump(row)
+    with pytest.raises(ValueError, match="not sealed as that"):
+        rig.on.vault.open(row.sealed, sealed_as(job.id, "GITHUB_TOKEN"))

@@ -27,7 +27,8 @@ def named(stack: Template, kind: str, part: str) -> str:
 def granted(out: Template, name: str) -> dict[str, set[str]]:
     """A function's actions by resource, its own log group left out."""
     names: dict[str, str] = {
-        f"<{named(out, 'KMS::Key', 'GitHub')}.Arn>": "github key",
+        f"<{named(out, 'KMS::Key', 'GitHubKey')}.Arn>": "github key",
+        f"<{named(out, 'KMS::Key', 'GitHubTokens')}.Arn>": "github tokens",
         f"<{named(out, 'SecretsManager::Secret', 'GitHub')}>": "github secret",
         f"<{out.queue('github')[0]}.Arn>": "github queue",
     }
@@ -64,9 +65,21 @@ def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:
     assert {name for name, rows in GITHUB_GRANTS.items() if "github secret" in rows} == {"github_webhook"}
 
 
+def test_who_makes_tokens_opens_those_and_nothing_else_that_is_sealed(out: Template) -> None:
+    """SEC-1: what wells, users and jobs have sealed is opened by whoever faces the workers, and by nobody else."""
+    may = {name: rows["github tokens"] for name, rows in GITHUB_GRANTS.items() if "github tokens" in rows}
+    assert may == {"github_work": ("kms:Decrypt", "kms:Encrypt")}
+    assert GITHUB_GRANTS["github_work"]["metadata key"] == ("kms:Encrypt",)
+    assert "github tokens" not in {row for rows in GRANTS.values() for row in rows}
+
+
 def test_the_apps_key_is_brought_in_and_only_signs(out: Template) -> None:
-    key = out.of("KMS::Key")[named(out, "KMS::Key", "GitHub")]["Properties"]
+    key = out.of("KMS::Key")[named(out, "KMS::Key", "GitHubKey")]["Properties"]
     assert (key["KeySpec"], key["KeyUsage"], key["Origin"]) == ("RSA_2048", "SIGN_VERIFY", "EXTERNAL")
+
+
+def test_its_outputs_have_the_names_that_operators_are_told(out: Template) -> None:
+    assert {"AppKey", "WebhookSecret"} <= set(out.content["Outputs"])
 
 
 def test_without_it_there_is_none_of_it(stack: Template) -> None:
@@ -78,7 +91,9 @@ def test_without_it_there_is_none_of_it(stack: Template) -> None:
 
 def test_every_function_is_told_where_it_is(out: Template) -> None:
     for function in out.functions().values():
-        assert {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_SECRET"} <= set(function["Environment"]["Variables"])
+        assert {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"} <= set(
+            function["Environment"]["Variables"]
+        )
 
 
 def test_its_path_leads_to_it_and_it_is_woken_every_few_minutes(out: Template) -> None:

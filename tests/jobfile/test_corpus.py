@@ -24,13 +24,6 @@ def test_parses(file: Path) -> None:
     assert found.path == str(file)
 
 
-def test_examples_need_nothing_that_is_not_there() -> None:
-    for file in EXAMPLES.glob("*.sh"):
-        found = parse(file.read_bytes(), file.name)
-        assert isinstance(found, JobFile)
-        assert found.not_yet == ()
-
-
 def test_plain_script_has_defaults_only() -> None:
     found = read("plain")
     assert found == JobFile("plain.sh", found.script)
@@ -51,10 +44,10 @@ def test_comments_between_toml_lines() -> None:
 
 def test_disabled() -> None:
     found = read("disabled")
-    assert (found.enable, found.skip_clone, found.rust_toolchain, found.not_yet) == (False, True, False, ())
+    assert (found.enable, found.skip_clone, found.rust_toolchain) == (False, True, False)
 
 
-def test_relations_and_where_they_are_not_available() -> None:
+def test_relations() -> None:
     found = read("sign")
     assert found.dependencies == (
         Dependency("board-a", "build board-a"),
@@ -64,10 +57,6 @@ def test_relations_and_where_they_are_not_available() -> None:
     assert [each.spot for each in found.dependencies] == [(7, 35), (8, 35), (9, 37)]
     assert found.access_repos == ("acme/keys", "acme/signer.rs")
     assert found.rust_toolchain is True
-    assert [(problem.line, problem.column) for problem in found.not_yet] == [(10, 4)]
-    assert str(found.not_yet[0]) == (
-        "sign.sh:10:4: `access_repos` is not available: jobs get no access to repositories yet (remove it for now)"
-    )
 
 
 def test_publish() -> None:

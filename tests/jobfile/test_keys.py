@@ -227,7 +227,6 @@ def test_posts_in_their_order() -> None:
     found = parse(below(f"{one}\n{other}"), "job.sh")
     assert isinstance(found, JobFile)
     assert found.post == (Post("b", "failure", "echo $X\necho"), Post("a", "always", "true"))
-    assert found.not_yet == ()
 
 
 def test_as_many_posts_as_there_may_be() -> None:

@@ -66,6 +66,8 @@ class GitHub:
 
     def call(self, app: GitHubApp, ask: Ask) -> Told:
         """One call, as the App or with a token of the scope's installation."""
+        if ask.token:
+            return self._send(app, ask, ask.token)
         shown = self._token(app, ask.scope) if ask.scope else self._key.proof(app.app, self._now())
         if isinstance(shown, Told):
             return shown
@@ -77,7 +79,7 @@ class GitHub:
 
     def _token(self, app: GitHubApp, scope: Scope) -> str | Told:
         """A token for a scope; or what GitHub said instead, as to an App that was taken away. [SEC-1]"""
-        name = json.dumps([app.app, scope.installation, scope.repository_id, sorted(scope.permissions.items())])
+        name = json.dumps([app.app, scope.installation, scope.asks], sort_keys=True)
         token, until = self._tokens.get(name, ("", self._now()))
         if (until - self._now()).total_seconds() > EARLY:
             return token
@@ -120,9 +122,8 @@ class GitHub:
 
 
 def minting(scope: Scope) -> Ask:
-    """The call that makes a token: for one repository, and for what is said and nothing else."""
-    body = {"repository_ids": [scope.repository_id], "permissions": dict(scope.permissions)}
-    return Ask("POST", f"/app/installations/{scope.installation}/access_tokens", body=body)
+    """The call that makes a token: for what is said and nothing else."""
+    return Ask("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks)
 
 
 def limited(status: int, headers: Headers, raw: bytes, now: datetime) -> int | None:

@@ -68,7 +68,6 @@ def load(folder: str, id: str | None, changed: Sequence[str] | None = None) -> J
     parsed = [parse(read(str(path)), str(path)) for path in paths]
     files = [file for file in parsed if isinstance(file, JobFile)]
     wrong = [problem for file in parsed if isinstance(file, Problems) for problem in file.items]
-    wrong += [problem for file in files if file.enable for problem in file.not_yet]
     found = arrange(files) if not wrong else Problems(tuple(wrong))
     if isinstance(found, Problems):
         raise _refused(folder, found.items)

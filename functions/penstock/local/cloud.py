@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,12 @@ def up(
     config: Path | None = None,
     tied: bool = False,
     place: Place | None = None,
+    context: Mapping[str, str] | None = None,
 ) -> Running:
     """Bring it up and return when a job can be submitted; if it is up already, return that.
 
-    A tied one ends with this process, however this process ends. Raises LocalCloudError; then nothing is left running.
+    A tied one ends with this process, however this process ends. `context` are settings as `cdk deploy -c` takes them.
+    Raises LocalCloudError; then nothing is left running.
     """
     place = place or Place.default()
     site = _site(config or synth.SOURCES / "examples" / "site.toml", workers)
@@ -45,7 +47,7 @@ def up(
             return running
         guard.clear(place)
         with _cleared_unless_up(place):
-            return _bring_up(place, port, site, tied, report)
+            return _bring_up(place, port, site, tied, report, context)
 
 
 def down(report: Report, place: Place | None = None) -> None:
@@ -72,8 +74,10 @@ def reset(report: Report, place: Place | None = None) -> Running:
     return up(report=report, port=port, place=place)
 
 
-def _bring_up(place: Place, port: int | None, site: str, tied: bool, report: Report) -> Running:
-    assembly = synth.assembly(report)
+def _bring_up(
+    place: Place, port: int | None, site: str, tied: bool, report: Report, context: Mapping[str, str] | None
+) -> Running:
+    assembly = synth.assembly(report, context)
     with launch.listener(port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         report(f"starting the local cloud on {url.removeprefix('http://')}")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from penstock.local.place import LocalCloudError
@@ -25,14 +25,18 @@ OLD_SECONDS = 24 * 3600
 """What was made here and not used for so long is removed when the stack is synthesised again."""
 
 
-def assembly(report: Callable[[str], None]) -> Path:
-    """A folder with the stack synthesised from the sources as they are. Raises LocalCloudError if that fails."""
+def assembly(report: Callable[[str], None], context: Mapping[str, str] | None = None) -> Path:
+    """A folder with the stack synthesised from the sources as they are, and settings as `cdk deploy -c` takes them.
+
+    Raises LocalCloudError if that fails.
+    """
     if not (SOURCES / "app.py").is_file():
         raise LocalCloudError(
             f"the local cloud deploys the stack from Penstock's source tree, and {SOURCES} is none: "
             "run this from a clone, after `make setup`"
         )
-    folder = SOURCES / "build" / "assembly" / fingerprint()
+    settings = dict(context or {})
+    folder = SOURCES / "build" / "assembly" / fingerprint(settings)
     if folder.is_dir():
         os.utime(folder)
         return folder
@@ -41,7 +45,7 @@ def assembly(report: Callable[[str], None]) -> Path:
     _remove_old(folder.parent)
     _remove_old(code())
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
-        synthesise(Path(beside) / "out")
+        synthesise(Path(beside) / "out", **settings)
         if not folder.is_dir():
             (Path(beside) / "out").rename(folder)
     return folder
@@ -54,9 +58,9 @@ def code() -> Path:
     return folder
 
 
-def fingerprint() -> str:
-    """A hash over every file that the stack is made of."""
-    digest = hashlib.sha256()
+def fingerprint(settings: Mapping[str, str] | None = None) -> str:
+    """A hash over every file that the stack is made of, and its settings."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode() if settings else b"")
     for path in sorted(_made_of()):
         digest.update(f"{path.relative_to(SOURCES)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]

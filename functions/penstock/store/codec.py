@@ -24,6 +24,7 @@ from penstock.domain.github.checks import Check
 from penstock.domain.github.checksets import CheckSet, Tip
 from penstock.domain.github.deliveries import Delivery
 from penstock.domain.github.missed import Look, Pause
+from penstock.domain.github.tokens import Minted
 from penstock.domain.hosts import Host
 from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job
@@ -50,7 +51,7 @@ KINDS: Mapping[str, type[Row]] = {
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
-        Delivery, CheckSet, Check, Tip, Look, Pause,
+        Delivery, CheckSet, Check, Tip, Look, Pause, Minted,
     )
 }  # fmt: skip
 

@@ -54,7 +54,7 @@ def file(ask: SubmitJob) -> JobFile:
     ]
     if faults:
         raise Refused(400, "bad-request", "some values of the request cannot be", faults)
-    _refuse_not_yet(ask, found)
+    _refuse_disabled(found)
     return _merge(found, {name: checked[name][0] for name in values})
 
 
@@ -115,7 +115,11 @@ def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
 
 
 def refuse_homeless(file: JobFile, check: str) -> None:
-    """Raises Refused 422 for a file whose toolchain a repository is to name, of a job that comes from none."""
+    """Raises Refused 422 for a file that asks for what only a repository has, of a job that comes from none."""
+    if file.access_repos and not check:
+        why = "a job that is submitted by hand has no repository, whose token could read others"
+        hint = "push it, and the front end for GitHub runs it; or take `access_repos` out"
+        raise Refused(422, "no-repository", why, [Fault("`access_repos` names some", file=file.path, hint=hint)])
     if origins.toolchain(file) == origins.FILE and not check:
         hint = 'name the channel: rust_toolchain = "stable"'
         why = "no repository comes with a job that is submitted by hand, and so nothing that names a toolchain"
@@ -126,10 +130,7 @@ def _fault(problem: Problem) -> Fault:
     return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
 
 
-def _refuse_not_yet(ask: SubmitJob, file: JobFile) -> None:
-    faults = [_fault(problem) for problem in file.not_yet]
-    if faults:
-        raise Refused(422, "not-available-yet", "the job needs what is not built yet", faults)
+def _refuse_disabled(file: JobFile) -> None:
     if not file.enable:
         raise Refused(
             422,

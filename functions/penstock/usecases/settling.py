@@ -52,6 +52,7 @@ def settle(
         waking.wake(on, job_id)
         _let_go(on, job)
         values.forget(on, job)
+        hints.ended(on, job)
 
 
 def _let_go(on: System, job: Job) -> None:

@@ -98,7 +98,7 @@ def nudge(on: System, kind: str, key: Key) -> None:
         presence.fade(on, key.pk.partition("#")[2])
     elif kind == "canary":
         canaries.nudge(on, key)
-    elif kind in ("delivery", "checkset", "check"):
+    elif kind in ("delivery", "checkset", "check", "minted"):
         hints.nudge(on, kind, key)
     elif kind == "job":
         _nudge_job(on, key)

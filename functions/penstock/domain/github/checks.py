@@ -28,7 +28,9 @@ class Check(Row):
     """One job of a commit. `run` counts its re-runs, `needs` are the checks whose jobs its own waits for.
 
     `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `run_id` is the
-    check run, once it is made; `begun` that it may have been. `shown` is a digest of what it says already.
+    check run, once it is made; `begun` that it may have been. `shown` is a digest of what it says already, and `over`
+    that this is how it ended. `past` are runs before this one whose check runs have not ended at GitHub yet. `reads`
+    are the ids of other repositories that its job's token reads.
     """
 
     kind: ClassVar[str] = "check"
@@ -47,6 +49,9 @@ class Check(Row):
     begun: bool = False
     run_id: int = 0
     shown: str = ""
+    over: bool = False
+    past: tuple[int, ...] = ()
+    reads: tuple[int, ...] = ()
     busy: datetime | None = None
     tries: int = 0
     due: datetime | None = None
@@ -71,7 +76,11 @@ class Check(Row):
     @property
     def external_id(self) -> str:
         """What it is known by at GitHub: another with each run, so that an old button presses nothing."""
-        return f"{self.id}/{self.run}"
+        return self.external_id_of(self.run)
+
+    def external_id_of(self, run: int) -> str:
+        """What one of its runs is known by there."""
+        return f"{self.id}/{run}"
 
 
 def check_key(repository_id: int, sha: str, number: int) -> Key:
@@ -94,9 +103,11 @@ def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datet
 
 
 def again(check: Check, now: datetime) -> Check:
-    """A check whose job is to be run again: with a check run of its own."""
+    """A check whose job is to be run again: with a check run of its own. The one before it is to end, if it has not."""
+    past = (*check.past, check.run) if check.begun and not check.over else check.past
     return replace(
-        check, run=check.run + 1, job="", told="", annotations=(), begun=False, run_id=0, shown="", tries=0, due=now,
+        check, run=check.run + 1, job="", told="", annotations=(), begun=False, run_id=0, shown="", over=False,
+        past=past, tries=0, due=now,
     )  # fmt: skip
 
 

@@ -1,13 +1,18 @@
 """GITHUB_TOKEN: a token of the App's installation for one repository, made when a job asks for it.
 
 GitHub lets it live for an hour. One that is older than FRESH is replaced when it is asked for, and one that is older
-than GOOD is not handed out any more: whoever asks waits for the next.
+than GOOD is not handed out any more: whoever asks waits for the next. When its job has settled it is revoked. [SEC-1]
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
+from penstock.domain.github.checksets import pause
+from penstock.domain.rows import Key, Row
 from penstock.domain.values import Value
 
 NAME = "GITHUB_TOKEN"
@@ -16,6 +21,65 @@ BY = "GitHub front end"
 
 FRESH = timedelta(minutes=30)
 GOOD = timedelta(minutes=55)
+LIFE = timedelta(hours=1)
+"""How long GitHub takes one. Source: GitHub, "Generating an installation access token"."""
+
+LOOK = timedelta(minutes=10)
+"""How often it is looked whether a token's job has settled, should nobody have said so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minted(Row):
+    """A token that a job was given, sealed for whoever revokes it: it is due until that is done, or its life is over.
+
+    It is written before the job is given the token, so nobody has one of which nobody knows. [SEC-1]
+    """
+
+    kind: ClassVar[str] = "minted"
+    job: str
+    id: str
+    installation: int
+    sealed: str
+    made: datetime
+    tries: int = 0
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return minted_key(self.job, self.id)
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def expiry(self) -> datetime:
+        return self.made + 2 * LIFE
+
+
+def minted_key(job: str, id: str) -> Key:
+    """Where it is noted that a token was made for a job."""
+    return Key(f"job#{job}", f"minted#{id}")
+
+
+def sealed_as(job: str, id: str) -> Mapping[str, str]:
+    """What a token is sealed as for whoever revokes it."""
+    return {"job": job, "minted": id}
+
+
+def is_dead(minted: Minted, now: datetime) -> bool:
+    """Whether GitHub takes a token no more, whoever shows it."""
+    return now - minted.made >= LIFE
+
+
+def waited(minted: Minted, now: datetime) -> Minted:
+    """A token whose job goes on: it is looked again."""
+    return replace(minted, due=now + LOOK)
+
+
+def tried(minted: Minted, now: datetime) -> Minted:
+    """A token that is being revoked: should that fail, it is tried again."""
+    return replace(minted, tries=minted.tries + 1, due=now + pause(minted.tries))
 
 
 def is_fresh(value: Value | None, now: datetime) -> bool:

@@ -36,15 +36,13 @@ __all__ = ["KEYS", "check_document", "check_key"]
 class Key:
     """One key at the top of the document; its default is that of `JobFile`.
 
-    `common` keys are checked even in a job that is not enabled; `not_yet` says why a job that uses the key is
-    refused for now.
+    `common` keys are checked even in a job that is not enabled.
     """
 
     name: str
     check: Check
     required: str | None = None
     common: bool = False
-    not_yet: str | None = None
 
 
 _TABLE = (
@@ -55,7 +53,7 @@ _TABLE = (
     Key("target", text),
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain),
-    Key("access_repos", check_access_repos, not_yet="jobs get no access to repositories yet"),
+    Key("access_repos", check_access_repos),
     Key("publish", check_publish),
     Key("skip_clone", flag),
     Key("resources", check_resources),

@@ -2,13 +2,13 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.domain.jobfile.caches import CacheAsk
 from penstock.domain.jobfile.header import Header, read_header
-from penstock.domain.jobfile.keys import KEYS, check_document
+from penstock.domain.jobfile.keys import check_document
 from penstock.domain.jobfile.locate import Spot, locate, nearest
 from penstock.domain.jobfile.matrix import Matrix
 from penstock.domain.jobfile.place import Fault, Path
@@ -42,8 +42,7 @@ class JobFile:
     """What a job file asks for. `script` is the whole text, header and all; `timeout` and `hold_on_failure` are
     in seconds.
 
-    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column. `not_yet`
-    holds a problem for each key that is understood and checked but that no job can use so far.
+    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column.
     """
 
     path: str
@@ -69,7 +68,6 @@ class JobFile:
     access_repos: tuple[str, ...] = ()
     rust_toolchain: bool | str | None = None
     post: tuple[Post, ...] = ()
-    not_yet: tuple[Problem, ...] = ()
     name_spot: tuple[int, int] | None = field(default=None, compare=False)
 
 
@@ -115,9 +113,8 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
     if "dependencies" in values:
         values["dependencies"] = tuple(_located(each, spots, header) for each in values["dependencies"])
     retry_failed = values.pop("on_failure", False)
-    not_yet = tuple(_not_yet(values, spots, header, path))
     name_spot = header.spot(spots["name",].value)
-    return {**values, "retry_failed": retry_failed, "not_yet": not_yet, "name_spot": name_spot}
+    return {**values, "retry_failed": retry_failed, "name_spot": name_spot}
 
 
 def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> ResourceAsk:
@@ -147,11 +144,3 @@ def _problem(fault: Fault, spots: dict[Path, Spot], header: Header, path: str) -
     spot = nearest(spots, fault.path)
     line, column = header.spot(spot.key if fault.on_key else spot.value)
     return Problem(path, line, column, fault.message, fault.hint)
-
-
-def _not_yet(values: Mapping[str, Any], spots: Mapping[Path, Spot], header: Header, path: str) -> Iterator[Problem]:
-    """The keys that are used, in the order of their lines, although nothing serves them so far."""
-    used = [key for key in KEYS.values() if key.not_yet and values.get(key.name)]
-    for key in sorted(used, key=lambda key: spots[key.name,]):
-        line, column = header.spot(spots[key.name,].key)
-        yield Problem(path, line, column, f"`{key.name}` is not available: {key.not_yet}", "remove it for now")

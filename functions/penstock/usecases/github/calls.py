@@ -19,9 +19,15 @@ from penstock.usecases import sites
 OURS: Mapping[str, str] = {"checks": "write", "contents": "read", "members": "read", "pull_requests": "read"}
 """What the front end itself may do in a repository. None of it is ever a job's."""
 
+LOOKING: Mapping[str, str] = {"metadata": "read"}
+"""What it may do in all others of the installation: see what they are called, and who may what there."""
+
 PAGES = 10
 WRITERS = ("admin", "write")
 """What GitHub calls the right to write; `maintain` is told as `write`."""
+
+READERS = (*WRITERS, "read")
+"""And to read; `triage` is told as `read`."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,23 @@ def may_write(on: System, of: Repository, login: str) -> bool:
     return told.status == 200 and told.body.get("permission") in WRITERS
 
 
+def beside(on: System, of: Repository, name: str) -> int | None:
+    """The id of another repository that the same installation of the App may look at; None where it may not."""
+    path = f"/repos/{quote(name)}"
+    installed = call(on, Ask("GET", f"{path}/installation"))
+    if installed.status != 200 or installed.body["id"] != of.installation:
+        return None
+    told = call(on, Ask("GET", path, Scope(of.installation, 0, LOOKING)))
+    return int(told.body["id"]) if told.status == 200 else None
+
+
+def may_read(on: System, of: Repository, name: str, login: str) -> bool:
+    """Whether somebody may read another repository of the same installation. [SEC-2]"""
+    scope = Scope(of.installation, 0, LOOKING)
+    told = call(on, Ask("GET", f"/repos/{quote(name)}/collaborators/{quote(login)}/permission", scope))
+    return told.status == 200 and told.body.get("permission") in READERS
+
+
 def is_member(on: System, of: Repository, login: str) -> bool:
     """Whether somebody is a member of the organisation that a repository belongs to. [SEC-2]"""
     owner = of.name.partition("/")[0]
@@ -103,9 +126,14 @@ def end_of(on: System, of: Repository, line: str) -> str | None:
 
 def mint(on: System, scope: Scope) -> str | None:
     """A new token for a job; None where GitHub makes none. It is kept nowhere here. [SEC-1]"""
-    body = {"repository_ids": [scope.repository_id], "permissions": dict(scope.permissions)}
-    told = call(on, Ask("POST", f"/app/installations/{scope.installation}/access_tokens", body=body))
+    told = call(on, Ask("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks))
     return str(told.body["token"]) if told.status == 201 else None
+
+
+def revoke(on: System, installation: int, token: str) -> bool:
+    """Have GitHub take a token no more, by showing it; whether that is so now. [SEC-1]"""
+    scope = Scope(installation, 0, {})  # no token is made for it: it only says who is to be left alone
+    return call(on, Ask("DELETE", "/installation/token", scope, token=token)).status in (204, 401)
 
 
 def make_run(on: System, of: Repository, body: Mapping[str, Any]) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 from penstock.domain.github.checks import Check
 from penstock.domain.github.checksets import CheckSet
 from penstock.domain.github.deliveries import Delivery
+from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs import Job
 from penstock.domain.rows import Key
 from penstock.system import System
@@ -16,6 +17,12 @@ def moved(on: System, job: Job) -> None:
     """A job that a check shows has moved."""
     if job.check:
         hint(on, {"check": job.check})
+
+
+def ended(on: System, job: Job) -> None:
+    """A job has settled: what it was given at GitHub is to be revoked."""
+    if job.check and job.has_secrets:
+        hint(on, {"revoke": job.id})
 
 
 def hint(on: System, message: dict[str, Any]) -> None:
@@ -38,5 +45,8 @@ def _of(on: System, kind: str, key: Key) -> dict[str, Any] | None:
     if kind == CheckSet.kind:
         found = on.store.get(key, CheckSet)
         return {"set": [found.repository_id, found.sha]} if found and found.due else None
+    if kind == Minted.kind:
+        minted = on.store.get(key, Minted)
+        return {"revoke": minted.job} if minted else None
     check = on.store.get(key, Check)
     return {"check": check.id} if check and check.due else None

@@ -18,8 +18,9 @@ from penstock.domain.jobset import Member
 from penstock.domain.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import race, users
-from penstock.usecases.github import calls, running
+from penstock.usecases.github import calls, reading, running
 from penstock.usecases.github.calls import Repository
+from penstock.usecases.github.reading import People, Unread
 
 FILES = 32
 """How many job files a commit may have. Source: buildomat."""
@@ -66,8 +67,8 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) ->
         _stop(on, found, rules)
     elif not rules.enable:
         _move(on, found, checksets.moved(found, Stage.SETTLED, "not enabled in the default branch"))
-    elif not (trusted := _is_trusted(on, of, found, rules)) and not found.approved_by:
-        _await(on, found)
+    elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
+        _await(on, found, _strangers(found))
     else:
         members = _members(on, of, found)
         if isinstance(members, Wrong):
@@ -75,26 +76,41 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) ->
         elif not members:
             _move(on, found, checksets.moved(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
-            _control(on, found, None)
-            running.submit(on, found, members, outsider=not trusted)
+            _submit(on, of, found, members, trusted)
 
 
-def _is_trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> bool:
-    """Whether those who brought a commit may have it run: all of those who did so at one time. [SEC-2]"""
+def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]) -> None:
+    """The jobs are submitted, if they may read what they want to."""
+    others = reading.others(on, of, found, members, trusted)
+    if isinstance(others, Unread):
+        if others.awaits:
+            _await(on, found, others.told)
+        else:
+            _stop(on, found, Wrong(others.told))
+    else:
+        _control(on, found, None)
+        running.submit(on, found, members, others, outsider=not trusted)
+
+
+def _trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> list[People]:
+    """Those who brought a commit and may have it run: all of those who did so at one time. [SEC-2]"""
 
     def lets(login: str) -> bool:
         return rules.lets(login) or calls.is_member(on, of, login) or calls.may_write(on, of, login)
 
-    return any(all(lets(login) for login in people) for people in found.people)
+    return [people for people in found.people if all(lets(login) for login in people)]
 
 
-def _await(on: System, found: CheckSet) -> None:
-    """The commit is shown with a button, and nothing of it is looked at before that is pressed."""
+def _strangers(found: CheckSet) -> str:
     who = ", ".join(sorted({login for people in found.people for login in people}))
-    told = (
+    return (
         f"{who} may not have jobs run here without asking. Somebody with the right to write looks at the commit "
         f"{found.sha} and approves it: that one, and no other."
     )
+
+
+def _await(on: System, found: CheckSet, told: str) -> None:
+    """The commit is shown with a button, and nothing of it is run before that is pressed."""
     _control(on, found, Wrong(told))
     _move(on, found, checksets.moved(found, Stage.AWAITING, told, outsider=True))
 
@@ -162,7 +178,6 @@ def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | P
 def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | Wrong:
     wrong = [problem for file in files if isinstance(file, Problems) for problem in file.items]
     good = [file for file in files if isinstance(file, JobFile)]
-    wrong += [problem for file in good if file.enable for problem in file.not_yet]
     members = Problems(tuple(wrong)) if wrong else jobset.arrange(good)
     if isinstance(members, Problems):
         return Wrong("the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]])

@@ -22,6 +22,7 @@ from penstock.domain.submissions import Submission, submission_key
 from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import jobs, logs, race, submitting, users
+from penstock.usecases.github.reading import wanted
 from penstock.wire import SubmitJob
 
 ONCE_MORE = timedelta(minutes=5)
@@ -33,8 +34,12 @@ def of(on: System, found: CheckSet) -> list[Check]:
     return on.store.find(found.key.pk, "check#", Check)
 
 
-def submit(on: System, found: CheckSet, members: Sequence[Member], *, outsider: bool) -> None:
+def submit(
+    on: System, found: CheckSet, members: Sequence[Member], others: Mapping[str, int], *, outsider: bool
+) -> None:
     """Submit a commit's jobs, those first that others wait for. Whoever dies here is followed by one who goes on.
+
+    `others` are the ids of the repositories that they may read besides their own, by name.
 
     The check's row comes first and its key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
     """
@@ -47,7 +52,8 @@ def submit(on: System, found: CheckSet, members: Sequence[Member], *, outsider: 
             return  # the set is another by now, and due
         known[member.name] = check
         if not (check.job or check.told):
-            check = _submit(on, user, found, member, check, ids)
+            reads = [others[name] for name in others if name in wanted(member.file, found.repository)]
+            check = _note(on, check, replace(_submit(on, user, found, member, check, ids), reads=tuple(reads)))
         ids |= {member.name: check.job} if check.job else {}
     on.store.commit([Replace(found, checksets.moved(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
@@ -64,17 +70,17 @@ def _begin(on: System, found: CheckSet, member: Member, known: Mapping[str, Chec
 
 
 def _submit(on: System, user: User, found: CheckSet, member: Member, check: Check, ids: Mapping[str, str]) -> Check:
-    """The check with its job, or with why there is none."""
+    """A check with its job, or with why there is none."""
     lacking = next((each.job for each in member.dependencies if each.job not in ids), None)
     if lacking is not None:
         why = f"it waits for the job {lacking!r}, and none was accepted"
-        return _note(on, check, checks.refused(check, why, on.world.now()))
+        return checks.refused(check, why, on.world.now())
     try:
         job = submitting.submit(on, user, ask(found, member, ids), checks.submit_key(check), check=check.id)
     except Refused as refused:
         notes = [reports.annotation(fault, member.file.path) for fault in refused.faults[: reports.ANNOTATIONS]]
-        return _note(on, check, checks.refused(check, refused.detail, on.world.now(), notes))
-    return _note(on, check, checks.submitted(check, job, on.world.now()))
+        return checks.refused(check, refused.detail, on.world.now(), notes)
+    return checks.submitted(check, job, on.world.now())
 
 
 def _note(on: System, was: Check, now: Check) -> Check:
@@ -82,7 +88,7 @@ def _note(on: System, was: Check, now: Check) -> Check:
 
     def decide() -> tuple[Sequence[Change], Check]:
         fresh = on.store.get(was.key, Check) or was
-        after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, due=now.due)
+        after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
         return ([Replace(fresh, after)] if fresh.run == was.run else []), after
 
     noted = race.run(on, decide)

@@ -36,26 +36,55 @@ APPROVED = {
 }
 
 
+RUN_AGAIN = {
+    "status": "completed",
+    "conclusion": "cancelled",
+    "output": {"title": "Run again", "summary": "Another run of it has taken its place."},
+    "actions": [],
+}
+
+
 def show(on: System, key: Key) -> None:
     """Have GitHub show a check as it is. One at a time: two could make two check runs of it."""
     row, now = on.store.get(key, Check), on.world.now()
-    if row is None or not (row.job or row.told or row.run_id):
+    if row is None or not (row.job or row.told or row.run_id or row.past):
         return
     if row.busy and row.busy > now:
         on.forge.tell({"check": row.id}, SOON)
         return
     due = now + checksets.pause(row.tries) if row.tries < TRIES else None
-    taken = replace(row, begun=True, busy=now + BUSY, tries=row.tries + 1, due=due)
+    begun = row.begun or bool(row.job or row.told)
+    taken = replace(row, begun=begun, busy=now + BUSY, tries=row.tries + 1, due=due)
     if not on.store.commit([Replace(row, taken)]):
         on.forge.tell({"check": row.id}, SOON)
         return
     job = on.store.get(job_key(row.job), Job) if row.job else None
     try:
-        run_id, shown = _say(on, row, _said(on, row, job))
-        after = replace(taken, run_id=run_id or 0, shown=shown, tries=0, due=_next(on, run_id, job))
+        after = _shown(on, row, taken, job)
     except RateLimited as limited:
         after = replace(taken, tries=row.tries, due=now + timedelta(seconds=limited.seconds))
     race.run(on, lambda: _done(on, taken, after))
+
+
+def _shown(on: System, row: Check, taken: Check, job: Job | None) -> Check:
+    """Have GitHub end what was shown of runs before this one, and show this one. The check as it is after that."""
+    _end(on, row)
+    ended = replace(taken, past=(), tries=0, due=None)
+    if not (row.job or row.told or row.run_id):
+        return ended  # its job is not accepted yet: there is nothing to show of it
+    said = _said(on, row, job)
+    run_id, shown = _say(on, row, said)
+    over = said["status"] == "completed"
+    return replace(ended, run_id=run_id or 0, shown=shown, over=over, due=_next(on, run_id, job))
+
+
+def _end(on: System, row: Check) -> None:
+    """The check runs of runs before this one end, for their jobs have."""
+    of = Repository(row.installation, row.repository_id, row.repository)
+    for run in row.past:
+        found = calls.find_run(on, of, row.sha, row.name, row.external_id_of(run))
+        if found:
+            calls.change_run(on, of, found, RUN_AGAIN)
 
 
 def _next(on: System, run_id: int | None, job: Job | None) -> Any:
@@ -73,7 +102,8 @@ def _done(on: System, taken: Check, after: Check) -> tuple[Sequence[Change], Non
     if fresh.run != taken.run:
         return [Replace(fresh, replace(fresh, busy=None))], None
     on.forge.tell({"check": fresh.id}, SOON)
-    return [Replace(fresh, replace(fresh, busy=None, run_id=after.run_id, shown=after.shown))], None
+    noted = replace(fresh, busy=None, run_id=after.run_id, shown=after.shown, over=after.over, past=after.past)
+    return [Replace(fresh, noted)], None
 
 
 def _said(on: System, row: Check, job: Job | None) -> Mapping[str, Any]:

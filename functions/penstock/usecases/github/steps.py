@@ -31,6 +31,8 @@ def step(on: System, message: Mapping[str, Any]) -> bool:
             showing.show(on, checks.key_of(id))
         case {"token": str(job)}:
             tokens.mint(on, job)
+        case {"revoke": str(job)}:
+            _patiently(on, lambda: tokens.revoke(on, job))
         case _:
             return False
     return True

@@ -1,18 +1,32 @@
-"""GITHUB_TOKEN: made late, when a running job asks for it, and for as little as its repository's policy says.
+"""GITHUB_TOKEN: made late, when a running job asks for it, for as little as its repository's policy says, and revoked
+when the job has settled.
 
 The worker's side only hints that it is wanted: whoever faces the workers has no leave to make one. [SEC-2]
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.domain.errors import Refused
 from penstock.domain.github import checks, policy
 from penstock.domain.github.checks import Check
 from penstock.domain.github.checksets import CheckSet, set_key
-from penstock.domain.github.policy import Policy
-from penstock.domain.github.tokens import BY, NAME, is_fresh, is_over
+from penstock.domain.github.policy import LEAST, Policy
+from penstock.domain.github.tokens import (
+    BY,
+    LOOK,
+    NAME,
+    Minted,
+    is_dead,
+    is_fresh,
+    is_over,
+    sealed_as,
+    tried,
+    waited,
+)
 from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.rows import Delete
+from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.values import Value, value_key
 from penstock.forge import Scope
 from penstock.system import System
@@ -43,22 +57,57 @@ def mint(on: System, job_id: str) -> bool:
         return False
     check = on.store.get(checks.key_of(job.check), Check)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
-    scope = _scope(on, found) if found and check and check.job == job.id else None
+    scope = _scope(on, found, check) if found and check and check.job == job.id else None
     told = calls.mint(on, scope) if scope else None
-    if told is None:
+    if scope is None or told is None:
         return False
+    _note(on, job, scope.installation, told)
     try:
         values.put(on, job, Put(NAME, told, secret=True, by=BY), [fence])
     except Refused:  # it has ended meanwhile
+        revoke(on, job.id)
         return False
     return True
 
 
-def _scope(on: System, found: CheckSet) -> Scope | None:
-    """What the token is good for: one repository, and what the default branch says; less in an outsider's commit."""
+def _note(on: System, job: Job, installation: int, token: str) -> None:
+    """Note a token before anybody is given it, sealed so that nobody opens it but who revokes. [SEC-1]"""
+    id, now = on.world.ulid(), on.world.now()
+    sealed = on.minted.seal(token.encode(), sealed_as(job.id, id))
+    row = Minted(job=job.id, id=id, installation=installation, sealed=sealed, made=now, due=now + LOOK)
+    on.store.commit([Create(row)])
+
+
+def revoke(on: System, job_id: str) -> None:
+    """Revoke a job's tokens once it has settled. Done twice, it is done once: one that is gone is gone. [SEC-1]"""
+    job = on.store.get(job_key(job_id), Job)
+    for row in on.store.find(f"job#{job_id}", "minted#", Minted):
+        if is_dead(row, on.world.now()):
+            on.store.commit([Delete(row)])
+        elif job is None or job.is_settled:
+            _revoke(on, row)
+        else:
+            on.store.commit([Replace(row, waited(row, on.world.now()))])
+
+
+def _revoke(on: System, row: Minted) -> None:
+    """Revoke one; who dies here is followed by one who tries again, for as long as the token lives."""
+    begun = tried(row, on.world.now())
+    if on.store.commit([Replace(row, begun)]):
+        token = on.minted.open(row.sealed, sealed_as(row.job, row.id)).decode()
+        if calls.revoke(on, row.installation, token):
+            on.store.commit([Delete(replace(begun, version=row.version + 1))])
+
+
+def _scope(on: System, found: CheckSet, check: Check) -> Scope | None:
+    """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
+
+    GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.
+    """
     of = Repository(found.installation, found.repository_id, found.repository)
     raw = calls.file(on, of, policy.PATH)
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
     if not isinstance(rules, Policy) or not rules.enable or not calls.app(on).serves(found.repository):
         return None
-    return Scope(of.installation, of.id, rules.granted(outsider=found.outsider))
+    granted = LEAST if check.reads else rules.granted(outsider=found.outsider)
+    return Scope(of.installation, of.id, granted, check.reads)

@@ -76,8 +76,8 @@ def test_what_is_used_is_known_by_its_pool() -> None:
         (Limits(), 1024**3),
         (Limits(output_bytes=5, cache_bytes=6), 5),
         (Limits(output_bytes=6, cache_bytes=5), 5),
-        (Limits(output_bytes=9 * 1024**3), 5 * 1024**3),
+        (Limits(output_bytes=9 * 1024**3), 9 * 1024**3),
     ],
 )
-def test_an_archive_is_no_bigger_than_one_piece_nor_than_all_caches_together(limits: Limits, most: int) -> None:
+def test_an_archive_is_no_bigger_than_an_output_nor_than_all_caches_together(limits: Limits, most: int) -> None:
     assert limits.archive_bytes == most

@@ -103,7 +103,10 @@ def given() -> Settings:
 
 def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) -> None:
     done = machine.boot(given)
-    assert machine.ran == {"config": {"url": machine.url, "worker": WORKER, "key": KEY}, "mode": 0o600}, done
+    assert machine.ran == {
+        "config": {"url": machine.url, "worker": WORKER, "key": KEY, "alone": True},
+        "mode": 0o600,
+    }, done
     assert "agent run --config agent.json" in done.stdout
 
 

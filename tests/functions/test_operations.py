@@ -94,9 +94,9 @@ class Stage:
     def agent(self, path: str, body: Any) -> Answer:
         return self.service.ask("POST", path, body, token=WORKER_TOKEN)
 
-    def save(self, key: str) -> str:
+    def save(self, key: str, **more: Any) -> str:
         """Send an archive for a cache, and say its id."""
-        body = {**BODIES["agent_save_cache"], "key": key}
+        body = {**BODIES["agent_save_cache"], "key": key, **more}
         self.archive = str(self.agent(f"/v1/agent/jobs/{self.job}/caches/save", body).json["id"])
         self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
         return self.archive
@@ -176,6 +176,8 @@ class Stage:
         if operation.name == "agent_commit_cache":
             self.save("newer")
             body = self.archived("newer")
+        if operation.name == "agent_cache_parts":
+            body = {**parts, "id": self.save("big", composite=DIGEST)}
         self.prepare(operation, values)
         by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
         token = "token-root" if by_user else WORKER_TOKEN

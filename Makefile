@@ -40,7 +40,7 @@ bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and cou
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 
-prove: $(STAMP) ## the long proofs, hours: the models in full, every crash point, ten thousand sites, chaos, as many claims, 10 GB
+prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, fuzzing
 	@$(PYTHON) model/run.py full
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.crash.sweep --every --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
@@ -50,6 +50,9 @@ prove: $(STAMP) ## the long proofs, hours: the models in full, every crash point
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.big
 	@MACHINES=1100 $(PYTHON) -m pytest -q tests/ec2/test_thousand.py
 	@POSTGRES_JOBS=100 $(PYTHON) -m pytest -q tests/postgres/test_life.py
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --requests 200 --processes 2 api
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/fuzz/requirements.txt
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --seconds 900 readers
 
 mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where it changed: a test must notice
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \

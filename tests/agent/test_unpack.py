@@ -78,6 +78,33 @@ def test_what_runs_as_somebody_else_does_so_no_longer(places: Places, tmp_path: 
     assert os.stat(places.on_machine("/work/deps/a")).st_mode & 0o7777 == 0o755
 
 
+def dated(name: str, kind: bytes, mtime: str) -> tuple[tarfile.TarInfo, bytes]:
+    info, data = entry(name, kind)
+    info.pax_headers = {"mtime": mtime}
+    return info, data
+
+
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
+@pytest.mark.parametrize("mtime", ["nan", "1e3", "1.x", "", "9" * 5000])
+def test_a_time_that_is_none_is_found_before_anything_is_in_place(
+    places: Places, tmp_path: Path, kind: bytes, mtime: str
+) -> None:
+    path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
+    with pytest.raises(NotUnpacked):
+        unpack(places, ["/work/deps"], path, lambda: None)
+    assert os.listdir(places.on_machine("/work")) == []
+
+
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
+@pytest.mark.parametrize("mtime", ["9" * 30, "-" + "9" * 30 + ".5"])
+def test_a_time_that_no_system_knows_is_as_near_as_one_can_be(
+    places: Places, tmp_path: Path, kind: bytes, mtime: str
+) -> None:
+    path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
+    assert unpack(places, ["/work/deps"], path, lambda: None) == 3
+    assert (os.stat(places.on_machine("/work/deps/x")).st_mtime < 0) == mtime.startswith("-")
+
+
 def test_what_is_cut_off_is_not_unpacked(places: Places, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.gz"
     archive(path, FOLDER, entry("work/deps/a", data=os.urandom(100_000)))

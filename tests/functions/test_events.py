@@ -81,3 +81,23 @@ def test_who_reads_makes_the_agent_hurry_and_costs_three_writes_in_half_a_minute
     assert len(watches) == len(written) <= 3
     twin.pass_time(32)
     assert call(stage, "events", {"first": 100, "events": []}).json["watched"] is False
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("2026-01-01T01:00:00.5+01:00", "2026-01-01T00:00:00.500Z"),
+        ("2025-12-31T19:00:00-05:00", "2026-01-01T00:00:00.000Z"),
+        ("2026-01-01T00:00:00", "2026-01-01T00:00:00.000Z"),
+    ],
+)
+def test_a_time_is_shown_in_utc_whatever_the_machines_zone_is(stage: Stage, said: str, shown: str) -> None:
+    line = {"time": said, "stream": "stdout", "payload": "here"}
+    assert call(stage, "events", {"first": 2, "events": [line]}).status == 200
+    assert [each["time"] for each in read(stage)["items"] if each["payload"] == "here"] == [shown]
+
+
+@pytest.mark.parametrize("said", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "noon"])
+def test_a_time_that_is_none(stage: Stage, said: str) -> None:
+    line = {"time": said, "stream": "stdout", "payload": "here"}
+    refused(call(stage, "events", {"first": 2, "events": [line]}), 400, "bad-request")

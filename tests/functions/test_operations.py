@@ -85,6 +85,7 @@ class Stage:
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
         self.tested = ""
+        self.left_out: bool | str = False
         self.archive = self.save("old")
         assert self.agent(f"{path}/caches/commit", self.archived("old")).json["kept"]
         self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
@@ -159,8 +160,8 @@ class Stage:
         if operation.name == "agent_host":
             self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
 
-    def take(self, operation: Operation, path: str = "") -> Answer:
-        """Take an operation as the one who may, with everything that it needs."""
+    def take(self, operation: Operation, *, as_nobody: bool = False) -> Answer:
+        """Take an operation as the one who may, with everything that it needs; or with what is `left_out` of it."""
         sort = operation.path.split("/")[2]
         values = {
             "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
@@ -181,7 +182,8 @@ class Stage:
         self.prepare(operation, values)
         by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
         token = "token-root" if by_user else WORKER_TOKEN
-        token = None if operation.open else token
+        token = None if operation.open or as_nobody else token
+        body = body if self.left_out is False else None if self.left_out is True else self.left_out
         return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
 
 
@@ -275,3 +277,34 @@ def test_every_route_is_an_operation_and_every_operation_a_route() -> None:
         routes = [*app._static_routes, *app._dynamic_routes]
         served = {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in routes}
         assert served == {(operation.method, operation.path) for operation in operations}
+
+
+@pytest.mark.parametrize("operation", [each for each in EVERY if each.body], ids=lambda operation: operation.name)
+def test_a_body_may_be_left_out_where_the_document_says_so(stage: Stage, operation: Operation) -> None:
+    described = json.loads(openapi.text())["paths"][operation.path][operation.method.lower()]["requestBody"]
+    assert described["required"] is not operation.bare
+    stage.left_out = True
+    answer = stage.take(operation)
+    if operation.bare:
+        assert answer.status in (operation.status, 409), answer
+    else:
+        assert (answer.status, answer.json["code"]) == (400, "malformed-json"), answer
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in EVERY if each.body and not each.open], ids=lambda operation: operation.name
+)
+def test_nobody_is_told_what_is_wrong_with_a_body(stage: Stage, operation: Operation) -> None:
+    """SEC-2: who asks is looked at before what they say."""
+    stage.left_out = "{"
+    assert stage.take(operation, as_nobody=True).status == 401
+
+
+def test_what_whoever_has_the_bytes_is_answered_is_in_the_document(stage: Stage) -> None:
+    stage.publish("read_published")
+    path = "/v1/public/file/ada/nightly/v1/x.bin"
+    had = {"if-none-match": f'"{DIGEST}"'}
+    for method, operation in (("GET", "read_published"), ("HEAD", "look_at_published")):
+        (declared,) = [each.also for each in OPERATIONS if each.name == operation]
+        answer = stage.service.ask(method, path, headers=had)
+        assert (answer.status, answer.body) == (declared[0][0], b"")

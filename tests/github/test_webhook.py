@@ -157,6 +157,7 @@ def test_a_push_that_is_not_as_it_should_be(web: Web, path: str, value: Any) -> 
     ("name", "payload", "path", "value"),
     [
         ("push", push(A), "ref", "refs/heads/with space"),
+        ("push", push(A), "ref", "refs/heads/\ud800"),
         ("push", push(A), "ref", "refs/heads/" + "x" * 300),
         ("push", push(A), "after", "A" * 40),
         ("pull_request", pull_request(A), "pull_request", None),

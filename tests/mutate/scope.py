@@ -20,7 +20,7 @@ WHOLE = (
     *(f"penstock.usecases.{name}" for name in (
         "race", "acquiring", "assigning", "units", "settling", "agents", "sweeping", "resizing", "configuring",
         "outputs", "fencing", "freeing", "jobs", "keeping", "losing", "quarantining", "retiring", "retrying",
-        "returning", "turns", "users", "warm", "ahead", "hosts", "presence", "stocktaking",
+        "returning", "turns", "users", "warm", "ahead", "hosts", "presence", "stocktaking", "lines",
     )),
     "penstock.store.table",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from .ending import end
 from .errors import Declined
 from .family import Family
 from .mask import Mask
-from .names import admit
+from .names import admit, texts
 from .places import Places
 from .pump import Pump
 from .words import signal_name
@@ -61,7 +61,7 @@ class Background:
             admit(name, self._all, "process")
             try:
                 child = subprocess.Popen(
-                    command, cwd=ask["cwd"], env=dict(ask["env"]), start_new_session=True,
+                    command, cwd=ask["cwd"], env=texts(ask["env"]), start_new_session=True,
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                     **self._places.start(),
                 )  # fmt: skip

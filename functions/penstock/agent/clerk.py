@@ -37,7 +37,7 @@ class Clerk:
             return do(ask)
         except (ServiceError, Declined) as why:
             return json.dumps({"error": str(why)}).encode()
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return json.dumps({"error": "this agent does not know what bmat asks"}).encode()
 
     def _tell(self, _: dict[str, Any]) -> bytes:
@@ -50,9 +50,12 @@ class Clerk:
         return json.dumps(found).encode()
 
     def _put(self, ask: dict[str, Any]) -> bytes:
+        value = ask["value"]
+        if not isinstance(value, str):
+            raise TypeError("a value is text")
         if ask["secret"]:
-            self._job.mask.learn(disguises.secret(ask["value"]))
-        body = {"name": ask["name"], "value": ask["value"], "secret": ask["secret"]}
+            self._job.mask.learn(disguises.secret(value))
+        body = {"name": ask["name"], "value": value, "secret": ask["secret"]}
         return json.dumps(self._call("store/put", body)).encode()
 
     def _identity(self, ask: dict[str, Any]) -> bytes:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Any
 
 from .errors import Declined
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,48}")
 MOST = 100
+
+
+def texts(env: Any) -> dict[str, str]:
+    """Return an environment as a process can have it: whoever asks may write to the socket what they like."""
+    return {str(name): str(value) for name, value in dict(env).items()}
 
 
 def admit(name: str, known: Collection[str], what: str) -> None:

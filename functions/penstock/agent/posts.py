@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import Declined
-from .names import admit
+from .names import admit, texts
 from .order import Task
 
 WHEN = {"success": ("succeeded",), "failure": ("failed",), "always": ("succeeded", "failed")}
@@ -45,7 +45,7 @@ class Posts:
             admit(name, self._all, "post")
             command = shlex.join(str(each) for each in ask["command"])
             script = f"cd {shlex.quote(str(ask['cwd']))} || exit\nexec {command}\n"
-            self._all[name] = Post(when, name, script, dict(ask["env"]))
+            self._all[name] = Post(when, name, script, texts(ask["env"]))
 
     def due(self, result: str, first: int, workdir: str = "/work") -> Iterator[Task]:
         """Yield what is to be run after tasks that ended with a result, numbered from `first`; no more is taken."""

@@ -19,6 +19,8 @@ from .places import Places
 
 CHUNK = 1 << 20
 PREFIX = ".penstock-cache-"
+LATEST = 1 << 40
+"""The furthest from 1970 that a time is set to, in seconds: what is further away, no system knows."""
 
 
 @dataclass
@@ -33,6 +35,21 @@ class Stage:
         return os.path.join(self.folder, "it") + name[len(self.name) :]
 
 
+@dataclass(frozen=True)
+class Look:
+    """The mode that a file or folder had, and its time in nanoseconds."""
+
+    mode: int
+    time: int
+
+    @classmethod
+    def of(cls, info: tarfile.TarInfo) -> Look:
+        """Read it from an entry. Raises ValueError for a time that is none."""
+        seconds, _, rest = info.pax_headers.get("mtime", str(info.mtime)).partition(".")
+        whole = max(-LATEST, min(LATEST, int(seconds)))
+        return cls(info.mode & 0o777, whole * SECOND + int(rest[:9].ljust(9, "0")))
+
+
 @dataclass
 class Unpacking:
     """What is unpacked so far: which folders there are, with what they are to be like, and which files."""
@@ -40,7 +57,7 @@ class Unpacking:
     places: Places
     names: list[str]
     stages: dict[str, Stage] = field(default_factory=dict)
-    folders: dict[str, tarfile.TarInfo] = field(default_factory=dict)
+    folders: dict[str, Look] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
 
@@ -83,7 +100,7 @@ def _stage(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, check: 
     path = _stage_of(work, top).path(name)
     if info.isdir():
         os.mkdir(path, 0o700)
-        work.folders[name] = info
+        work.folders[name] = Look.of(info)
     elif info.issym():
         os.symlink(info.linkname, path)
     elif info.islnk():
@@ -124,15 +141,13 @@ def _write(tar: tarfile.TarFile, info: tarfile.TarInfo, path: str, check: Callab
         for chunk in iter(lambda: source.read(CHUNK), b""):
             check()
             file.write(chunk)
-    _finish(path, info)
+    _finish(path, Look.of(info))
 
 
-def _finish(path: str, info: tarfile.TarInfo) -> None:
+def _finish(path: str, look: Look) -> None:
     """Give a file or folder the mode and the time that it had."""
-    os.chmod(path, info.mode & 0o777)
-    seconds, _, rest = info.pax_headers.get("mtime", str(info.mtime)).partition(".")
-    time = int(seconds) * SECOND + int(rest[:9].ljust(9, "0"))
-    os.utime(path, ns=(time, time))
+    os.chmod(path, look.mode)
+    os.utime(path, ns=(look.time, look.time))
 
 
 def _is_folder(path: str) -> bool:

@@ -28,8 +28,9 @@ def _kept(given: Sequence[AgentLine]) -> int:
 
 
 def _time(text: str) -> datetime:
+    """A time in UTC, whatever the machine's zone is. Raises Refused 400, also for a time before the first year's."""
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise Refused(400, "bad-request", f"{text!r} is not a time as in RFC 3339") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

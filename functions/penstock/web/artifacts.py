@@ -76,8 +76,9 @@ def unpin_artifact(artifact: str) -> Response[Any]:
 
 @router.post("/v1/artifacts/<artifact>/sign")
 def sign_artifact(artifact: str) -> Response[Any]:
+    found = _find(artifact)
     ask = body(router, wire.SignOutput) if router.current_event.body else wire.SignOutput()
-    return reply(wire.SignedOutput(**explaining.sign(bootstrap.aws(), _find(artifact), ask.expires_in)))
+    return reply(wire.SignedOutput(**explaining.sign(bootstrap.aws(), found, ask.expires_in)))
 
 
 def _view(found: Kept) -> wire.ArtifactView:

@@ -56,6 +56,7 @@ JOB_OPERATIONS = (
         "Get a URL for an output",
         wire.SignedOutput,
         wire.SignOutput,
+        bare=True,
     ),
     Operation(
         "publish_output",

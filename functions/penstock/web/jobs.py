@@ -124,8 +124,9 @@ def list_outputs(job: str) -> Response[Any]:
 
 @router.post("/v1/jobs/<job>/outputs/<output>/sign")
 def sign_output(job: str, output: str) -> Response[Any]:
+    found = _job(job)
     ask = body(router, wire.SignOutput) if router.current_event.body else wire.SignOutput()
-    signed = outputs.sign(bootstrap.aws(), _job(job), output, ask.expires_in)
+    signed = outputs.sign(bootstrap.aws(), found, output, ask.expires_in)
     return reply(wire.SignedOutput(**signed))
 
 

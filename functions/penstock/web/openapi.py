@@ -26,7 +26,7 @@ def document() -> dict[str, Any]:
     """The whole document."""
     operations = (*OPERATIONS, *AGENT_OPERATIONS)
     kinds = {kind for operation in operations for kind in (operation.body, operation.reply) if kind}
-    kinds |= {kind for operation in operations for _, _, kind in operation.also}
+    kinds |= {kind for operation in operations for _, _, kind in operation.also if kind}
     schemas: dict[str, Any] = {}
     for kind in sorted({*kinds, ProblemView}, key=lambda kind: kind.__name__):
         schemas |= _schemas(kind)
@@ -121,7 +121,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     if parameters:
         made["parameters"] = parameters
     if operation.body:
-        made["requestBody"] = {"required": True, **_content("application/json", operation.body)}
+        made["requestBody"] = {"required": not operation.bare, **_content("application/json", operation.body)}
     if operation.open:
         made["security"] = []
     return made

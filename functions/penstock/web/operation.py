@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Operation:
     """One call: what is sent, what comes back, and which parameters there are besides those in the path.
 
-    `also` are other answers that a parameter asks for: status, when, and what comes back.
+    `also` are other answers that a parameter or a header asks for: status, when, and what comes back, if anything does.
+    `bare` is one whose body may be left out.
     """
 
     name: str
@@ -21,4 +22,5 @@ class Operation:
     status: int = 200
     query: tuple[str, ...] = ()
     open: bool = False
-    also: tuple[tuple[int, str, type], ...] = ()
+    also: tuple[tuple[int, str, type | None], ...] = ()
+    bare: bool = False

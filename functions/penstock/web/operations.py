@@ -20,15 +20,22 @@ def _custody(kind: str, view: type) -> tuple[Operation, ...]:
             query=("after", "limit"),
         ),
         Operation(f"hold_{kind}", "POST", f"{path}/hold", f"Keep a {kind} as it is", view, wire.HoldUnit),
-        Operation(f"release_{kind}", "POST", f"{path}/release", f"Let a {kind} go", view, wire.ReleaseUnit),
-        Operation(f"drain_{kind}", "POST", f"{path}/drain", f"Lend a {kind} to nobody any more", view, remove),
-        Operation(f"recycle_{kind}", "POST", f"{path}/recycle", f"Destroy a {kind} now", view, remove),
+        Operation(
+            f"release_{kind}", "POST", f"{path}/release", f"Let a {kind} go", view, wire.ReleaseUnit, bare=True
+        ),
+        Operation(
+            f"drain_{kind}", "POST", f"{path}/drain", f"Lend a {kind} to nobody any more", view, remove, bare=True
+        ),
+        Operation(f"recycle_{kind}", "POST", f"{path}/recycle", f"Destroy a {kind} now", view, remove, bare=True),
     )  # fmt: skip
 
 
 FILE = "{owner}/{series}/{version}/{name}"
 PUBLISHED = f"/v1/published/{FILE}"
 PUBLIC_FILE = f"/v1/public/file/{FILE}"
+
+UNCHANGED = (304, "it is what the digest in If-None-Match says", None)
+"""How whoever has the bytes already is answered."""
 
 SORTS = ("targets", "resource-types", "factories", "wells")
 """What a site is made of."""
@@ -55,11 +62,16 @@ OPERATIONS = (
         "Get a URL for a published file",
         wire.SignedOutput,
         wire.SignOutput,
+        bare=True,
     ),
     Operation("list_access", "GET", "/v1/series/{owner}", "Show who may read an owner's series", wire.AccessPage),
     Operation("set_access", "PUT", "/v1/series/{owner}", "Say who may read a series", wire.AccessPage, wire.SetAccess),
-    Operation("read_published", "GET", PUBLIC_FILE, "Be led to a published file", status=302, open=True),
-    Operation("look_at_published", "HEAD", PUBLIC_FILE, "Look whether a file is published", open=True),
+    Operation(
+        "read_published", "GET", PUBLIC_FILE, "Be led to a published file", status=302, open=True, also=(UNCHANGED,)
+    ),
+    Operation(
+        "look_at_published", "HEAD", PUBLIC_FILE, "Look whether a file is published", open=True, also=(UNCHANGED,)
+    ),
     Operation(
         "list_artifacts",
         "GET",
@@ -83,6 +95,7 @@ OPERATIONS = (
         "Get a URL for an artifact",
         wire.SignedOutput,
         wire.SignOutput,
+        bare=True,
     ),
     Operation(
         "list_artifacts_to_go",
@@ -172,6 +185,7 @@ OPERATIONS = (
         wire.FactoryTestStarted,
         wire.NewFactoryTest,
         201,
+        bare=True,
     ),
     Operation(
         "get_factory_test",
@@ -208,6 +222,7 @@ OPERATIONS = (
         wire.TokenView,
         wire.NewToken,
         201,
+        bare=True,
     ),
     Operation(
         "get_issuer",

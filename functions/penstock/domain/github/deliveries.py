@@ -31,7 +31,7 @@ _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
+_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]{1,255}")
 _OWN = re.compile(r"[\x20-\x7e]{0,200}")
 HEADS = "refs/heads/"
 

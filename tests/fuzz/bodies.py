@@ -1,0 +1,137 @@
+"""Readers of what agents and GitHub send: a body is refused with the one error that there is, or becomes rows."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from penstock.domain import limits
+from penstock.domain.errors import Refused
+from penstock.domain.failures import heard
+from penstock.domain.github import checksets
+from penstock.domain.github.deliveries import ACTIONS, Delivery
+from penstock.domain.logs import Most, hear
+from penstock.domain.logs import events as numbered
+from penstock.domain.rows import Row
+from penstock.store import codec
+from penstock.system import NoForge
+from penstock.usecases.github import receiving
+from penstock.usecases.github.receiving import Hook
+from penstock.usecases.lines import parse
+from penstock.web import views
+from penstock.web.agentoperations import AGENT_OPERATIONS
+from penstock.web.entry import body
+from penstock.web.entry import reply as replied
+from penstock.wire import EventPage
+from penstock.wire.agent import AgentEvents, AgentFailure, AgentFinish
+from tests.functions.service import StrictStore
+from tests.twin.world import Twin
+
+MOST = Most(events=100, bytes=4096)
+"""How much of a job's log is kept here: little, so that a batch fills it."""
+
+BODIES = [operation.body for operation in AGENT_OPERATIONS if operation.body]
+NAMES = (*sorted(ACTIONS), "ping")
+REFUSED = {400, 401, 413, 422}
+
+
+def agent(data: bytes) -> None:
+    """Any body of an agent, which its first byte chooses; odd ones come in Base64, as what is not text does."""
+    kind, raw = BODIES[data[0] % len(BODIES)] if data else AgentFinish, data[1:]
+    found = _read(kind, raw, is_encoded=bool(data and data[0] & 128))
+    if isinstance(found, AgentFinish) and found.failure:
+        _failure(found.failure)
+
+
+def _failure(said: AgentFailure) -> None:
+    found = heard(said.kind, said.evidence, said.task, said.task_name, said.lines)
+    assert found is None or len(repr(found)) < limits.BODY_BYTES // 4
+
+
+def events(data: bytes) -> None:
+    """A batch of lines: kept as a row, it comes back the same and is shown to people; once more it is nothing new."""
+    found = _read(AgentEvents, data)
+    if not isinstance(found, AgentEvents):
+        return
+    try:
+        lines = parse(found.events)
+    except Refused as refused:
+        _declared(refused)
+        return
+    batch = hear(None, "job", 1, found.first, lines, MOST)
+    if batch is None:
+        return
+    assert batch.size <= MOST.bytes + 2 * 1024**2
+    assert hear(batch, "job", 1, found.first, lines, MOST) is None
+    _kept(batch)
+    shown = [views.event(each) for each in numbered(batch)]
+    assert all(each.time.endswith("Z") for each in shown), "people are shown times in UTC"
+    assert json.loads(replied(EventPage(shown, 1, "running", None)).body)["items"]
+
+
+def webhook(data: bytes) -> None:
+    """A signed delivery, whose first byte chooses its kind: stored so that it can be read, and only once."""
+    on, raw = _with_forge(), data[1:]
+    on.store.rows.clear()
+    said = "sha256=" + hmac.new(b"secret", raw, hashlib.sha256).hexdigest()
+    hook = Hook(raw, said, "d-1", NAMES[data[0] % len(NAMES)] if data else "push")
+    try:
+        told = receiving.receive(on, hook)
+    except Refused as refused:
+        _declared(refused)
+        told = ""
+    for row in list(on.store.rows.values()):
+        _kept(row)
+        if isinstance(row, Delivery) and row.event:
+            _kept(checksets.begin(row.event, row.received))
+    assert told != "stored" or receiving.receive(on, hook) == "known"
+
+
+def _read(kind: type[Any], raw: bytes, *, is_encoded: bool = False) -> Any:
+    """A body as the handler gets it, or None for one that is refused."""
+    text = base64.b64encode(raw).decode() if is_encoded else raw.decode("utf-8", "replace")
+    event = APIGatewayProxyEventV2({"body": text, "isBase64Encoded": is_encoded})
+    try:
+        found = body(SimpleNamespace(current_event=event), kind, 4 * limits.EVENT_BATCH_BYTES)  # type: ignore[arg-type]
+    except Refused as refused:
+        _declared(refused)
+        return None
+    assert isinstance(found, kind)
+    return found
+
+
+def _declared(refused: Refused) -> None:
+    """A refusal is one that a client may get, and no longer than somebody reads."""
+    assert refused.status in REFUSED
+    assert len(refused.detail) < 100_000
+
+
+def _kept(row: Row) -> None:
+    """A row comes back from the table as it went there."""
+    text = codec.dump(row)
+    text.encode()
+    assert codec.load(row.kind, text, row.version) == row
+
+
+class Signed(NoForge):
+    """A front end for GitHub that only knows its secret."""
+
+    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+        """Nobody takes the next step here."""
+
+    def secret(self) -> str:
+        return "secret"
+
+
+@cache
+def _with_forge() -> Any:
+    return replace(Twin().on, store=StrictStore(), forge=Signed())

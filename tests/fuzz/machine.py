@@ -1,0 +1,169 @@
+"""Readers on a worker: what a job's scripts ask of the agent, and the archives of caches that it fetched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from penstock.agent import background
+from penstock.agent import unpack as unpacking
+from penstock.agent.archive import NotUnpacked, pack
+from penstock.agent.background import Background
+from penstock.agent.clerk import Clerk
+from penstock.agent.control import Control
+from penstock.agent.errors import Refused
+from penstock.agent.mask import Mask
+from penstock.agent.order import Order
+from penstock.agent.places import Places
+from penstock.agent.posts import Posts
+
+PATHS = ["/work/deps", "/work/more"]
+"""What the cache has."""
+
+PATIENCE = 300
+"""How often an archive is looked at while it is unpacked, before its job's time is over."""
+
+OUTSIDE = {"keep": b"outside", "root/work/other": b"of the job", "root/work/deps/old": b"old"}
+"""What is there before; the last is below a path of the cache, where an archive may replace it."""
+
+
+class Over(Exception):
+    """The job's time is over."""
+
+
+def bmat(data: bytes) -> None:
+    """A line that a script wrote to the agent's socket: it is always answered, in one JSON object."""
+    clerk, job = _clerk()
+    with mock.patch.object(background.subprocess, "Popen", _not_started):
+        answer = json.loads(clerk.answer(data))
+    assert isinstance(answer, dict)
+    for task in job.posts.due("succeeded", 1):
+        assert all(isinstance(each, str) for each in (*task.env, *task.env.values())), "no process can have that"
+
+
+def _not_started(command: list[str], *, cwd: str, env: Mapping[str, str], **_: Any) -> None:
+    """What subprocess does before it forks, for what a fuzzer makes up is not to be run."""
+    words = [os.fsencode(each) for each in (command[0], *command, cwd, *env, *env.values())]
+    if any(b"\0" in each for each in words):
+        raise ValueError("embedded null byte")
+    raise FileNotFoundError(command[0])
+
+
+class Told:
+    """A service that has one value, no cache, and one token to give."""
+
+    def call(self, job: str, what: str, body: dict[str, Any], tries: int = 0) -> dict[str, Any]:
+        json.dumps(body).encode()
+        answers: dict[str, dict[str, Any]] = {
+            "store/get": {"there": True, "value": "hunter3!", "secret": True},
+            "store/put": {},
+            "identity": {"token": "a.b.c"},
+            "caches/find": {"hit": False},
+        }
+        if what not in answers:
+            raise Refused(422, "not here")
+        return answers[what]
+
+
+def _clerk() -> tuple[Clerk, Any]:
+    """A clerk of a job whose task runs, in a root of its own."""
+    reply = {
+        "job": "job", "tasks": [], "output_rules": [], "timeout_seconds": 60, "heartbeat_seconds": 15,
+        "limits": {"cache_bytes": 4096}, "factory": {"id": "f"},
+        "resources": {"db": {"type": "db", "metadata": {"password": "tr0ub4dor"}}},
+    }  # fmt: skip
+    mask, job = Mask(), SimpleNamespace()
+    job.order, job.mask, job.control, job.service = Order.read(reply), mask, Control(), Told()
+    job.config, job.places, job.posts = SimpleNamespace(worker="w-1"), Places(str(_root() / "root")), Posts()
+    job.background = Background(lambda *_: None, mask, SimpleNamespace(), 4096)
+    job.background.begin(0)
+    return Clerk(job), job
+
+
+def archive(data: bytes) -> None:
+    """The tar in an archive. It stays within the paths of its cache, leaves no trace when it is refused, and what was
+    unpacked is packed and unpacked again the same."""
+    root = _root()
+    _lay(root)
+    packed = root / "archive.tar.gz"
+    packed.write_bytes(gzip.compress(data, 1))
+    before = dict(_tree(root))
+    with mock.patch.object(unpacking, "CHUNK", 4096):
+        count = _unpack(root, packed)
+    after = dict(_tree(root))
+    if count is None:
+        assert after == before, "it was refused, and something of it is there"
+        return
+    for name in before.keys() | after.keys():
+        is_its = any(f"/{name}".startswith(f"/root{path}") for path in PATHS)
+        assert is_its or before.get(name) == after.get(name), f"{name} is none of the cache's"
+    _again(root, after)
+
+
+def _unpack(root: Path, packed: Path) -> int | None:
+    """How many entries there were; None when it was refused, or took too long."""
+    left = iter(range(PATIENCE))
+
+    def check() -> None:
+        if next(left, None) is None:
+            raise Over
+
+    try:
+        return unpacking.unpack(Places(str(root / "root")), PATHS, str(packed), check)
+    except (NotUnpacked, Over):
+        return None
+
+
+def _again(root: Path, was: Mapping[str, Any]) -> None:
+    """Pack what is there, take it away, unpack it: then the same is there."""
+    places, packed = Places(str(root / "root")), root / "archive.tar.gz"
+    with packed.open("wb") as stream:
+        pack(places, PATHS, stream, 1 << 30, lambda: None)
+    for path in PATHS:
+        _remove(root / f"root{path}")
+    assert unpacking.unpack(places, PATHS, str(packed), lambda: None)
+    here = dict(_tree(root))
+    assert here.pop("archive.tar.gz", None)
+    assert {**was, "archive.tar.gz": 0} == {**here, "archive.tar.gz": 0}
+
+
+@cache
+def _root() -> Path:
+    """A folder for this process, in memory where there is one to write to."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="penstock-fuzz-", dir=memory))
+
+
+def _lay(root: Path) -> None:
+    """Make all as it is before."""
+    for each in root.iterdir():
+        _remove(each)
+    for name, content in OUTSIDE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
+
+
+def _tree(root: Path) -> Iterator[tuple[str, Any]]:
+    """Everything there is: what it is, its mode, and its content or what it leads to."""
+    for folder, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(folder, name)
+            mode = path.lstat().st_mode
+            content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            yield str(path.relative_to(root)), (mode, content)

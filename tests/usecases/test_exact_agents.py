@@ -301,12 +301,12 @@ def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
             lines.parse([line(101)])
 
 
-def test_a_time_without_a_zone_is_in_utc_and_one_with_a_zone_keeps_it() -> None:
+def test_a_time_is_kept_in_utc_whatever_the_machines_zone_is() -> None:
     def at(time: str) -> str:
         return lines.parse([AgentLine(time, "stdout", "x", 0)])[0].time.isoformat()
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
-    assert at("2026-01-01T00:00:00+02:00") == "2026-01-01T00:00:00+02:00"
+    assert at("2026-01-01T00:00:00+02:00") == "2025-12-31T22:00:00+00:00"
 
 
 def test_a_resource_says_no_hello(twin: Twin, ada: User) -> None:

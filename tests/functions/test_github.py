@@ -17,6 +17,7 @@ def test_only_operators_see_it(service: Service) -> None:
     for path in ("commits", "deliveries"):
         refused(service.ask("GET", f"/v1/github/{path}"), 403, "privilege-missing")
     refused(service.ask("POST", "/v1/github/deliveries/d-1/redeliver"), 403, "privilege-missing")
+    refused(service.ask("POST", "/v1/github/repositories/oxide:hubris/accept", {"id": 77}), 403, "privilege-missing")
 
 
 def test_what_was_said_and_what_it_led_to(service: Service) -> None:

@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     "apply_site": {"toml": SITE + "\n[limits]\nboot = 60\n"},
     "test_factory": {"target": "linux", "keep_on_failure": 60},
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
+    "accept_repository": {"id": 77},
     "create_token": {"expires_in": 60},
     "sign_output": {"expires_in": 60},
     "hold_job": {"reason": "looking"},
@@ -78,6 +79,7 @@ class Stage:
     def __init__(self, service: Service) -> None:
         self.service = service
         service.twin.store.commit([Create(DELIVERY), Create(checksets.begin(EVENT, START))])
+        service.ask("POST", "/v1/users", {"name": "oxide:hubris"}, as_="root")
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])
         self.given = service.submit(inputs=["data"])
@@ -169,7 +171,7 @@ class Stage:
             "privilege": "target.lab",
             "host": "bench-7",
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
-            "delivery": "d-1",
+            "delivery": "d-1", "user": "oxide:hubris",
         }  # fmt: skip
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
         said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}

@@ -38,7 +38,8 @@ class Revoked:
 class User(Row):
     """Somebody who submits jobs, or a repository for which somebody does.
 
-    `revoked` says of what they may not any more since when that is, and by whom.
+    `revoked` says of what they may not any more since when that is, and by whom. `repository_id` is what GitHub calls
+    a repository whatever its name is; 0 until it is known.
     """
 
     kind: ClassVar[str] = "user"
@@ -46,6 +47,7 @@ class User(Row):
     privileges: tuple[str, ...] = ()
     revoked: tuple[Revoked, ...] = ()
     created: datetime
+    repository_id: int = 0
 
     @property
     def key(self) -> Key:
@@ -59,6 +61,10 @@ class User(Row):
     def is_admin(self) -> bool:
         """Whether the user is an operator."""
         return ADMIN in self.privileges
+
+    def is_of(self, repository_id: int) -> bool:
+        """Whether the user is a repository of GitHub's, or may become it. [SEC-2]"""
+        return self.repository_id in (0, repository_id)
 
     def may(self, privilege: str | None) -> bool:
         """Whether the user has a privilege; nobody lacks the privilege that isn't asked for."""

@@ -11,8 +11,9 @@ from penstock import bootstrap, wire
 from penstock.domain import limits
 from penstock.domain.github.checksets import CheckSet
 from penstock.domain.github.deliveries import Delivery
-from penstock.usecases.github import looking
-from penstock.web.entry import page_after, reply, whole_number
+from penstock.usecases.github import binding, looking
+from penstock.web import views
+from penstock.web.entry import body, page_after, reply, whole_number
 from penstock.web.site import operator
 from penstock.web.times import present
 
@@ -39,6 +40,12 @@ def list_deliveries() -> Response[Any]:
 def redeliver(delivery: str) -> Response[Any]:
     user = operator()
     return reply(_delivery(looking.redeliver(bootstrap.aws(), delivery, user.name)))
+
+
+@router.post("/v1/github/repositories/<user>/accept")
+def accept_repository(user: str) -> Response[Any]:
+    by, ask = operator(), body(router, wire.AcceptRepository)
+    return reply(views.user(binding.accept(bootstrap.aws(), user, ask.id, by.name)))
 
 
 def _commit(row: CheckSet) -> wire.CommitView:

@@ -28,7 +28,7 @@ from penstock.wire.files import (
     SignedOutput,
     SignOutput,
 )
-from penstock.wire.github import CommitPage, CommitView, DeliveryPage, DeliveryView
+from penstock.wire.github import AcceptRepository, CommitPage, CommitView, DeliveryPage, DeliveryView
 from penstock.wire.identity import IssuerView, KeySetView, KeyView
 from penstock.wire.jobs import (
     EventPage,
@@ -103,6 +103,7 @@ from penstock.wire.values import PutValue, ValuePage, ValueView
 from penstock.wire.waiting import AheadView, AwayView, BlockView, HolderView, WhyView
 
 __all__ = [
+    "AcceptRepository",
     "AccessPage",
     "AccessView",
     "AcquireView",

@@ -29,6 +29,13 @@ class DeliveryPage:
 
 
 @dataclass(frozen=True)
+class AcceptRepository:
+    """What GitHub calls the repository that a user is from now on."""
+
+    id: int
+
+
+@dataclass(frozen=True)
 class CommitView:
     """A commit whose jobs are run, or not: then `why` says why."""
 

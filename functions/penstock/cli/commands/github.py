@@ -1,4 +1,4 @@
-"""penstock github status, deliveries, redeliver."""
+"""penstock github status, deliveries, redeliver, accept."""
 
 from __future__ import annotations
 
@@ -59,3 +59,18 @@ def redeliver(session: Session, delivery: str) -> None:
     """Take a delivery once more. What it led to already is not done twice."""
     answer = session.api.act("github", "deliveries", delivery, "redeliver")
     session.out.done(f"delivery {delivery} is taken once more", answer)
+
+
+@group.command("accept", cls=Command, epilog="Example: penstock github accept oxide:hubris 123456789")
+@arguments("REPOSITORY")
+@click.argument("id", metavar="ID", type=int)
+@pass_session
+def accept(session: Session, repository: str, id: int) -> None:
+    """Let a repository that took over a name have what the name was granted.
+
+    ID is what GitHub calls it; the check that failed says it.
+    """
+    answer = session.api.act("github", "repositories", repository, "accept", body={"id": id})
+    session.out.done(
+        f"{repository} is the repository {id} from now on; run its commits again from their checks", answer
+    )

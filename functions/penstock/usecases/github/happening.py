@@ -12,7 +12,7 @@ from penstock.domain.github.deliveries import Event
 from penstock.domain.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import published, race
-from penstock.usecases.github import calls, running
+from penstock.usecases.github import binding, calls, running
 from penstock.usecases.github.calls import Repository
 
 
@@ -31,8 +31,9 @@ def happen(on: System, event: Event) -> str:
 
 def _heard(on: System, of: Repository, event: Event) -> str:
     """A line ends with a commit; or did, when this was sent: then another is asked which it is now."""
-    if event.is_private:
-        published.keep_private(on, event.repository.replace("/", ":"))
+    owner = event.repository.replace("/", ":")
+    if event.is_private and binding.is_of(on, owner, of.id):
+        published.keep_private(on, owner)
     tip = on.store.get(tip_key(of.id, event.line), Tip)
     is_tip = tip is None or tip.sha == event.sha or calls.end_of(on, of, event.line) == event.sha
     race.run(on, lambda: _note(on, event, is_tip=is_tip))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from penstock.domain import jobset, limits
-from penstock.domain.errors import Refused
 from penstock.domain.github import checks, checksets, policy
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Check, check_key
 from penstock.domain.github.checksets import CheckSet, Stage, set_key
@@ -17,8 +16,8 @@ from penstock.domain.jobfile import JobFile, Problem, Problems, parse
 from penstock.domain.jobset import Member
 from penstock.domain.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import race, users
-from penstock.usecases.github import calls, reading, running
+from penstock.usecases import race
+from penstock.usecases.github import binding, calls, reading, running
 from penstock.usecases.github.calls import Repository
 from penstock.usecases.github.reading import People, Unread
 
@@ -154,18 +153,10 @@ def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] 
     files = [name for name, kind in names if kind == "file"]
     if len(files) > FILES:
         return Wrong(f"there are {len(files)} job files in {JOBS}; there may be {FILES}")
-    if not _is_user(on, found):
-        return Wrong(f"{found.owner} is no user of this site: an operator adds it with `penstock user create`")
+    owner = binding.owner(on, found.owner, found.repository_id)
+    if isinstance(owner, str):
+        return Wrong(owner)
     return _arranged([_file(on, of, found, f"{JOBS}/{name}") for name in files])
-
-
-def _is_user(on: System, found: CheckSet) -> bool:
-    """Whether the repository is a user, whose jobs they can be."""
-    try:
-        users.find(on, found.owner)
-    except Refused:
-        return False
-    return True
 
 
 def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:

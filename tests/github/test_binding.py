@@ -1,0 +1,96 @@
+"""A repository's user is bound to its id: who takes a name over inherits nothing. [SEC-2]"""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.domain.errors import Refused
+from penstock.domain.github.checksets import Stage
+from penstock.domain.published import EVERY, Series, series_key
+from penstock.usecases import auditing, users
+from penstock.usecases.github import binding
+from tests.github.fake import Repo
+from tests.github.payloads import check_suite, push
+from tests.github.rig import CONFIG, JOBS, A, B, Rig, job
+
+NAME, NEW = "oxide:hubris", 77
+
+
+@pytest.fixture
+def taken(rig: Rig) -> Rig:
+    """A repository has had jobs; then it was renamed, and another has its name."""
+    rig.say("push", push(A))
+    rig.repo.name = "oxide/humility"
+    files = {"main": {CONFIG: b"enable = true"}, B: {f"{JOBS}/build.sh": job("build")}}
+    rig.fake.repos[NEW] = Repo("oxide/hubris", NEW, files, {"eve": "admin"})
+    return rig
+
+
+def by_another(**more: object) -> dict[str, object]:
+    """A push to the one that has the name now."""
+    said = push(B, sender="eve")
+    return {**said, "repository": {**said["repository"], "id": NEW, **more}}
+
+
+def test_the_first_commit_binds(rig: Rig) -> None:
+    assert users.find(rig.on, NAME).repository_id == 0
+    rig.say("push", push(A))
+    assert users.find(rig.on, NAME).repository_id == 55
+
+
+def test_who_takes_a_name_over_gets_nothing_and_an_operator_is_told_how_to_accept_it(taken: Rig) -> None:
+    taken.say("push", by_another())
+    assert [each for each in taken.all_jobs() if each.tags["commit"] == B] == []
+    shown = taken.fake.shown("penstock")
+    assert (shown["repository"], shown["conclusion"]) == (NEW, "failure")
+    assert "oxide:hubris is the repository that GitHub calls 55, and this one is 77" in shown["output"]["summary"]
+    assert f"`penstock github accept {NAME} {NEW}`" in shown["output"]["summary"]
+
+
+def test_what_was_accepted_is_run(taken: Rig) -> None:
+    taken.say("push", by_another())
+    assert binding.accept(taken.on, NAME, NEW, "root").repository_id == NEW
+    again = check_suite(B, "eve")
+    again["repository"] |= {"id": NEW}
+    taken.say("check_suite", again)
+    assert [each.owner for each in taken.all_jobs() if each.tags["commit"] == B] == [NAME]
+    taken.repo.name = "oxide/hubris"
+    taken.fake.repos[NEW].name = "oxide/else"
+    taken.say("check_suite", check_suite(A, "ada"))
+    assert taken.set(A).stage is Stage.SETTLED  # now the old one is the stranger
+
+
+def test_a_repository_of_another_name_is_another_user(taken: Rig) -> None:
+    said = push(A)
+    said["repository"] |= {"full_name": "oxide/humility"}
+    taken.say("push", said)
+    assert taken.set(A).repository == "oxide/hubris"
+
+
+def test_who_took_a_name_over_says_nothing_of_what_is_published_under_it(taken: Rig) -> None:
+    taken.say("push", by_another(private=True))
+    assert taken.on.store.get(series_key(NAME, EVERY), Series) is None
+    said = push("c" * 40)
+    said["repository"] |= {"private": True}
+    taken.say("push", said)
+    assert taken.on.store.get(series_key(NAME, EVERY), Series) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "status"), [("ada", 1, 400), (NAME, 0, 400), (NAME, 2**53, 400), ("a:b", 1, 404)]
+)
+def test_what_cannot_be_accepted(rig: Rig, name: str, id: int, status: int) -> None:
+    with pytest.raises(Refused) as caught:
+        binding.accept(rig.on, name, id, "root")
+    assert caught.value.status == status
+
+
+def test_an_acceptance_is_in_the_audit_and_twice_is_once(taken: Rig) -> None:
+    for _ in range(2):
+        binding.accept(taken.on, NAME, NEW, "root")
+    found, _ = auditing.listed(taken.on, "root", None, 100, "")
+    assert [(each.what, each.detail) for each in found if each.did == "accept repository"] == [
+        (f"user {NAME}", "55 to 77")
+    ]
+    users.change(taken.on, NAME, "target.lab", grant=True)
+    assert users.find(taken.on, NAME).repository_id == NEW

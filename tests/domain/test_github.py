@@ -310,6 +310,29 @@ def test_tokens_age() -> None:
     assert not tokens.is_over(mine, NOW + timedelta(days=1))
 
 
+def test_a_token_that_is_to_be_revoked() -> None:
+    row = tokens.Minted(job="J", id="T", installation=9, sealed="x", made=NOW, due=NOW)
+    assert (row.key, row.deadline, row.expiry) == (tokens.minted_key("J", "T"), NOW, NOW + timedelta(hours=2))
+    assert tokens.sealed_as("J", "T") != tokens.sealed_as("J", "U") != tokens.sealed_as("K", "T")
+    assert [tokens.is_dead(row, NOW + timedelta(minutes=age)) for age in (0, 59, 60)] == [False, False, True]
+    assert tokens.waited(row, NOW) == replace(row, due=NOW + tokens.LOOK)
+    again = tokens.tried(tokens.tried(row, NOW), NOW)
+    assert (again.tries, again.due) == (2, NOW + timedelta(minutes=2))
+
+
+def test_runs_whose_check_run_has_not_ended_are_remembered() -> None:
+    first = check(1, "build")
+    assert checks.again(first, NOW).past == ()
+    shown = replace(first, begun=True, run_id=7)
+    second = checks.again(shown, NOW)
+    assert (second.past, second.over, second.begun) == ((1,), False, False)
+    assert (second.external_id, second.external_id_of(1)) == (f"{second.id}/2", shown.external_id)
+    assert checks.again(replace(second, begun=True), NOW).past == (1, 2)
+    assert checks.again(replace(second, begun=True, over=True), NOW).past == (1,)
+    ended = checks.again(replace(shown, over=True), NOW)
+    assert (ended.past, ended.over) == ((), False)
+
+
 def test_how_far_back_one_looks() -> None:
     assert missed.since(None, NOW) == NOW - timedelta(days=3)
     assert missed.since(Look(at=NOW - timedelta(minutes=5)), NOW) == NOW - timedelta(minutes=65)

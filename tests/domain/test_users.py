@@ -1,6 +1,7 @@
 """What users may do, and what can name them."""
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -80,3 +81,11 @@ def test_for_whom_somebody_acts_and_whose_things_they_see(
     assert (gate.may_act_for("gate"), gate.may_see("gate")) == (True, True)
     assert tuple(each for each in others if gate.may_act_for(each)) == acts_for
     assert tuple(each for each in others if gate.may_see(each)) == sees
+
+
+def test_a_repository_is_the_one_that_it_was_first() -> None:
+    user = User(name="oxide:hubris", created=NOW)
+    assert user.is_of(55)
+    bound = replace(user, repository_id=55)
+    assert bound.is_of(55)
+    assert not bound.is_of(77)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -299,11 +301,27 @@ def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
         assert lines.parse([line(100)])
         with pytest.raises(Refused, match="send at most"):
             lines.parse([line(101)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "EVENTS_PER_BATCH", 2)
+        assert lines.parse([line(1)] * 2)
+        with pytest.raises(Refused, match="send at most 2 lines"):
+            lines.parse([line(1)] * 3)
 
 
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own zone is another."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Etc/GMT-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
 def test_a_time_is_kept_in_utc_whatever_the_machines_zone_is() -> None:
-    def at(time: str) -> str:
-        return lines.parse([AgentLine(time, "stdout", "x", 0)])[0].time.isoformat()
+    def at(text: str) -> str:
+        return lines.parse([AgentLine(text, "stdout", "x", 0)])[0].time.isoformat()
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
     assert at("2026-01-01T00:00:00+02:00") == "2025-12-31T22:00:00+00:00"

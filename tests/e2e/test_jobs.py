@@ -93,14 +93,18 @@ def test_a_warm_worker_goes_on_to_the_next_job_and_takes_nothing_along(local: Lo
     warm.write_text(SITE.read_text().replace("limit = 4", 'limit = 4\nwarm = { max = 1, idle = "10m" }'))
     assert local.cli("config", "apply", str(warm)).returncode == 0
     dirty = 'echo mine > "$PENSTOCK_WORK/left"; sleep 600 & echo "$PENSTOCK_WORKER_ID"'
-    first = local.submit(dirty)
+    first = local.submit(dirty, "-O", "/work/left")
     assert local.settled(first)["outcome"] == "succeeded"
     local.until(lambda: [one["state"] for one in local.call("GET", "/v1/workers").json()["items"]] == ["idle"])
     (pool,) = [one for one in local.json("pool", "list") if one["pool"] == "target/ubuntu-24.04"]
     assert (pool["free"], pool["warm"]) == (4, 1)
-    second = local.submit('echo "$PENSTOCK_WORKER_ID"; ls "$PENSTOCK_WORK"')
-    assert local.settled(second)["outcome"] == "succeeded"
-    assert _said(local, second) == _said(local, first)
+    look = 'echo "$PENSTOCK_WORKER_ID"; ls "$PENSTOCK_WORK"; test "$(cat "$PENSTOCK_INPUT/first/work/left")" = mine'
+    for how in ("", "; 1 of them from this machine's copies"):
+        job = local.submit(look, "-d", f"first={first}")
+        assert local.settled(job)["outcome"] == "succeeded"
+        assert _said(local, job) == _said(local, first)
+        assert f"fetched 1 input(s), 5 B{how}" in [line["payload"] for line in local.log(job)]
+        local.until(lambda: [one["state"] for one in local.call("GET", "/v1/workers").json()["items"]] == ["idle"])
     assert local.cli("config", "apply", str(SITE)).returncode == 0
     local.put_back()
     assert local.agents() == set()

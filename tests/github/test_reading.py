@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.errors import Refused
 from penstock.domain.github.checksets import Stage
 from penstock.usecases import submitting
 from tests.github.fake import Repo
@@ -111,7 +112,7 @@ def test_a_repository_is_looked_at_again_when_a_job_is_run_again(two: Rig) -> No
     assert token_of(two, "reads")[0] == [55, 63]
 
 
-def test_a_job_of_a_commit_that_is_submitted_by_hand_reads_nothing(two: Rig) -> None:
+def test_a_job_of_a_commit_is_not_run_again_by_hand(two: Rig) -> None:
     two.say("push", push(A))
-    with pytest.raises(Exception, match="submitted by hand"):
+    with pytest.raises(Refused, match="press Re-run"):
         submitting.retry(two.on, two.user, two.jobs()["reads"])

@@ -187,7 +187,8 @@ class Site:
         self.flows.forget()
         for url in self.urls.values():
             self.clients["sqs"].purge_queue(QueueUrl=url)
-        bootstrap._signing_key.cache_clear()  # each function reads it once, and here there are no others
+        for each in (bootstrap._signing_key, bootstrap._webhook_secret):
+            each.cache_clear()  # each function reads it once, and here there are no others
         self.hub.reset()
         for hand in self.drivers.hands.values():
             hand.made.clear()

@@ -15,7 +15,7 @@ from penstock.domain.units import CLEAN_WITHIN
 from penstock.local.synth import SOURCES
 from tests.infra.template import Template
 
-OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_SECRET"}
+OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"}
 """Of the front end for GitHub, where a deployment has one: test_github.py."""
 
 FROM_LAMBDA_OR_HOST = {"AWS_REGION", "AWS_ENDPOINT_URL", "SITE_LOCAL", "PENSTOCK_HOME"}

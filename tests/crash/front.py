@@ -93,6 +93,7 @@ def github_again(life: Life) -> Steps:
     life.held_names.add("second")
     commit(life, A, first=file("first"), second=file("second", "first"))
     say(life, "push", push(A))
+    yield shown(life, "first")
     yield lambda: bool(jobs(life, "second", State.RUNNING))
     say(life, "check_run", check_run(life.site.hub.fake.shown("first"), "ada", "rerun"))
     yield settled(life, second=1)

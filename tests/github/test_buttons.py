@@ -10,6 +10,7 @@ from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.rows import Replace
 from penstock.usecases import users
+from penstock.usecases.github import running
 from tests.github.fake import Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, B, Rig, job
@@ -212,3 +213,34 @@ def test_what_ended_stays_as_it_ended(rig: Rig) -> None:
     press(rig, "build", "rerun")
     assert rig.checks()["build"].past == ()
     assert [run.get("conclusion") for run in rig.fake.runs.values() if run["name"] == "build"] == ["success", None]
+
+
+def test_who_dies_in_a_re_run_is_followed_by_one_who_goes_on(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check whose button it was is another run's only together with the set: who comes after finds it as it was."""
+    rig.say("push", push(A))
+    rig.hello(rig.jobs()["build"].id)
+    rig.finish(rig.jobs()["build"].id)
+    rig.hook("check_run", check_run(rig.fake.shown("build"), "ada", "rerun"))
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "_plan_again", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            rig.step({"delivery": rig.id})
+    assert [(name, row.run) for name, row in rig.checks().items()] == [("build", 1), ("test", 2)]
+    rig.step({"delivery": rig.id})
+    rig.twin.run()
+    assert [(name, row.run, bool(row.job)) for name, row in rig.checks().items()] == [
+        ("build", 2, True),
+        ("test", 2, True),
+    ]
+
+
+def test_a_job_of_which_nobody_took_note_is_run_again_as_well(rig: Rig) -> None:
+    """Who submitted it died, or stands still, before its check says so."""
+    rig.say("push", push(A))
+    rig.hello(rig.jobs()["build"].id)
+    rig.finish(rig.jobs()["build"].id)
+    was, old = rig.checks()["test"], rig.jobs()["test"]
+    assert rig.on.store.commit([Replace(was, replace(was, job=""))])
+    assert press(rig, "build", "rerun") == "2 to be run again"
+    assert rig.jobs()["test"].id != old.id
+    assert [each.outcome for each in rig.all_jobs() if each.id == old.id] == [Outcome.CANCELLED]

@@ -150,15 +150,20 @@ def job_of(on: System, check: Check) -> Job | None:
 def run_again(on: System, found: CheckSet, first: Check | None = None) -> str:
     """Run a check's job again, and all that wait for it; without one, all of the commit's.
 
-    The check that was asked for comes last, with the set: until then the same may be asked again.
+    The check that was asked for comes last, in one commit with the set: until then the same may be asked again, and who
+    asks finds it as it was.
     """
     rows = of(on, found)
     wanted = [check for check in (checks.behind(rows, first) if first else rows) if check.number != CONTROL]
-    for check in sorted(wanted, key=lambda each: first is not None and each.number == first.number):
-        if check.job or check.told:
+    last: list[Check] = []
+    for check in wanted:
+        if check.job or check.told or job_of(on, check):
             cancel(on, check, "a re-run")
-            race.run(on, partial(_again, on, check))
-    race.run(on, partial(_plan_again, on, found))
+            if first and check.number == first.number:
+                last.append(check)
+            else:
+                race.run(on, partial(_again, on, check))
+    race.run(on, partial(_plan_again, on, found, last))
     on.forge.tell({"set": [found.repository_id, found.sha]})
     return f"{len(wanted)} to be run again"
 
@@ -169,7 +174,8 @@ def _again(on: System, was: Check) -> tuple[Sequence[Change], None]:
     return [Replace(fresh, checks.again(fresh, on.world.now()))] if fresh and is_same else [], None
 
 
-def _plan_again(on: System, found: CheckSet) -> tuple[Sequence[Change], None]:
+def _plan_again(on: System, found: CheckSet, last: Sequence[Check]) -> tuple[Sequence[Change], None]:
     was = on.store.get(found.key, CheckSet)
     now = checksets.plan_again(was, on.world.now()) if was else was
-    return [Replace(was, now)] if was and now and now != was else [], None
+    again = [change for check in last for change in _again(on, check)[0]]
+    return [*again, *([Replace(was, now)] if was and now and now != was else [])], None

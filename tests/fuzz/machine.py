@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import json
 import os
@@ -140,7 +141,9 @@ def _again(root: Path, was: Mapping[str, Any]) -> None:
 def _root() -> Path:
     """A folder for this process, in memory where there is one to write to."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    return Path(tempfile.mkdtemp(prefix="penstock-fuzz-", dir=memory))
+    found = Path(tempfile.mkdtemp(prefix="penstock-fuzz-", dir=memory))
+    atexit.register(shutil.rmtree, found, ignore_errors=True)
+    return found
 
 
 def _lay(root: Path) -> None:

@@ -81,8 +81,9 @@ class Sweep:
         self._rows = self.site.rows()
 
     def close(self) -> None:
-        """End the threads of flows that are parked: a normal exit would wait for them."""
+        """End the threads of flows that are parked: a normal exit would wait for them. Another account may follow."""
         self.site.flows.forget()
+        self.site.clients["dynamodb"].delete_table(TableName="state")
 
     def run(self, scenario: str, plan: Plan = calm, rests: Rests = ignored) -> Life:
         """One run of a scenario. Raises AssertionError for a promise that was not kept."""

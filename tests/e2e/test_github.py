@@ -13,7 +13,7 @@ from tests.github.payloads import check_run, pull_request, push
 pytestmark = pytest.mark.xdist_group("e2e")
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
-HEAD = '#!/bin/bash\n#: name = "{name}"\n#: variety = "basic"\n{more}\n'
+HEAD = '#!/bin/bash\n#: name = "{name}"\n#: variety = "basic"\n#: skip_clone = true\n{more}\n'
 ASKS = """
 import sys, urllib.request
 url = "{url}/repos/oxide/hubris/contents/README"

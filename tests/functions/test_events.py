@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -83,6 +85,17 @@ def test_who_reads_makes_the_agent_hurry_and_costs_three_writes_in_half_a_minute
     assert call(stage, "events", {"first": 100, "events": []}).json["watched"] is False
 
 
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process is nine hours ahead of UTC."""
+    monkeypatch.setenv("TZ", "HERE-9")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize(
     ("said", "shown"),
     [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +64,9 @@ def hunt(reader: Reader, seconds: int, seed: int) -> Outcome:
     }  # fmt: skip
     asked = [f"-{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "tests.fuzz.guided", reader.name, str(kept), str(begins), *asked]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="penstock-fuzz-", dir=memory) as place:
+        ran = subprocess.run(command, cwd=ROOT, env={**os.environ, "TMPDIR": place}, capture_output=True, check=False)
     said = (ran.stdout + ran.stderr).decode("utf-8", "replace")
     fresh = sorted(set(found.iterdir()) - before)
     if ran.returncode and not fresh:

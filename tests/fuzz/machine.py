@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import json
 import os
@@ -84,7 +85,7 @@ def _clerk() -> tuple[Clerk, Any]:
     mask, job = Mask(), SimpleNamespace()
     job.order, job.mask, job.control, job.service = Order.read(reply), mask, Control(), Told()
     job.config, job.places, job.posts = SimpleNamespace(worker="w-1"), Places(str(_root() / "root")), Posts()
-    job.background = Background(lambda *_: None, mask, SimpleNamespace(), 4096)
+    job.background = Background(lambda *_: None, mask, SimpleNamespace(), 4096, job.places)
     job.background.begin(0)
     return Clerk(job), job
 
@@ -138,9 +139,10 @@ def _again(root: Path, was: Mapping[str, Any]) -> None:
 
 @cache
 def _root() -> Path:
-    """A folder for this process, in memory where there is one to write to."""
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    return Path(tempfile.mkdtemp(prefix="penstock-fuzz-", dir=memory))
+    """A folder for this process. Under the fuzzer, which ends without a word to Python, `hunt` takes it away."""
+    found = Path(tempfile.mkdtemp(prefix="penstock-fuzz-"))
+    atexit.register(shutil.rmtree, found, ignore_errors=True)
+    return found
 
 
 def _lay(root: Path) -> None:

@@ -30,7 +30,6 @@ def job_file(data: bytes) -> None:
         return
     assert found.script.encode() == data
     assert parse(found.script, "job.sh") == found
-    _noted(text, found.not_yet)
     arranged = jobset.arrange([found])
     if isinstance(arranged, Problems):
         _placed(text, arranged.items)

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, TypeVar
 
+from ..clock import now
+
 T = TypeVar("T")
 TRIES = 5
 FIRST_SECONDS, MOST_SECONDS = 1.0, 30.0
@@ -71,15 +73,15 @@ def _telling(last: deque[str]) -> list[str]:
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Pass lines on as they come; of those that a progress meter writes over each other, one now and then."""
-    rest, told = b"", time.monotonic()
+    rest, told = b"", now()
     while data := stream.read1(READ):  # type: ignore[attr-defined]
         *parts, rest = (rest + data).replace(b"\r\n", b"\n").replace(b"\r", b"\r\0").split(b"\n")
         for part in parts:
             yield _passed(part.split(b"\0")[-1])
         if b"\0" in rest:
             *over, rest = rest.split(b"\0")
-            if time.monotonic() > told + PROGRESS_SECONDS:
-                told = time.monotonic()
+            if now() > told + PROGRESS_SECONDS:
+                told = now()
                 yield _passed(over[-1])
     if rest:
         yield _passed(rest)

@@ -53,11 +53,14 @@ def _empty(folder: str, kept: str) -> None:
             if not f"{kept}/".startswith(f"{entry.path}/"):
                 shutil.rmtree(entry.path, onerror=_opened)
         else:
-            os.unlink(entry.path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(entry.path)
 
 
 def _opened(remove: Any, path: str, error: Any) -> None:
-    """Remove what its owner had closed to itself. Raises OSError."""
+    """Remove what its owner had closed to itself; what is gone is clean. Raises OSError."""
+    if isinstance(error[1], FileNotFoundError):
+        return
     for each in (os.path.dirname(path), path):
         if not os.path.islink(each):
             os.chmod(each, stat.S_IRWXU)

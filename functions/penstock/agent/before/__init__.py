@@ -6,5 +6,5 @@ clone           the repository, at the commit
 toolchain       Rust, by rustup
 
 Each is a program of its own, `agent.pyz before NAME`, which a task runs like any script: so it is read, bounded,
-cancelled and ended like one. They import none of the rest of the agent, whose `plan` says which of them there are.
+cancelled and ended like one. Of the rest of the agent they import its clock alone; its `plan` says which there are.
 """

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.domain.errors import Refused
 from penstock.domain.github.checksets import Stage
 from penstock.domain.published import EVERY, Series, series_key
+from penstock.domain.users import User
 from penstock.usecases import auditing, users
 from penstock.usecases.github import binding
 from tests.github.fake import Repo
@@ -85,6 +88,24 @@ def test_what_cannot_be_accepted(rig: Rig, name: str, id: int, status: int) -> N
     assert caught.value.status == status
 
 
+def test_a_name_of_no_user_is_nobody_elses(rig: Rig) -> None:
+    assert binding.is_of(rig.on, "oxide:none", NEW)
+
+
+def test_what_is_revoked_while_it_is_accepted_stays_revoked(taken: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    users.change(taken.on, NAME, "target.lab", grant=True)
+    note = auditing.note
+
+    def meanwhile(*told: Any) -> Any:
+        monkeypatch.setattr(auditing, "note", note)
+        users.change(taken.on, NAME, "target.lab", grant=False)
+        return note(*told)
+
+    monkeypatch.setattr(auditing, "note", meanwhile)
+    assert binding.accept(taken.on, NAME, NEW, "root").privileges == ()
+    assert users.find(taken.on, NAME).privileges == ()
+
+
 def test_an_acceptance_is_in_the_audit_and_twice_is_once(taken: Rig) -> None:
     for _ in range(2):
         binding.accept(taken.on, NAME, NEW, "root")
@@ -94,3 +115,22 @@ def test_an_acceptance_is_in_the_audit_and_twice_is_once(taken: Rig) -> None:
     ]
     users.change(taken.on, NAME, "target.lab", grant=True)
     assert users.find(taken.on, NAME).repository_id == NEW
+
+
+def test_who_is_bound_keeps_what_was_changed_meanwhile_and_is_bound_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users.change(rig.on, NAME, "target.lab", grant=True)
+    is_of = User.is_of
+
+    def meanwhile(user: User, id: int) -> bool:
+        monkeypatch.setattr(User, "is_of", is_of)
+        users.change(rig.on, NAME, "target.lab", grant=False)
+        return is_of(user, id)
+
+    monkeypatch.setattr(User, "is_of", meanwhile)
+    assert isinstance(binding.owner(rig.on, NAME, 55), User)
+    bound = users.find(rig.on, NAME)
+    assert (bound.privileges, bound.repository_id) == ((), 55)
+    assert binding.owner(rig.on, NAME, 55) == bound
+    assert users.find(rig.on, NAME).version == bound.version

@@ -6,9 +6,12 @@ import pytest
 
 from penstock.domain.errors import Refused
 from penstock.domain.github.checksets import Stage
+from penstock.forge import Told
 from penstock.usecases import submitting
-from tests.github.fake import Repo
-from tests.github.payloads import check_run, pull_request, push
+from penstock.usecases.github import calls
+from penstock.usecases.github.calls import Repository
+from tests.github.fake import INSTALLATION, Repo
+from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, Rig, job
 from tests.github.test_tokens import ask, minted
 
@@ -76,6 +79,22 @@ def test_all_of_them_must_be_readable(two: Rig) -> None:
     wants(two, "oxide/keys", "oxide/other")
     two.say("push", push(A, sender="mem"))
     assert two.set().stage is Stage.AWAITING
+
+
+def test_nobody_is_asked_about_who_is_nobody(two: Rig) -> None:
+    two.say("push", push(A, sender="mem"))
+    wants(two, "oxide/other")
+    two.say("check_suite", check_suite(A, "ada"))
+    assert two.set().stage is Stage.AWAITING
+    assert not [path for _, path in two.fake.asked if "//" in path]
+
+
+def test_who_may_read_is_what_github_says_and_nothing_else(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Repository(INSTALLATION, 55, "oxide/hubris")
+    assert calls.may_read(two.on, of, "oxide/keys", "ada")
+    assert not calls.may_read(two.on, of, "oxide/keys", "eve")
+    monkeypatch.setattr(two.forge, "call", lambda *_: Told(404, {"permission": "read"}))
+    assert not calls.may_read(two.on, of, "oxide/keys", "ada")
 
 
 def test_an_approval_by_who_may_not_read_it_either_is_told(two: Rig) -> None:

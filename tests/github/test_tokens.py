@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,9 @@ from penstock.domain.errors import Refused, Unknown
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs import Job
+from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.values import Value, sealed_as, value_key
+from penstock.forge import Told
 from penstock.store import codec
 from penstock.usecases import submitting, values
 from penstock.usecases.github import hints, tokens
@@ -254,3 +257,50 @@ def test_only_who_revokes_opens_what_is_kept_for_that(rig: Rig) -> None:
     assert token not in codec.dump(row)
     with pytest.raises(ValueError, match="not sealed as that"):
         rig.on.vault.open(row.sealed, sealed_as(job.id, "GITHUB_TOKEN"))
+
+
+def test_what_github_says_no_to_is_asked_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    call = rig.forge.call
+    monkeypatch.setattr(rig.forge, "call", lambda app, ask: Told(404) if ask.token else call(app, ask))
+    rig.finish(job.id)
+    (row,) = rows(rig)
+    assert (row.tries, alive(rig, token)) == (1, True)
+    monkeypatch.setattr(rig.forge, "call", call)
+    rig.later(120)
+    assert (rows(rig), alive(rig, token)) == ([], False)
+
+
+def test_of_a_job_that_is_gone_it_is_revoked(rig: Rig) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    (row,) = rows(rig)
+    assert rig.on.store.commit([Delete(row), Create(replace(row, job="J", version=0))])
+    sealed = rig.on.minted.seal(str(token).encode(), tokens.sealed_as("J", row.id))
+    (row,) = rows(rig)
+    assert rig.on.store.commit([Replace(row, replace(row, sealed=sealed))])
+    tokens.revoke(rig.on, "J")
+    assert (rows(rig), alive(rig, token)) == ([], False)
+
+
+def test_who_comes_second_leaves_it_to_the_first(rig: Rig) -> None:
+    job = running(rig)
+    token = ask(rig, job)
+    (row,) = rows(rig)
+    assert rig.on.store.commit([Replace(row, replace(row, tries=1))])
+    tokens._revoke(rig.on, row)
+    assert (alive(rig, token), revoked(rig)) == (True, 0)
+
+
+def test_what_was_revoked_while_one_looked_is_not_there_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = running(rig)
+    ask(rig, job)
+    (row,) = rows(rig)
+
+    def meanwhile(*_: Any) -> bool:
+        return not rig.on.store.commit([Delete(row)])
+
+    monkeypatch.setattr(tokens, "is_dead", meanwhile)
+    tokens.revoke(rig.on, job.id)
+    assert rows(rig) == []

@@ -58,8 +58,10 @@ def mint(on: System, job_id: str) -> bool:
     check = on.store.get(checks.key_of(job.check), Check)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
     scope = _scope(on, found, check) if found and check and check.job == job.id else None
-    told = calls.mint(on, scope) if scope else None
-    if scope is None or told is None:
+    if scope is None:
+        return False
+    told = calls.mint(on, scope)
+    if told is None:
         return False
     _note(on, job, scope.installation, told)
     try:

@@ -33,7 +33,7 @@ QUIET_SECONDS = 3
 """How long nobody asks after a job: what a person's looking costs is not the job's price."""
 
 TRANSITIONS = 5
-DOLLARS = 0.0002
+DOLLARS = 0.00021
 """Most that a job without resources may take; each resource may take one transition more."""
 
 

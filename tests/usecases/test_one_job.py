@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.logs import Event
 from penstock.domain.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
@@ -44,7 +45,11 @@ def finish(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
 
 
 def told(twin: Twin, job: str) -> list[str]:
-    return [event.line.payload for event in logs.read(twin.on, job, 0, 1000)]
+    """All lines of a job's log: a page of it ends where its archive does."""
+    found: list[Event] = []
+    while page := logs.read(twin.on, job, found[-1].seq if found else 0, 1000):
+        found += page
+    return [event.line.payload for event in found]
 
 
 def slots(twin: Twin, pool: str, state: SlotState) -> list[str]:

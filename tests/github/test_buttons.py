@@ -244,3 +244,12 @@ def test_a_job_of_which_nobody_took_note_is_run_again_as_well(rig: Rig) -> None:
     assert press(rig, "build", "rerun") == "2 to be run again"
     assert rig.jobs()["test"].id != old.id
     assert [each.outcome for each in rig.all_jobs() if each.id == old.id] == [Outcome.CANCELLED]
+
+
+def test_a_check_that_never_got_a_job_is_not_due_for_ever(rig: Rig) -> None:
+    """Who was to submit it died, and then a newer commit took its place."""
+    rig.say("push", push(A))
+    was = rig.checks()["test"]
+    assert rig.on.store.commit([Replace(was, replace(was, job="", run_id=0, due=rig.now()))])
+    rig.step({"check": was.id})
+    assert (rig.checks()["test"].due, rig.checks()["test"].busy) == (None, None)

@@ -47,7 +47,10 @@ RUN_AGAIN = {
 def show(on: System, key: Key) -> None:
     """Have GitHub show a check as it is. One at a time: two could make two check runs of it."""
     row, now = on.store.get(key, Check), on.world.now()
-    if row is None or not (row.job or row.told or row.run_id or row.past):
+    if row is None:
+        return
+    if not (row.job or row.told or row.run_id or row.past):  # it is due again as soon as there is something to show
+        on.store.commit([Replace(row, replace(row, due=None))])
         return
     if row.busy and row.busy > now:
         on.forge.tell({"check": row.id}, SOON)

@@ -40,7 +40,7 @@ bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and cou
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 
-prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, fuzzing
+prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing
 	@$(PYTHON) model/run.py full
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.crash.sweep --every --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
@@ -48,6 +48,7 @@ prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, te
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation.chaos --jobs 1000 --seeds 0:20 --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.big
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.away
 	@MACHINES=1100 $(PYTHON) -m pytest -q tests/ec2/test_thousand.py
 	@POSTGRES_JOBS=100 $(PYTHON) -m pytest -q tests/postgres/test_life.py
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --requests 200 --processes 2 api

@@ -24,11 +24,12 @@ class Worker:
         self.agent, self.folder, self.plane, self.root = agent, folder, plane, folder / "root"
         config = {"url": plane.url, "worker": WORKER, "key": KEY, "root": str(self.root)}
         (folder / "agent.json").write_text(json.dumps(config))
+        self.within: list[str] = []  # the command that the agent's own is said to
         self.agents: list[subprocess.Popen[bytes]] = []
 
     def start(self, before: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
         """Start the agent; in its process, `before` comes first."""
-        command = [PYTHON, str(self.agent), "run", "--config", str(self.folder / "agent.json")]
+        command = [*self.within, PYTHON, str(self.agent), "run", "--config", str(self.folder / "agent.json")]
         environment = {**os.environ, "PENSTOCK_WORKER_ID": WORKER, "SECRET_OF_THE_MACHINE": "leaked"}
         with open(self.folder / "agent.log", "ab") as log:
             agent = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True, preexec_fn=before)

@@ -52,7 +52,9 @@ def order(**changes: Any) -> dict[str, Any]:
 class ControlPlane:
     """What the service has been told. All of it is guarded by `changed`."""
 
-    def __init__(self, reply: dict[str, Any], misbehave: Misbehave = lambda endpoint, count: None) -> None:
+    def __init__(
+        self, reply: dict[str, Any], misbehave: Misbehave = lambda endpoint, count: None, host: str = "127.0.0.1"
+    ) -> None:
         self.reply, self.misbehave = reply, misbehave
         self.changed = threading.Condition()
         self.calls: list[str] = []
@@ -71,9 +73,9 @@ class ControlPlane:
         self.store: dict[str, tuple[str, bool]] = {}
         self.ranges: list[str | None] = []
         self.caches: dict[str, dict[str, Any]] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"plane": self}))
+        self._server = ThreadingHTTPServer((host, 0), type("Bound", (Handler,), {"plane": self}))
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.url = f"http://{host}:{self._server.server_address[1]}"
 
     def __enter__(self) -> "ControlPlane":
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

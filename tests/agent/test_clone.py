@@ -1,5 +1,6 @@
 """The token and the repository, before the script of a job that comes from a commit."""
 
+import re
 import stat
 
 import pytest
@@ -171,6 +172,17 @@ def test_what_caches_have_is_there_beside_the_repository(worker, forge):
     again.plane.caches, again.plane.kept = plane.caches, plane.kept
     assert again.finish()["result"] == "succeeded"
     assert again.plane.lines("stdout")[-2:] == ["two", "built"]
+
+
+def test_a_key_may_have_the_digest_of_a_file_of_the_repository(worker, forge):
+    """Caches are restored after the clone, for that."""
+    key = f'k-{{{{ hash "{REPOSITORY}/a" }}}}'
+    wanted = {"name": "out", "paths": [f"{REPOSITORY}/out"], "key": key, "restore_keys": ["k-"]}
+    job = cloned(worker, forge, "mkdir out; echo built > out/x", caches=[wanted])
+    assert job.finish()["result"] == "succeeded"
+    (kept,) = job.plane.caches.values()
+    assert re.fullmatch("k-[0-9a-f]{64}", kept["key"]), job.plane.lines()
+    assert any(f"'{kept['key']}'" in line for line in job.plane.lines("worker") if "miss" in line)
 
 
 def test_a_post_runs_where_the_script_did(worker, forge):

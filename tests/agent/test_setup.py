@@ -12,12 +12,13 @@ from tests.agent.forge import REPOSITORY, TOKEN, Forge
 
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin")
 LAYER = """mount -t tmpfs tmpfs "$1"; mkdir "$1/up" "$1/work" "$1/all"
+for each in work input tmp; do mknod "$1/up/$each" c 0 0; done  # which is how a layer says that it is not there
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" "$1/all"
 """
 LAYERED = f"""set -e
 {LAYER}
 mount -t proc proc "$1/all/proc"; mount --bind /dev "$1/all/dev"
-rm -rf "$1/all/work" "$1/all/input"; mkdir -p "$1/all/opt/penstock"
+mkdir -m 1777 "$1/all/tmp"; mkdir -p "$1/all/opt/penstock"
 cp "$2" "$1/all/opt/penstock/agent.pyz"; cp "$3" "$1/all/opt/penstock/agent.json"
 chmod 700 "$1/all/opt/penstock"
 eval "$4"
@@ -76,6 +77,16 @@ cat /etc/sudoers.d/build 2>/dev/null || echo hidden; bmat factory name; cat /opt
     assert list(job.plane.outputs()) == ["/work/y"]
     began = [line for line in job.plane.lines("task") if line.startswith("starting")]
     assert began[:2] == ['starting task 0: "setup"', 'starting task 1: "build"']
+
+
+@pytest.mark.skipif(not shutil.which("sudo"), reason="there is no sudo on this machine")
+def test_a_job_becomes_root_when_it_says_so(machine):
+    script = """sudo -n id -u; pfexec id -u; pfexec sh -c 'echo $0 $1' a b; sudo -n -u build id -un
+pfexec false || echo $?; pfexec install -d /etc/mine && stat -c %U /etc/mine"""
+    job = machine(script=script)
+    assert job.code == 0, job.log()
+    assert "build may become root by sudo" in job.plane.lines("stdout")
+    assert job.plane.lines("stdout")[-6:] == ["0", "0", "a b", "build", "1", "root"], job.plane.lines()
 
 
 def test_what_is_there_is_left_as_it_is(machine):

@@ -20,6 +20,16 @@ settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """See that tests of a group are in one process: pytest 9.2 and xdist 3.8 together scatter them, and say nothing."""
+    if not getattr(config.option, "loadgroup", False):
+        return
+    scattered = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
+    if scattered:
+        raise pytest.UsageError(f"{len(scattered)} tests are not in their groups; is this xdist made for this pytest?")
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
     """A PostgreSQL server. Who uses it is of the xdist group `postgres`, so that there is one."""

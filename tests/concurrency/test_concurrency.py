@@ -10,6 +10,7 @@ import pytest
 from tests.concurrency import audit
 from tests.concurrency.run import Size, run
 
+TRIES = 20
 SMALL = Size(claims=50, processes=4)
 
 
@@ -24,8 +25,13 @@ def test_contended_claims_are_granted_once_each_and_in_order() -> None:
 
 @pytest.mark.xdist_group("concurrency")
 def test_a_store_that_forgets_its_conditions_is_found_out() -> None:
-    """The control: with the conditions of the same store dropped, the same harness finds what they prevent."""
-    left = run(Size(claims=20, processes=4), seed=1, dropped="all")
-    found = audit.broken(left)
-    assert any("has two holders" in says for says in found), found
-    assert any("was replaced twice" in says for says in found), found
+    """The control: with the conditions of the same store dropped, the same harness finds what they prevent.
+
+    Who comes when is the machine's affair: on one that does much else, processes may not meet at the first try.
+    """
+    found: list[str] = []
+    for seed in range(1, TRIES + 1):
+        found += audit.broken(run(Size(claims=20, processes=4), seed=seed, dropped="all"))
+        if all(any(what in says for says in found) for what in ("has two holders", "was replaced twice")):
+            return
+    pytest.fail(f"nothing of the kind was found in {TRIES} tries: {found}")

@@ -30,6 +30,7 @@ QUEUES = ("schedule", "factory", "well", "github", "settle")
 """The queues of the stack, and one in place of the rule that calls `settle` when a flow ended badly."""
 
 VISIBILITY_SECONDS = 180
+SECRETS = {"signing": "k" * 64, "webhook": SECRET}
 """How long a message that was taken is hidden. Not counted on: a message that is not deleted comes again."""
 
 
@@ -145,8 +146,8 @@ class Site:
         self.clients["s3"].create_bucket(Bucket="outputs")
         for name in ("METADATA_KEY", "GITHUB_TOKENS"):
             patch.setenv(name, boto3.client("kms").create_key()["KeyMetadata"]["KeyId"])
-        boto3.client("secretsmanager").create_secret(Name="signing", SecretString="k" * 64)
-        boto3.client("secretsmanager").create_secret(Name="webhook", SecretString=SECRET)
+        for name, secret in SECRETS.items():
+            boto3.client("secretsmanager").create_secret(Name=name, SecretString=secret)
         self.hub = Hub(self.world)
         self.drivers = Hands()
         for hand in self.drivers.hands.values():
@@ -154,6 +155,13 @@ class Site:
         self._make: Callable[[], System] = bootstrap.aws.__wrapped__
         self.on = self.plugged()
         patch.setattr(bootstrap, "aws", lambda: self.on)
+
+    def close(self) -> None:
+        """Leave room for another site in the same emulated account."""
+        self.flows.forget()
+        self.clients["dynamodb"].delete_table(TableName="state")
+        for name in SECRETS:
+            boto3.client("secretsmanager").delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
 
     def plugged(self) -> System:
         """A new system of the real adapters, with this world and these drivers."""

@@ -82,8 +82,7 @@ class Sweep:
 
     def close(self) -> None:
         """End the threads of flows that are parked: a normal exit would wait for them. Another account may follow."""
-        self.site.flows.forget()
-        self.site.clients["dynamodb"].delete_table(TableName="state")
+        self.site.close()
 
     def run(self, scenario: str, plan: Plan = calm, rests: Rests = ignored) -> Life:
         """One run of a scenario. Raises AssertionError for a promise that was not kept."""

@@ -105,7 +105,8 @@ def _names(operation: Operation) -> dict[str, list[str]]:
         "/v1/public/": ["x.bin"], "/v1/jobs/": ["answer", "x"], "/v1/canaries/": ["licence"],
     }  # fmt: skip
     known = next((each for start, each in names.items() if operation.path.startswith(start)), None)
-    return ({"name": known} if known else {}) | ({"sort": ["resource"]} if "canaries" in operation.path else {})
+    users = {"user": ["ada", "root"]} if operation.name == "accept_repository" else {}
+    return users | ({"name": known} if known else {}) | ({"sort": ["resource"]} if "canaries" in operation.path else {})
 
 
 def _jobs(stage: Stage, operation: Operation) -> dict[str, list[str]]:

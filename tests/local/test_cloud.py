@@ -19,7 +19,7 @@ from penstock.local.assembly import Assembly, zipped
 from penstock.local.place import LocalCloudError, Place, Running
 from tests.local.conftest import quiet
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 240  # for machines that do much else
 
 
 def left(place: Place) -> set[int]:

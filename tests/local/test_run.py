@@ -14,7 +14,7 @@ import pytest
 from penstock.local.synth import SOURCES
 
 EXAMPLES = SOURCES / "examples"
-WAIT_SECONDS = 30
+WAIT_SECONDS = 240  # for machines that do much else
 
 
 def start(folder: Path, file: Path) -> subprocess.Popen[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -42,13 +44,22 @@ def assembly(report: Callable[[str], None], context: Mapping[str, str] | None = 
         return folder
     report("synthesising the stack")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _remove_old(folder.parent)
-    _remove_old(code())
-    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
-        synthesise(Path(beside) / "out", **settings)
-        if not folder.is_dir():
-            (Path(beside) / "out").rename(folder)
+    with _alone(folder.parent):
+        if not folder.is_dir():  # who waited for another may find it made
+            _remove_old(folder.parent)
+            _remove_old(code())
+            with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+                synthesise(Path(beside) / "out", **settings)
+                (Path(beside) / "out").rename(folder)
     return folder
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only process that synthesises: two at once would be slower than one after the other. Waits for it."""
+    with open(folder.with_suffix(".lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def code() -> Path:

@@ -6,6 +6,9 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/installed
 MYPY_ON := functions infra simulation model app.py
 
+# Tests start thousands of processes: without compiled modules on disk, each compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test domain check format bench prove mutate openapi synth local clean
 
@@ -49,6 +52,7 @@ prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, te
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.big
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.away
+	@$(PYTHON) -m pytest -m long -n 2 --dist loadgroup
 	@MACHINES=1100 $(PYTHON) -m pytest -q tests/ec2/test_thousand.py
 	@POSTGRES_JOBS=100 $(PYTHON) -m pytest -q tests/postgres/test_life.py
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --requests 200 --processes 2 api

@@ -23,7 +23,11 @@ from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
 
-QUICK = ("submit",)
+QUICK = [
+    pytest.param("submit", mode, marks=pytest.mark.long if mode in (Mode.TWICE, Mode.OVERTAKEN) else ())
+    for mode in Mode
+]
+"""The largest part of each run is what happens in between: of two modes that is all that can happen."""
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 FRONT = ("github_webhook", "github_work")
 """The functions of the front end for GitHub."""
@@ -36,8 +40,7 @@ def sweep() -> Iterator[Sweep]:
         yield made
 
 
-@pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("scenario", QUICK)
+@pytest.mark.parametrize(("scenario", "mode"), QUICK)
 def test_nothing_is_broken(
     sweep: Sweep, scenario: str, mode: Mode, record_property: Callable[[str, object], None]
 ) -> None:
@@ -47,7 +50,14 @@ def test_nothing_is_broken(
     assert not tally.found, "\n".join(map(str, tally.found))
 
 
-@pytest.mark.parametrize("mode", [Mode.DIES_AFTER, Mode.ANSWER_LOST])
+@pytest.mark.parametrize("mode", [Mode.TWICE, Mode.OVERTAKEN])
+def test_whatever_happens_in_between_of_what_grants(sweep: Sweep, mode: Mode) -> None:
+    tally = sweep.sweep("submit", [mode], ["schedule"])
+    assert tally.points
+    assert not tally.found, "\n".join(map(str, tally.found))
+
+
+@pytest.mark.parametrize("mode", [Mode.DIES_AFTER, pytest.param(Mode.ANSWER_LOST, marks=pytest.mark.long)])
 def test_what_github_shows_is_so_whatever_goes_wrong(sweep: Sweep, mode: Mode) -> None:
     tally = sweep.sweep("github-token", [mode], FRONT)
     assert tally.points

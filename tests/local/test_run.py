@@ -80,12 +80,12 @@ class TestRun:
     @pytest.mark.parametrize(
         ("moment", "number"),
         [
-            ("starting the local cloud", signal.SIGINT),
+            pytest.param("starting the local cloud", signal.SIGINT, marks=pytest.mark.long),
             ("deploying", signal.SIGINT),
-            ("applying", signal.SIGTERM),
-            ("accepted", signal.SIGINT),
+            pytest.param("applying", signal.SIGTERM, marks=pytest.mark.long),
+            pytest.param("accepted", signal.SIGINT, marks=pytest.mark.long),
             ("the script starts", signal.SIGHUP),
-            ("stopping", signal.SIGINT),
+            pytest.param("stopping", signal.SIGINT, marks=pytest.mark.long),
         ],
     )
     def test_stopping_it_at_any_moment_leaves_nothing(

@@ -212,7 +212,7 @@ class Session:
 
 def session(paths: Iterable[str], processes: int, hunt: Callable[[Hunter], None], budget: float = BUDGET) -> None:
     """Collect tests, and hunt with them."""
-    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-s", "-qq", "--hypothesis-seed=0", "--no-header"]
+    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-s", "-qq", "--hypothesis-seed=0", "--no-header", "-m", ""]
     code = pytest.main([*options, *paths], plugins=[Session(processes, budget, hunt)])
     if code:
         raise SystemExit(f"the tests cannot be collected: {code!r}")

@@ -8,6 +8,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.mutate import record, scope, sites
@@ -35,11 +36,13 @@ class Figures:
     open: int
 
 
+@cache
 def code() -> Found:
     """What carries the label of each promise."""
     return _labelled("functions", "*.py", KEEPS, lambda name: True)
 
 
+@cache
 def tests() -> Found:
     """The tests that name each promise: one by one, or all of a file."""
     found = _labelled("tests", "test_*.py", ASKS, lambda name: name.rpartition(".")[2].startswith(("test_", "Test")))
@@ -56,11 +59,13 @@ def tests() -> Found:
     }
 
 
+@cache
 def watchers(folder: str) -> Found:
     """What looks whether each promise is kept while others run: invariants, and what is checked at the end."""
     return _labelled(folder, "*.py", ASKS, lambda name: not name.rpartition(".")[2].startswith("test_") and bool(name))
 
 
+@cache
 def model() -> Found:
     """The properties and the configurations of the model that are about each promise."""
     found: Found = defaultdict(list)
@@ -91,6 +96,7 @@ def _files(folder: str, shape: str) -> Iterator[str]:
     yield from sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob(shape))
 
 
+@cache
 def _tree(path: str) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 

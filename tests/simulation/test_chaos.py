@@ -39,6 +39,7 @@ def test_two_hundred_jobs_with_the_figures_of_arvados() -> None:
     assert found.unknown == 0
 
 
+@pytest.mark.long
 def test_harder_figures_and_nothing_is_left_out() -> None:
     """Restarts, partitions, storms, leaps, holds: what one small run may miss, another does not."""
     met: Counter[str] = Counter()

@@ -65,11 +65,27 @@ def test_a_waiting_job_is_cancelled_at_once(local: Local) -> None:
     local.put_back()
 
 
+def post(name: str, on: str, script: str) -> str:
+    return "".join(f"#: {line}\n" for line in ("[[post]]", f'name = "{name}"', f'on = "{on}"', f'script = "{script}"'))
+
+
+POSTS = (
+    '#: name = "posts"\n#: variety = "basic"\n#: output_rules = ["/work/cores"]\n#:\n'
+    + post("collect", "failure", "echo found cores; touch cores")
+    + post("praise", "success", "echo well done")
+    + post("tidy", "always", "echo tidied")
+)
+
+
 def test_a_failing_job_passes_its_failure_on(local: Local) -> None:
-    done = local.cli("job", "run", local.job_file("echo trouble >&2\nexit 3\n"))
+    done = local.cli("job", "run", local.job_file(POSTS + "echo trouble >&2\nexit 3\n"))
     assert done.returncode == 1
     assert "exited with code 3" in done.stderr
-    assert local.json("job", "list")[0]["exit_code"] == 3
+    job = local.json("job", "list")[0]
+    assert job["exit_code"] == 3
+    said = [event["payload"] for event in local.log(job["id"]) if event["stream"] == "stdout"]
+    assert said == ["found cores", "tidied"], "the post for success ran, or one of the others did not"
+    assert [output["path"] for output in local.json("job", "outputs", job["id"])] == ["/work/cores"]
     local.put_back()
 
 

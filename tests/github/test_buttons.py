@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from penstock.domain.github import checks
 from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.rows import Replace
 from penstock.usecases import users
-from penstock.usecases.github import running
+from penstock.usecases.github import calls, running, showing
 from tests.github.fake import Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, B, Rig, job
@@ -34,6 +37,41 @@ def test_an_outsiders_commit_waits_for_approval(rig: Rig) -> None:
     assert rig.fake.shown("penstock")["conclusion"] == "success"
     assert len([run for run in rig.fake.runs.values() if run["name"] == "penstock"]) == 1
     assert rig.jobs()["build"].tags["pull_request"] == "12"
+
+
+def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another function may take its message in the moment in which it is sent."""
+    tell, shown = rig.forge.tell, []
+
+    def and_show(message: Mapping[str, Any], after: int = 0) -> None:
+        if "check" in message and not shown:
+            shown.append(message)
+            showing.show(rig.on, checks.key_of(message["check"]))
+        else:
+            tell(message, after)
+
+    monkeypatch.setattr(rig.forge, "tell", and_show)
+    rig.say("pull_request", pull_request(A))
+    assert shown
+    assert [each["identifier"] for each in rig.fake.shown("penstock")["actions"]] == ["approve"]
+    assert press(rig, "penstock", "approve") == "approved by ada"
+
+
+def test_a_set_that_moved_meanwhile_is_not_written_over(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer commit comes while it is looked up whether an outsider may have jobs run: that one's news stand."""
+    members = calls.is_member
+
+    def and_newer(*asked: Any) -> bool:
+        if rig.set(A).stage is Stage.PLANNED and not rig.set(A).why:
+            was = rig.set(A)
+            assert rig.on.store.commit([Replace(was, replace(was, why="heard again"))])
+        return members(*asked)
+
+    monkeypatch.setattr(calls, "is_member", and_newer)
+    rig.say("pull_request", pull_request(A))
+    assert rig.set(A).why == "heard again"
+    assert (rig.set(A).stage, rig.set(A).due is not None) == (Stage.PLANNED, True)
+    assert not rig.fake.runs, "there is a check of what was not decided"
 
 
 @pytest.mark.parametrize("who", ["eve", "bob", "mem", "mallory"])

@@ -235,12 +235,7 @@ def refuse(job: Job, why: str, now: datetime) -> Job:
 
 
 def settle(
-    job: Job,
-    outcome: Outcome,
-    reason: str,
-    now: datetime,
-    exit_code: int | None = None,
-    failure: Failure | None = None,
+    job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None, failure: Failure | None = None
 ) -> Job:
     """The job's end, and why it did not succeed, if so. It is due only while a flow is to be stopped. [JOB-1]
 

@@ -253,8 +253,7 @@ def finish(
 ) -> dict[str, Any]:
     """Record how the script ended, why it did not succeed, and what is wrong with the machine. The first report stands.
 
-    The answer says whether the machine is held. That is read after the report is written, see `custody`. [UNIT-3]
-    [JOB-1] [SLOT-3]
+    The answer says whether the machine is held, as read after the report is written. [JOB-1] [SLOT-3] [UNIT-3]
     """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")

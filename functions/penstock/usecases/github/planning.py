@@ -87,7 +87,7 @@ def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Membe
         else:
             _stop(on, found, Wrong(others.told))
     else:
-        _control(on, found, None)
+        _control(on, found)
         running.submit(on, found, members, others, outsider=not trusted)
 
 
@@ -110,18 +110,31 @@ def _strangers(found: CheckSet) -> str:
 
 def _await(on: System, found: CheckSet, told: str) -> None:
     """The commit is shown with a button, and nothing of it is run before that is pressed."""
-    _control(on, found, Wrong(told))
-    _move(on, found, checksets.moved(found, Stage.AWAITING, told, outsider=True))
+    _halt(on, found, checksets.moved(found, Stage.AWAITING, told, outsider=True), Wrong(told))
 
 
 def _stop(on: System, found: CheckSet, wrong: Wrong) -> None:
-    _control(on, found, wrong)
-    _move(on, found, checksets.moved(found, Stage.SETTLED, wrong.told))
+    _halt(on, found, checksets.moved(found, Stage.SETTLED, wrong.told), wrong)
 
 
-def _control(on: System, found: CheckSet, wrong: Wrong | None) -> None:
-    """What the check of the whole commit says; without anything to say there is none, or it is well again."""
-    told = race.run(on, partial(_controlled, on, found, wrong))
+def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
+    """Write where a set got to, and what its check says of it, in one commit: a check may be shown as soon as it is
+    there, and has its button only while its set awaits that. Who was faster has left the set due."""
+
+    def decide() -> tuple[Sequence[Change], Check | None]:
+        if on.store.get(found.key, CheckSet) != found:
+            return [], None
+        changes, told = _controlled(on, found, wrong)
+        return [*changes, Replace(found, to)], told
+
+    told = race.run(on, decide)
+    if told:
+        on.forge.tell({"check": told.id})
+
+
+def _control(on: System, found: CheckSet) -> None:
+    """The check of the whole commit, if there is one, is well again: there is nothing to say."""
+    told = race.run(on, partial(_controlled, on, found, None))
     if told:
         on.forge.tell({"check": told.id})
 

@@ -127,6 +127,14 @@ def test_a_token_that_is_refused(worker, forge):
     assert "ghs_of_somebody_else" not in str(job.plane.events)
 
 
+def test_who_is_told_that_there_is_no_token_fails_at_once(worker, forge):
+    job = worker(tasks=build("true"), repository=forge.told())
+    job.plane.store["GITHUB_TOKEN"] = ("", False)
+    told = job.finish()
+    assert (told["result"], told["failure"]["kind"]) == ("unprepared", "authentication_failed")
+    assert told["reason"].endswith("GITHUB_TOKEN is empty; the job's log says why there is none")
+
+
 def test_the_token_is_waited_for(worker, forge):
     job = worker(tasks=build("echo there"), repository=forge.told())
     agent = job.start()

@@ -40,8 +40,8 @@ def ask(rig: Rig, job: Job) -> str | None:
         tokens.wanted(rig.on, job, "GITHUB_TOKEN")
         found = values.read(rig.on, job, "GITHUB_TOKEN")
         if found:
-            assert found[1], "it is secret"
-            return found[0]
+            assert found[1] == bool(found[0]), "it is secret, if there is one"
+            return found[0] or None
         rig.twin.run()
     return None
 
@@ -114,16 +114,70 @@ def test_only_a_running_job_of_the_front_end_gets_one(rig: Rig) -> None:
     assert len(rig.fake.tokens) == 1
 
 
+DENIED = "there is no GITHUB_TOKEN, its value is empty: "
+
+
 @pytest.mark.parametrize("text", ["enable = false", "enable = yes", 'permissions = { checks = "write" }'])
 def test_who_is_let_nothing_any_more_gets_none(rig: Rig, text: str) -> None:
     job = running(rig)
     rig.policy(text)
     assert ask(rig, job) is None
+    said = f"{DENIED}.github/buildomat/config.toml of the default branch gives none"
+    assert told(rig.twin, job.id).count(said) == 1
+    assert len(rig.fake.tokens) == 1
 
 
 def test_permissions_that_the_app_has_not_got(rig: Rig) -> None:
+    """Who waits is told, and waits no longer; and GitHub is asked once."""
     rig.policy('enable = true\npermissions = { packages = "write" }')
-    assert ask(rig, running(rig)) is None
+    job = running(rig)
+    assert ask(rig, job) is None
+    why = "GitHub answers 422: The permissions requested are not granted to this installation: ['packages']"
+    assert DENIED + why in told(rig.twin, job.id)
+    assert values.read(rig.on, job, "GITHUB_TOKEN") == ("", False)
+    asked = len(rig.fake.asked)
+    assert ask(rig, job) is None
+    assert len(rig.fake.asked) == asked
+
+
+def test_a_refusal_that_says_nothing_is_told_too(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, call = running(rig), rig.forge.call
+
+    def refuses(app: Any, ask: Any) -> Any:
+        return Told(401) if "access_tokens" in ask.path else call(app, ask)
+
+    monkeypatch.setattr(rig.forge, "call", refuses)
+    assert not tokens.mint(rig.on, job.id)
+    assert f"{DENIED}GitHub answers 401: it does not say why" in told(rig.twin, job.id)
+
+
+def test_who_has_one_keeps_it_while_no_other_is_to_be_had(rig: Rig) -> None:
+    job = running(rig)
+    first = ask(rig, job)
+    rig.policy("enable = false")
+    rig.twin.pass_time(31 * 60)
+    assert not tokens.mint(rig.on, job.id)
+    assert ask(rig, job) == first
+    assert not any(line.startswith(DENIED) for line in told(rig.twin, job.id))
+
+
+def test_a_job_that_is_not_there_gets_none(rig: Rig) -> None:
+    assert not tokens.mint(rig.on, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def test_who_has_ended_meanwhile_is_given_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.policy('enable = true\npermissions = { packages = "write" }')
+    job, call = running(rig), rig.forge.call
+
+    def ends(app: Any, ask: Any) -> Any:
+        found = call(app, ask)
+        if "access_tokens" in ask.path:
+            rig.finish(job.id)
+        return found
+
+    monkeypatch.setattr(rig.forge, "call", ends)
+    assert not tokens.mint(rig.on, job.id)
+    assert rig.on.store.get(value_key(job.id, "GITHUB_TOKEN"), Value) is None
 
 
 def test_another_value_and_ones_own_of_that_name_are_left_alone(rig: Rig) -> None:

@@ -28,6 +28,8 @@ def _token() -> str:
     token = asked.stdout.decode("utf-8", "replace").strip()
     if asked.returncode:
         raise Failed(f"{NAME} cannot be had", passing=True)
+    if not token:
+        raise Failed(f"{NAME} is empty; the job's log says why there is none")
     if len(token.split()) != 1:
         raise Failed(f"{NAME} is no token")
     return token

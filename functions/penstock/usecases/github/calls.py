@@ -23,6 +23,8 @@ LOOKING: Mapping[str, str] = {"metadata": "read"}
 """What it may do in all others of the installation: see what they are called, and who may what there."""
 
 PAGES = 10
+TOLD_CHARS = 300
+"""How much of what GitHub says of a refusal a job's log is told."""
 WRITERS = ("admin", "write")
 """What GitHub calls the right to write; `maintain` is told as `write`."""
 
@@ -124,10 +126,13 @@ def end_of(on: System, of: Repository, line: str) -> str | None:
     return str(told.body["head" if kind == "pull" else "object"]["sha"])
 
 
-def mint(on: System, scope: Scope) -> str | None:
-    """A new token for a job; None where GitHub makes none. It is kept nowhere here. [SEC-1]"""
+def mint(on: System, scope: Scope) -> tuple[str, str]:
+    """A new token for a job; or "", and why GitHub makes none. It is kept nowhere here. [SEC-1]"""
     told = call(on, Ask("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks))
-    return str(told.body["token"]) if told.status == 201 else None
+    if told.status == 201:
+        return str(told.body["token"]), ""
+    said = told.body.get("message") if isinstance(told.body, dict) else None
+    return "", f"GitHub answers {told.status}: {str(said or 'it does not say why')[:TOLD_CHARS]}"
 
 
 def revoke(on: System, installation: int, token: str) -> bool:

@@ -6,6 +6,7 @@ The worker's side only hints that it is wanted: whoever faces the workers has no
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from penstock.domain.errors import Refused
@@ -30,7 +31,7 @@ from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.values import Value, value_key
 from penstock.forge import Scope
 from penstock.system import System
-from penstock.usecases import values
+from penstock.usecases import logs, values
 from penstock.usecases.fencing import fence
 from penstock.usecases.github import calls, hints
 from penstock.usecases.github.calls import Repository
@@ -57,19 +58,31 @@ def mint(on: System, job_id: str) -> bool:
         return False
     check = on.store.get(checks.key_of(job.check), Check)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
-    scope = _scope(on, found, check) if found and check and check.job == job.id else None
-    if scope is None:
+    if not (found and check and check.job == job.id):
         return False
-    told = calls.mint(on, scope)
-    if told is None:
+    scope = _scope(on, found, check)
+    token, why = calls.mint(on, scope) if scope else ("", f"{policy.PATH} of the default branch gives none")
+    if not token:
+        _deny(on, job, why)
         return False
-    _note(on, job, scope.installation, told)
+    _note(on, job, found.installation, token)
     try:
-        values.put(on, job, Put(NAME, told, secret=True, by=BY), [fence])
+        values.put(on, job, Put(NAME, token, secret=True, by=BY), [fence])
     except Refused:  # it has ended meanwhile
         revoke(on, job.id)
         return False
     return True
+
+
+def _deny(on: System, job: Job, why: str) -> None:
+    """Tell a job that waits for its first token that there is none, and why: it would wait for ever.
+
+    What it is given is empty, so that its next step fails at once, and GitHub is not asked again for a while.
+    """
+    if on.store.get(value_key(job.id, NAME), Value) is None:
+        logs.say(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
+        with suppress(Refused):  # it has ended meanwhile
+            values.put(on, job, Put(NAME, "", by=BY), [fence])
 
 
 def _note(on: System, job: Job, installation: int, token: str) -> None:

@@ -65,9 +65,17 @@ class Worker:
 
 @pytest.fixture(scope="session")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The agent as machines get it, with its modules compiled beside them: tests start it a thousand times."""
+    """The agent as machines get it."""
     path = tmp_path_factory.mktemp("agent") / "agent.pyz"
     path.write_bytes(agentfile.build())
+    return path
+
+
+@pytest.fixture(scope="session")
+def swift(agent: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its modules compiled beside them: tests start it a thousand times."""
+    path = tmp_path_factory.mktemp("swift") / "agent.pyz"
+    path.write_bytes(agent.read_bytes())
     with zipfile.ZipFile(path, "a") as file:
         for name in file.namelist() if sys.executable == PYTHON else ():
             module = compile(file.read(name), f"{path}/{name}", "exec")
@@ -77,13 +85,13 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def worker(agent: Path, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+def worker(swift: Path, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
     """Make a worker whose service answers hello with `order(**changes)`."""
     with ExitStack() as stack:
 
         def make(misbehave: Misbehave = lambda endpoint, count: None, **changes: Any) -> Worker:
             plane = stack.enter_context(ControlPlane(order(**changes), misbehave))
-            made = Worker(agent, tmp_path, plane)
+            made = Worker(swift, tmp_path, plane)
             stack.callback(made.stop)
             return made
 

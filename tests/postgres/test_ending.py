@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -250,3 +251,15 @@ def test_a_late_create_is_listed_and_put_back(cluster: Cluster) -> None:
     driver.create(order())
     assert list(driver.list()) == [ONE]
     gone(driver)
+
+
+def test_who_is_there_for_the_server_itself_is_waited_for(cluster: Cluster, neighbour: Any) -> None:
+    """FORCE ends nobody of another role: a superuser who is there for a moment, or what vacuums by itself."""
+    driver = well(cluster)
+    root = cluster.connect(database=made(driver)["database"])
+    leaving = threading.Timer(1.0, root.close)
+    leaving.start()
+    try:
+        gone(driver)
+    finally:
+        leaving.join()

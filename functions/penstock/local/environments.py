@@ -22,16 +22,34 @@ from typing import Any
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
+from penstock.local.forks import Forked, ForkServer
+
+_ALONE = threading.Lock()
+_SERVERS: dict[tuple[Path, ...], ForkServer] = {}
+"""By folders of code: the process that has imported what functions share."""
+
 
 def spawn(worker: Any) -> None:
     """Start one process for a function and wait until its module is imported.
 
-    Takes the place of MiniStack's Worker._spawn. Raises RuntimeError with what Python said if the import fails.
+    Takes the place of MiniStack's Worker._spawn. Raises RuntimeError with what Python said if the import fails, OSError
+    if no process can be started.
     """
     code = unzipped(worker.code_zip)
     layers = [unzipped(lambda_svc._resolve_layer_zip(layer)) for layer in _layers(worker.config)]
     worker._tmpdir = None  # nothing of its own, so nothing to remove when it ends
-    worker._proc = subprocess.Popen(
+    worker._proc = _start(code, layers, _environment(worker.config, code, layers))
+    worker._stderr_queue = queue.Queue()
+    worker._stderr_thread = threading.Thread(target=worker._read_stderr, daemon=True)
+    worker._stderr_thread.start()
+    _import_module(worker, code)
+
+
+def _start(code: Path, layers: list[Path], environment: dict[str, str]) -> Any:
+    """A process. Functions of ours are forked from one that has imported what they share, where forking is safe."""
+    if (code / "penstock").is_dir() and sys.platform == "linux":  # macOS' own libraries do not stand it
+        return _forked(code, layers, environment)
+    return subprocess.Popen(
         [sys.executable, str(_script())],
         cwd=code,
         stdin=subprocess.PIPE,
@@ -39,12 +57,21 @@ def spawn(worker: Any) -> None:
         stderr=subprocess.PIPE,
         text=True,
         bufsize=1,
-        env=_environment(worker.config, code, layers),
+        env=environment,
     )
-    worker._stderr_queue = queue.Queue()
-    worker._stderr_thread = threading.Thread(target=worker._read_stderr, daemon=True)
-    worker._stderr_thread.start()
-    _import_module(worker, code)
+
+
+def _forked(code: Path, layers: list[Path], environment: dict[str, str]) -> Forked:
+    """From the server of this code, which the first who asks starts. Raises OSError if it has ended."""
+    folders = (*(each / "python" for each in layers), code)
+    with _ALONE:
+        server = _SERVERS.get(folders) or ForkServer(_script(), folders, environment)
+        _SERVERS[folders] = server
+    try:
+        return server.start(environment, code)
+    except OSError:
+        _SERVERS.pop(folders, None)  # the next who asks starts another
+        raise
 
 
 def unzipped(archive: bytes) -> Path:

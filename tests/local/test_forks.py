@@ -1,0 +1,166 @@
+"""Processes that a fork server makes are like those that were started, and as easy to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from penstock import processes
+from penstock.local.forks import Forked, ForkServer
+
+TAG = "PENSTOCK_TESTED"
+
+SCRIPT = """
+import os, random, signal, sys
+print("began", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    if line == "exit\\n":
+        sys.exit("as told")
+    print(eval(line), flush=True)
+print("nobody is left", file=sys.stderr)
+"""
+SECONDS = 60.0  # for machines that do much else
+
+
+def made(folder: Path) -> ForkServer:
+    """A server, and all that it forks, tagged with a folder."""
+    (folder / "code").mkdir()
+    (folder / "code" / "shared.py").write_text("import os\nmade_in = os.getpid()\n")
+    (folder / "script.py").write_text(SCRIPT)
+    return ForkServer(folder / "script.py", [folder / "code"], {**os.environ, TAG: str(folder)})
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> ForkServer:
+    return made(tmp_path_factory.mktemp("server"))
+
+
+def gone(tag: Path) -> None:
+    """Wait until nothing is left of a server and what it made."""
+    until(lambda: processes.tagged(TAG, str(tag)) == set())
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.01)
+
+
+def asked(forked: Forked, expression: str) -> str:
+    """What an expression is in a process."""
+    forked.stdin.write(expression + "\n")
+    return forked.stdout.readline().strip()
+
+
+def test_each_has_its_own_environment_folder_and_streams(server: ForkServer, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        forked = server.start({"NAME": name}, tmp_path / name)
+        assert asked(forked, "dict(os.environ)") == str({"NAME": name})
+        assert asked(forked, "os.getcwd()") == str(tmp_path / name)
+        assert int(asked(forked, "os.getpid()")) == forked.pid
+        assert forked.stderr.readline() == "began\n"
+        forked.kill()
+
+
+def test_nothing_is_the_same_by_chance(server: ForkServer, tmp_path: Path) -> None:
+    """Dice are thrown anew in each, also those of who forgot to."""
+    assert len({asked(server.start({}, tmp_path), "random.random()") for _ in range(3)}) == 3
+
+
+def test_signals_are_as_in_one_that_was_started(server: ForkServer, tmp_path: Path) -> None:
+    own = "[signal.getsignal(each) for each in sorted(signal.valid_signals())]"
+    plain = subprocess.run([sys.executable, "-c", f"import signal; print({own})"], capture_output=True, text=True)
+    forked = server.start({}, tmp_path)
+    assert asked(forked, own) == plain.stdout.strip()
+
+
+def test_what_the_code_has_comes_before_what_this_machine_has(server: ForkServer, tmp_path: Path) -> None:
+    forked = server.start({}, tmp_path)
+    assert int(asked(forked, "__import__('shared').made_in")) == forked.pid
+    assert asked(forked, "__import__('sys').path[0]").endswith("/code")
+
+
+def test_its_end_is_seen_however_it_comes(server: ForkServer, tmp_path: Path) -> None:
+    for end in (Forked.kill, Forked.terminate, lambda forked: forked.stdin.write("exit\n"), closed):
+        forked = server.start({}, tmp_path)
+        assert forked.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            forked.wait(0)
+        end(forked)
+        assert forked.wait(SECONDS) == 0
+        assert forked.poll() == 0
+        forked.kill()  # of one that has ended: nothing, and nobody who has its id now
+        until(partial(is_no_process, forked.pid))
+
+
+def is_no_process(pid: int) -> bool:
+    """Nor a zombie."""
+    return processes.started(pid) == ""
+
+
+def closed(forked: Forked) -> None:
+    """Nobody will ask any more."""
+    forked.stdin.close()
+
+
+def test_what_it_starts_itself_does_not_keep_it_alive(server: ForkServer, tmp_path: Path) -> None:
+    forked = server.start({"PATH": os.environ["PATH"]}, tmp_path)
+    stray = int(asked(forked, "__import__('subprocess').Popen(['sleep', '600']).pid"))
+    forked.kill()
+    try:
+        assert forked.wait(SECONDS) == 0
+    finally:
+        processes.kill({stray}, 9)
+
+
+def test_all_end_with_who_asked_for_them(tmp_path: Path) -> None:
+    code = f"""
+import os, time
+from pathlib import Path
+from penstock.local.forks import ForkServer
+here = Path({str(tmp_path)!r})
+(here / "script.py").write_text({SCRIPT!r})
+forked = ForkServer(here / "script.py", [], os.environ).start({{}}, here)
+print(forked.pid, flush=True)
+time.sleep(600)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, TAG: str(tmp_path)}
+    )
+    assert process.stdout is not None
+    assert int(process.stdout.readline()) in processes.tagged(TAG, str(tmp_path))
+    process.kill()
+    process.wait()
+    gone(tmp_path)
+
+
+def test_where_the_server_has_ended_that_is_told(tmp_path: Path) -> None:
+    server = made(tmp_path)
+    server.start({}, tmp_path).kill()
+    processes.kill(processes.tagged(TAG, str(tmp_path)), signal.SIGKILL)
+    with pytest.raises(OSError):  # noqa: PT011  # whichever it is, it says so
+        server.start({}, tmp_path)
+
+
+def test_one_that_has_ended_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from penstock.local import environments
+
+    monkeypatch.setattr(environments, "_SERVERS", {})
+    monkeypatch.setattr(environments, "_script", lambda: tmp_path / "script.py")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, TAG: str(tmp_path)}
+    environments._forked(tmp_path, [], environment).kill()
+    processes.kill(processes.tagged(TAG, str(tmp_path)), signal.SIGKILL)
+    with pytest.raises(OSError):  # noqa: PT011
+        environments._forked(tmp_path, [], environment)
+    assert asked(environments._forked(tmp_path, [], environment), "1 + 1") == "2"

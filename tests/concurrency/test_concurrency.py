@@ -11,7 +11,7 @@ from tests.concurrency import audit
 from tests.concurrency.run import Size, run
 
 TRIES = 20
-SMALL = Size(claims=50, processes=4)
+SMALL = Size(claims=20, processes=4)
 
 
 @pytest.mark.xdist_group("concurrency")
@@ -31,7 +31,7 @@ def test_a_store_that_forgets_its_conditions_is_found_out() -> None:
     """
     found: list[str] = []
     for seed in range(1, TRIES + 1):
-        found += audit.broken(run(Size(claims=20, processes=4), seed=seed, dropped="all"))
+        found += audit.broken(run(Size(claims=10, processes=4), seed=seed, dropped="all"))
         if all(any(what in says for says in found) for what in ("has two holders", "was replaced twice")):
             return
     pytest.fail(f"nothing of the kind was found in {TRIES} tries: {found}")

@@ -8,7 +8,7 @@ import sys
 
 from tests.mutate.scope import ROOT
 
-SAMPLE = 20
+SAMPLE = 8
 
 
 def test_some_mutants_are_still_noticed() -> None:

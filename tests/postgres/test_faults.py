@@ -11,11 +11,12 @@ import pytest
 from penstock.domain.errors import DriverError
 from penstock.drivers.wells.postgres.well import PostgresWell
 from tests.postgres.cluster import Cluster
-from tests.postgres.faults import WAYS, Breaking
+from tests.postgres.faults import UNANSWERED, WAYS, Breaking
 from tests.postgres.helpers import NOW, ONE, gone, insisted, made, order, used, well
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
+EACH = [pytest.param(way, marks=() if way == UNANSWERED else pytest.mark.long) for way in WAYS]
 OPTIONS = {"extensions": ["citext"]}
 
 
@@ -43,7 +44,7 @@ def yielded(cluster: Cluster, met: list[str]) -> None:
     assert cluster.names() == (set(), set()), met[-1]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_a_create_that_dies_is_put_away(cluster: Cluster, way: str) -> None:
     met = each_fault(cluster, way, lambda: None, lambda driver: driver.create(order(**OPTIONS)))
     for what in ("CREATE ROLE", "CREATE DATABASE", "COMMENT ON DATABASE", "CREATE EXTENSION", "ALTER SCHEMA", "GRANT"):
@@ -51,7 +52,7 @@ def test_a_create_that_dies_is_put_away(cluster: Cluster, way: str) -> None:
     gone(site(cluster))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_a_create_that_dies_is_taken_up(cluster: Cluster, way: str) -> None:
     """And what is listed after it is at least what there is."""
 
@@ -67,7 +68,7 @@ def test_a_create_that_dies_is_taken_up(cluster: Cluster, way: str) -> None:
     gone(site(cluster))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_a_destroy_that_dies_is_taken_up(cluster: Cluster, way: str) -> None:
     """It stays listed for as long as anything is left."""
 

@@ -12,8 +12,10 @@ environment, and under MAKER the name that the site gave to the factory or well.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -167,4 +169,10 @@ def _ours(kind: str) -> Mapping[str, str]:
 
 
 def _theirs(kind: str) -> Mapping[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUPS[kind])}
+    return _installed(GROUPS[kind], tuple(sys.path))
+
+
+@cache
+def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """What packages on a path offer: looking reads a file of each, and nothing is installed while a function runs."""
+    return {entry.name: entry for entry in entry_points(group=group)}

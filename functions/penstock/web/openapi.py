@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -45,6 +46,7 @@ def document() -> dict[str, Any]:
     }
 
 
+@cache
 def text() -> str:
     """The document as it is kept in the repository."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"

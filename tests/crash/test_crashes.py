@@ -131,6 +131,7 @@ def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.M
     assert sweep.sweep("submit", [Mode.DIES_AFTER], first=True).found
 
 
+@pytest.mark.long
 def test_it_finds_a_check_run_that_is_made_twice(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "find_run", lambda *_: None)
     assert sweep.sweep("github-push", [Mode.DIES_AFTER], FRONT, first=True).found

@@ -85,6 +85,7 @@ sha256sum */work/build-*.zip > "$PENSTOCK_WORK/signed.txt"
 TABLE = '#: [dependencies.{board}]\n#: job = "build {board}"\n#:\n'
 
 
+@pytest.mark.long
 def test_a_set_of_twenty_fans_in_to_two_that_sign(local: Local, tmp_path: Path) -> None:
     for board in [*BUILT[1], *BUILT[2], "observer-a", "rot"]:
         (tmp_path / f"{board}.sh").write_text(BUILD.format(board=board))

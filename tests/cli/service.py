@@ -88,6 +88,7 @@ class Job:
             "attempts": [],
             "failure": FAILURE if self.end == "failed" and self.settled else None,
             "outputs_gone": SETTLED if self.end == "gone" else None,
+            "cache_scope": self.body.get("cache_scope", "trunk"),
         }
 
 

@@ -29,6 +29,8 @@ def test_one_is_shown_and_deleted(penstock: Run, service: Service) -> None:
 
 def test_a_job_is_told_its_branch(penstock: Run, service: Service, tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text("#!/bin/sh\n")
-    assert penstock("job", "run", str(tmp_path / "a.sh"), "--cache-scope", "pr-1", "-W").exit_code == 0
+    done = penstock("job", "run", str(tmp_path / "a.sh"), "--cache-scope", "pr-1", "-W")
+    assert done.exit_code == 0
     body = next(each[3] for each in service.asked if each[1].endswith("/jobs"))
     assert body["cache_scope"] == "pr-1"
+    assert "pr-1" in penstock("job", "show", done.stdout.strip()).stdout

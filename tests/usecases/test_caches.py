@@ -34,6 +34,7 @@ from penstock.usecases import (
     submitting,
 )
 from penstock.usecases.caches import Ask
+from penstock.web import views
 from penstock.wire import SubmitJob
 from penstock.wire.agent import AgentParts
 from tests.twin.world import START, Twin
@@ -208,7 +209,7 @@ def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
     """SEC-2: nothing of a job's file has to do with it."""
     script = '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: tags = { cache_scope = "trunk", scope = "trunk" }\n'
     job = submitting.submit(twin.on, ada, SubmitJob(script, cache_scope=BRANCH), None)
-    assert job_of(twin, job).cache_scope == BRANCH
+    assert job_of(twin, job).cache_scope == views.job(job_of(twin, job), []).cache_scope == BRANCH
     wrong = script.replace("tags = {", "cache_scope = 1 #")
     assert refused(lambda: submitting.submit(twin.on, ada, SubmitJob(wrong), None))[1] == "bad-job-file"
     with pytest.raises(Refused) as told:
@@ -221,6 +222,7 @@ def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin
     id = save(twin, run(twin, ada, "trunk", owner="oxide:x"))
     job = run(twin, ada, owner="oxide:x")
     assert (job.cache_scope, found(twin, job)) == ("", id)
+    assert views.job(job, []).cache_scope is None
     told = caches.begin(twin.on, job, ask("other"), 1, DIGEST)
     assert told == {
         "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/caches.md)"

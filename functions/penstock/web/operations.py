@@ -37,8 +37,8 @@ PUBLIC_FILE = f"/v1/public/file/{FILE}"
 UNCHANGED = (304, "it is what the digest in If-None-Match says", None)
 """How whoever has the bytes already is answered."""
 
-SORTS = ("targets", "resource-types", "factories", "wells")
-"""What a site is made of."""
+SORTS = {"targets": "target", "resource-types": "resource type", "factories": "factory", "wells": "well"}
+"""What a site is made of: as paths say it, and what one of them is called."""
 
 SHOWN = {"factories": wire.MakerView, "wells": wire.MakerView, "resource-types": wire.ResourceTypeView}
 """How one of them is shown, if not as all are listed."""
@@ -177,13 +177,13 @@ OPERATIONS = (
     ),
     *(
         Operation(
-            f"get_{sort.replace('-', '_')[:-1]}",
+            f"get_{one.replace(' ', '_')}",
             "GET",
             f"/v1/{sort}/{{name}}",
             "Show one of them",
             SHOWN.get(sort, wire.Entry),
         )
-        for sort in SORTS
+        for sort, one in SORTS.items()
     ),
     Operation(
         "test_factory",

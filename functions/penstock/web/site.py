@@ -128,7 +128,7 @@ def _entry(sort: str, name: str, user: User) -> wire.Entry:
     for entry in views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin):
         if entry.name == name:
             return entry
-    raise not_found(sort.removesuffix("s").replace("-", " ").replace("factorie", "factory"), name[:64])
+    raise not_found(SORTS[sort], name[:64])
 
 
 def _add_entries(sort: str) -> None:

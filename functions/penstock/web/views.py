@@ -67,6 +67,7 @@ def job(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> wire.Job
             wire.JobDependency(each.name, each.job, each.on.value, each.copy_outputs) for each in row.dependencies
         ],
         outputs_gone=stamp(row.outputs_gone),
+        cache_scope=row.cache_scope or None,
     )
 
 

@@ -145,7 +145,8 @@ class JobView:
 
     `held` is told of one job, and not in lists.
 
-    `outputs_gone` is since when nothing is kept any more of what it made.
+    `outputs_gone` is since when nothing is kept any more of what it made. `cache_scope` is the branch whose caches it
+    adds to: null where it adds to none.
     """
 
     id: str
@@ -169,6 +170,7 @@ class JobView:
     held: HeldJob | None = None
     dependencies: list[JobDependency] = field(default_factory=list)
     outputs_gone: str | None = None
+    cache_scope: str | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ LEFT_OUT = (
     "/penstock/cli",
     "/penstock/drivers/kit",
     "/penstock/local",
+    "/penstock/web/openapi.py",
     "/requirements*.txt",
     "*.asl.json",
     "__pycache__",

@@ -20,6 +20,7 @@ import runpy
 import signal
 import socket
 import sys
+from types import ModuleType
 
 SHARED = ("boto3", "penstock.bootstrap", "penstock.messages")
 PACKAGES = ("penstock.usecases", "penstock.web")
@@ -30,8 +31,7 @@ def main() -> None:
     """Import, then fork for whoever asks, until nobody can ask any more."""
     descriptor, script = int(sys.argv[1]), sys.argv[2]
     sys.path[:0] = sys.argv[3:]
-    with contextlib.suppress(Exception):  # a function that needs it meets the same, and says who it is
-        _import()
+    _import()
     gc.freeze()  # what is shared is never looked at again, so that its pages stay shared
     given = _forked(descriptor)
     if given:
@@ -41,10 +41,17 @@ def main() -> None:
 
 def _import() -> None:
     for module in SHARED:
-        importlib.import_module(module)
-    for package in map(importlib.import_module, PACKAGES):
-        for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            importlib.import_module(each.name)
+        _imported(module)
+    for package in PACKAGES:
+        for each in pkgutil.iter_modules(getattr(_imported(package), "__path__", []), f"{package}."):
+            _imported(each.name)
+
+
+def _imported(module: str) -> ModuleType | None:
+    """A module, if it can be had: a function that needs one that cannot meets the same, and says which it was."""
+    with contextlib.suppress(Exception):
+        return importlib.import_module(module)
+    return None
 
 
 def _forked(descriptor: int) -> list[int]:

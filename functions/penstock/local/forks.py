@@ -35,22 +35,28 @@ class ForkServer:
     def start(self, environment: Mapping[str, str], folder: Path) -> Forked:
         """A new process. Raises OSError where the server is gone."""
         stdin, stdout, stderr, life = (os.pipe() for _ in range(4))
-        theirs = [stdin[0], stdout[1], stderr[1], life[1]]
+        forked, theirs = Forked(stdin[1], stdout[0], stderr[0], life[0]), [stdin[0], stdout[1], stderr[1], life[1]]
         try:
             socket.send_fds(self._asking, [b"."], theirs)
         finally:
             for each in theirs:
                 os.close(each)
-        return Forked(stdin[1], stdout[0], stderr[0], life[0], {"env": environment, "cwd": str(folder)})
+        forked.begin(environment, folder)
+        return forked
 
 
 class Forked:
     """What the emulator asks of a subprocess.Popen, of a process that is a child of a fork server."""
 
-    def __init__(self, stdin: int, stdout: int, stderr: int, life: int, told: Mapping[str, object]) -> None:
+    pid: int
+
+    def __init__(self, stdin: int, stdout: int, stderr: int, life: int) -> None:
         self.stdin, self.stdout, self.stderr = open(stdin, "w", buffering=1), open(stdout), open(stderr)  # noqa: SIM115
-        self._life = open(life, "rb", buffering=0)  # noqa: SIM115  # closed with this
-        self.stdin.write(json.dumps(told) + "\n")
+        self._life = open(life, "rb", buffering=0)  # noqa: SIM115  # all are closed with this
+
+    def begin(self, environment: Mapping[str, str], folder: Path) -> None:
+        """Tell it where it is, and learn its id. Raises OSError if there is nobody to tell."""
+        self.stdin.write(json.dumps({"env": environment, "cwd": str(folder)}) + "\n")
         said = self.stdout.readline()
         if not said:
             raise ProcessLookupError("the function's process ended at once")

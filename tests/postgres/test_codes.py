@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -180,19 +181,24 @@ def calls(driver: PostgresWell) -> list[Callable[[], object]]:
     return [lambda: driver.create(order()), lambda: driver.destroy(ONE, NOW), lambda: list(driver.list())]
 
 
+CROWD = "SELECT pid FROM pg_stat_activity WHERE usename = 'crowd'"
+
+
 @contextmanager
 def full(cluster: Cluster) -> Iterator[None]:
     """Take every connection that the server has, but for those it keeps for superusers."""
     with cluster.connected() as root, ExitStack() as open_ones:
-        limit = root.run("SELECT current_setting('max_connections')::int")[0][0]
+        limit = root.run(
+            "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+        )[0][0]
         root.run("CREATE ROLE crowd LOGIN PASSWORD 'crowd'; GRANT CONNECT ON DATABASE postgres TO crowd")
         try:
-            for _ in range(limit):
-                try:
+            while len(root.run(CROWD)) < limit - 1:  # the other is this one
+                with suppress(DatabaseError):  # somebody has closed one that the server has not let go of yet
                     open_ones.enter_context(cluster.connected("crowd", "crowd"))
-                except DatabaseError:
-                    break
             yield
         finally:
             open_ones.close()
+            while root.run(CROWD):
+                time.sleep(0.02)
             root.run("REVOKE CONNECT ON DATABASE postgres FROM crowd; DROP ROLE crowd")

@@ -29,6 +29,8 @@ TEXTS = {
     "NaN": ('{"script": NaN}', 400, "malformed-json"),
     "Infinity": ('{"priority": -Infinity}', 400, "malformed-json"),
     "a float that is infinite": (json.dumps({"script": SCRIPT})[:-1] + ', "priority": 1e999}', 400, "bad-request"),
+    "a float that is too large": (json.dumps({"script": SCRIPT, "priority": 1e300}), 400, "bad-request"),
+    "a whole number that is too large": (json.dumps({"script": SCRIPT, "hold_on_failure": 2**53}), 400, "bad-request"),
     "a float for a whole number": (json.dumps({"script": SCRIPT, "priority": 1.5}), 400, "bad-request"),
     "a number of 5,000 digits": ('{"priority": ' + "1" * 5000 + "}", 400, "malformed-json"),
     "a lone surrogate": ('{"script": "\\ud800"}', 400, "malformed-json"),

@@ -37,6 +37,6 @@ def _some(part: int, *, requests: int, number: int, of: int) -> tuple[Met, list[
         for operation in EVERY[part::of]:
             try:
                 drive(stage, operation, requests, number)
-            except Exception:
+            except (Exception, BaseExceptionGroup):  # what is found is a group, of what need not be an Exception
                 found.append(f"{operation.name}: {traceback.format_exc()[-3000:]}")
         return stage.met, found

@@ -25,6 +25,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from penstock import wire
 from penstock.domain import limits
 from penstock.domain.errors import Fault, Moved, Refused
+from penstock.web.reading import read
 
 T = TypeVar("T")
 log = Logger(child=True)
@@ -36,9 +37,6 @@ TITLES = {
 }  # fmt: skip
 RETRY_AFTER = 1
 """Seconds that a client is asked to wait when rows would not stop changing."""
-
-NESTED = 32
-"""How deeply a request may be nested."""
 
 GUESSES = 50
 """For how many unknown keys it is guessed what was meant: a body may hold very many."""
@@ -115,7 +113,7 @@ def body(app: BaseRouter, kind: type[T], most: int = limits.BODY_BYTES) -> T:
     raw = _text(app)
     if len(raw.encode("utf-8", "surrogatepass")) > most:
         raise Refused(413, "body-too-big", f"the body has more than {most} bytes")
-    given = _parse(raw)
+    given = read(raw)
     _known(kind, given)
     try:
         _validator(kind.__name__)(given)
@@ -147,30 +145,6 @@ def _build(kind: type[T], given: Mapping[str, Any]) -> T:
         if isinstance(inner, type) and is_dataclass(inner) and value is not None:
             built[name] = [_build(inner, one) for one in value] if isinstance(value, list) else _build(inner, value)
     return kind(**built)
-
-
-def _parse(raw: str) -> Any:
-    def no_constant(name: str) -> Any:
-        raise ValueError(f"{name} is not JSON")
-
-    try:
-        given = json.loads(raw, parse_constant=no_constant)
-        json.dumps(given, ensure_ascii=False).encode()
-        deep = _depth(given, NESTED)
-    except json.JSONDecodeError as error:
-        said = f"the body is not JSON: {error.msg} at line {error.lineno} column {error.colno}"
-        raise Refused(400, "malformed-json", said, [Fault(said, line=error.lineno, column=error.colno)]) from None
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, "malformed-json", f"the body is not JSON that can be read: {type(error).__name__}") from None
-    if deep:
-        raise Refused(400, "malformed-json", f"the body is nested more than {NESTED} deep")
-    return given
-
-
-def _depth(value: object, left: int) -> bool:
-    """Whether a value is nested too deeply."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return left == 0 or any(_depth(one, left - 1) for one in inner)
 
 
 def _known(kind: type, given: object) -> None:

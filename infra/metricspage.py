@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md from the table of metrics: `python -m infra.metricspage > docs/metrics.md`."""
+"""Prints docs/operators/metrics.md, from the table of metrics: `python -m infra.metricspage`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = f"""# Metrics
 <!-- made by `PYTHONPATH=functions .venv/bin/python -m infra.metricspage`; a test compares it with the code -->
 
 All are in the namespace `{NAMESPACE}` of CloudWatch and have the dimension `service`, the deployment's name. They are
-written into the functions' logs (embedded metric format), so they need no permission and no call. docs/operations.md
+written into the functions' logs (embedded metric format), so they need no permission and no call. docs/operators/operations.md
 has what to do when one of them calls.
 
 `cdk deploy -c metrics=site`, which is the default, tells those of the site as a whole; `-c metrics=pools` tells them by

@@ -14,7 +14,7 @@ from penstock.drivers import Registry
 from penstock.ports import Order, Ready
 from tests.cli.conftest import plain as run
 
-PAGE = (Path(__file__).parents[2] / "docs/drivers.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/drivers/writing-a-driver.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 
 BREAKS = {

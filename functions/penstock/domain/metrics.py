@@ -1,4 +1,4 @@
-"""All metrics that there are, a line each. docs/metrics.md is made from it: `python -m infra.metricspage`.
+"""All metrics that there are, a line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
 
 Counters are told where something happens, after the commit that made it so: who lost that race counts nothing. Gauges
 are told by the sweep each minute, those of units when it compares: every three. It also tells a zero of every
@@ -111,7 +111,7 @@ DRIVER_CALLS = Metric(
     (MAKER, OPERATION, RESULT),
     lambda by: (by.get("operation"), by["result"]) == (LIST, YIELD)
     or (by.get("operation") == CLEAN and by["maker"].startswith("factory/")))
-COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "cool-downs in force: docs/cooling.md", (COOLING,), (MAKER, COOLING))
+COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "cool-downs in force (capacity.md)", (COOLING,), (MAKER, COOLING))
 CANARIES_FAILING = Metric(
     "CanariesFailing", COUNT, SUM, "targets and resource types whose canary failed last, or could not be sent or run",
     (), (CANARY,))

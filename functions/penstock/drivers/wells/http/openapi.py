@@ -12,7 +12,7 @@ from typing import Any
 from penstock.drivers.wells.http import codes, protocol
 from penstock.drivers.wells.http.protocol import CLEAN, READY, REQUEST, RESOURCES, SIGNATURE, STATES, TIMESTAMP
 
-DOCUMENT = Path(__file__).parents[5] / "docs" / "wells" / "http.openapi.json"
+DOCUMENT = Path(__file__).parents[5] / "docs/operators/wells/http.openapi.json"
 UNIT = f"{RESOURCES}/{{unit}}"
 
 Schema = dict[str, Any]

@@ -77,6 +77,6 @@ def test_the_tests_run_with_the_admin_of_the_page() -> None:
 @pytest.mark.xdist_group("postgres")
 def test_a_job_is_told_what_the_page_says(cluster: Cluster) -> None:
     driver = well(cluster, sslmode="verify-full", ca=cluster.ca)
-    part = TEXT.partition("## What a job is told\n")[2].partition("So after")[0]
+    part = TEXT.partition("## Metadata\n")[2].partition("\nAfter")[0]
     assert sorted(made(driver)) == sorted(re.findall(r"`(\w+)`", part))
     gone(driver)

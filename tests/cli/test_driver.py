@@ -119,7 +119,7 @@ def test_a_driver_that_breaks_a_promise_is_told_which(installed: Path, tmp_path:
     assert promise in wrong
 
 
-@pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:told", "broken"])
+@pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:driver_errors", "broken"])
 def test_what_is_no_driver_is_refused(installed: Path, name: str) -> None:
     assert run("driver", "test", name).exit_code == 2
 

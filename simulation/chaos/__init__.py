@@ -1,4 +1,4 @@
-"""The chaos test: one account of bad machines, hundreds of jobs, on a virtual clock, by seed. docs/chaos.md.
+"""The chaos test: one account of bad machines, hundreds of jobs, on a virtual clock, by seed. docs/internals/chaos.md.
 
 It is the simulation with its invariants, over a site, jobs and faults of given figures instead of drawn ones: those of
 Arvados' `TestDispatchToStubDriver`, or harder ones.

@@ -8,5 +8,5 @@ hunt      runs tests against mutants, each in a forked child
 memory    what the last run learned of the tests
 record    which test notices which mutant, as it is kept in tests/mutants.json
 
-What a named condition is, and why this is a tool of our own: docs/decisions/named-conditions.md.
+What a named condition is, and why this is a tool of our own: docs/decisions/0013-mutation-tested-conditions.md.
 """

@@ -1,4 +1,4 @@
-"""The chaos test, small, and the bugs that it must find. In full: docs/chaos.md.
+"""The chaos test, small, and the bugs that it must find. In full: docs/internals/chaos.md.
 
 SLOT-1, JOB-1, JOB-2, UNIT-1, UNIT-2 and UNIT-3, beside all that the simulation checks.
 """

@@ -16,7 +16,7 @@ page is stale, or if a promise has no code or no test. `tests/promises/promises.
 keeps a promise names its label in a docstring, and so does a test that fails without that code.
 
 The figures come from the last `make mutate`, which drops and weakens every condition in code that carries a label, and
-checks that a test fails ([decision 0013](../decisions/0013-mutation-tested-conditions.md)). `tests/mutants.toml` lists
+checks that a test fails ([decision 0013](../decisions/0013-mutation-tested-conditions.md)). `tests/mutants.txt` lists
 the tests that fail, by function. `tests/mutate/equivalent.toml` lists the mutants that behave like the original, each
 with the reason. Every mutant that no test notices needs a test or a reason; `python -m tests.mutate --open` tries these
 mutants again and shows them.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
 from penstock.domain.units import Unit
-from simulation.moments import Broke, Moment
+from simulation.commits import Broke, Moment
 
 
 def nobodys(moment: Moment) -> Iterator[Broke]:

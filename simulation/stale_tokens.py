@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.domain.errors import Refused
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello
-
-if TYPE_CHECKING:
-    from simulation.agents import Machine
-    from simulation.handlers import Handlers
+from simulation.interfaces import Agent, Run
 
 Try = tuple[str, Callable[[], Any]]
 
 FALSE = "t" * 43
 
 
-def try_old_tokens(engine: Handlers, machine: Machine) -> None:
+def try_old_tokens(engine: Run, machine: Agent) -> None:
     """Try one of the things that a worker must be refused from its first job's end on: now and then, but above all when
     it was granted to its next job, and its agent has not come yet.
     """
@@ -30,7 +27,7 @@ def try_old_tokens(engine: Handlers, machine: Machine) -> None:
     engine.begin(f"intruder: {machine.id} {what}", call, lambda _: None, intruder=True)
 
 
-def _hellos(engine: Handlers, machine: Machine) -> list[Try]:
+def _hellos(engine: Run, machine: Agent) -> list[Try]:
     """Its bootstrap key, and the token of a job before its last."""
     asks = [("shows its bootstrap key", Hello(machine.id, machine.key, FALSE))]
     asks.append(("shows its bootstrap key and its first token", Hello(machine.id, machine.key, machine.token_of(0))))
@@ -40,7 +37,7 @@ def _hellos(engine: Handlers, machine: Machine) -> list[Try]:
     return [(what, _hello(engine, ask)) for what, ask in asks]
 
 
-def _hello(engine: Handlers, ask: Hello) -> Callable[[], Any]:
+def _hello(engine: Run, ask: Hello) -> Callable[[], Any]:
     """Who has the key and the token that it was exchanged for is the agent: of a held machine it is told so."""
 
     def call() -> Any:
@@ -52,7 +49,7 @@ def _hello(engine: Handlers, ask: Hello) -> Callable[[], Any]:
     return call
 
 
-def _acts(engine: Handlers, machine: Machine) -> list[Try]:
+def _acts(engine: Run, machine: Agent) -> list[Try]:
     """The token of one of its jobs for another of them. Until it is told of the next, the last may not be settled."""
     job, token = machine.past[-1]
     if machine.state != "running" or job == machine.job:
@@ -64,5 +61,5 @@ def _acts(engine: Handlers, machine: Machine) -> list[Try]:
     ]
 
 
-def _act(engine: Handlers, job: str, token: str) -> Callable[[], Any]:
+def _act(engine: Run, job: str, token: str) -> Callable[[], Any]:
     return lambda: agents.authenticate(engine.on, job, token)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.domain import granting
 from penstock.domain.errors import PenstockError
@@ -15,17 +15,13 @@ from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, is_held, unit_key
 from penstock.ports import Order
 from penstock.usecases import expiring, owning, quarantining, reconciling, stocktaking, sweeping
-from simulation.baton import Died, Task
-from simulation.broken import Broken
+from simulation.commits import Facts, Moment, moves_of, remember
+from simulation.errors import Broken
+from simulation.interfaces import Agent, Run
 from simulation.invariants import AFTER_A_COMMIT, GONE
-from simulation.moments import Facts, Moment, moves_of, remember
 from simulation.operators import held_is_held
 from simulation.ports import slots_of
-
-if TYPE_CHECKING:
-    from simulation.agents import Machine
-    from simulation.handlers import Handlers
-
+from simulation.tasks import Died, Task
 
 TOLD_TO_WAIT = {"idle", "seconds", "lease_seconds", "held_seconds"}
 """All that an agent is told whose job is over and whose machine is held. Who shows its token cannot be told from it."""
@@ -52,7 +48,7 @@ class Promises:
     """All promises over one run. `blind` are the labels that are not looked at; where nothing is `watched`, all that
     holds of every commit: the end is looked at in any case."""
 
-    def __init__(self, engine: Handlers, blind: Collection[str], *, watched: bool = True) -> None:
+    def __init__(self, engine: Run, blind: Collection[str], *, watched: bool = True) -> None:
         self._engine = engine
         self._blind = frozenset(blind)
         self._is_watched = watched
@@ -122,7 +118,7 @@ class Promises:
         is_wanted = isinstance(unit, Unit) and unit.state not in GONE
         self.must("UNIT-1", not is_wanted, f"{unit_id} is destroyed while it is in use")
 
-    def begins(self, machine: Machine, told: Mapping[str, Any]) -> None:
+    def begins(self, machine: Agent, told: Mapping[str, Any]) -> None:
         """JOB-2: a script begins while no other of its job may run. SEC-1: it is told of its own resources only."""
         others = [unit for job, _, unit in self._running() if job == told["job"] and unit != machine.id]
         self.must("JOB-2", not others, f"{machine.id} begins {told['job']} while {others} may still run it")

@@ -13,7 +13,7 @@ from random import Random
 
 from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.drivers.fake import Ailment, Birth, Faults
-from simulation.chaos.plan import MACHINES, MACHINES_HARD
+from simulation.chaos.scenario import MACHINES, MACHINES_HARD
 
 SICK_FOR = timedelta(seconds=600)
 """For how long after the first of its type every machine of type 4 is broken from birth: twice the boot timeout."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import Pool
 
 from simulation.engine import Engine
-from simulation.weather import KINDS
+from simulation.faults import KINDS
 
 FEWER = (1, 2, 3, 5, 8, 13, 20)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.domain.jobs import Job
 from penstock.domain.leases import demand
@@ -14,12 +14,10 @@ from penstock.usecases import agents, configuring, jobs, submitting
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
 from simulation import operators
-from simulation.baton import Died, Task
-from simulation.plan import HEADER
+from simulation.interfaces import Run
+from simulation.scenario import HEADER
+from simulation.tasks import Died, Task
 from tests.twin.world import START
-
-if TYPE_CHECKING:
-    from simulation.handlers import Handlers
 
 ADA = User(name="ada", created=START, version=1)
 EVE = User(name="eve", created=START, version=1)
@@ -29,7 +27,7 @@ PATH = "site.toml"
 class People:
     """Everybody who calls the API."""
 
-    def __init__(self, engine: Handlers) -> None:
+    def __init__(self, engine: Run) -> None:
         self._engine = engine
         self.left = list(enumerate(engine.plan.jobs))
 

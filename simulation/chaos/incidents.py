@@ -6,16 +6,13 @@ import heapq
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING
 
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import custody, jobs
 from simulation import operators
-from simulation.people import ADA
-
-if TYPE_CHECKING:
-    from simulation.chaos.engine import Chaos
+from simulation.chaos.interfaces import ChaosRun
+from simulation.users import ADA
 
 LEAPS = (100, 400, 1500)
 DARK = (1, 20, 90, 400)
@@ -36,7 +33,7 @@ REPORTED_AFTER = 10
 class Troubles:
     """A calendar of what is to happen, each at its time; most happen again."""
 
-    def __init__(self, engine: Chaos) -> None:
+    def __init__(self, engine: ChaosRun) -> None:
         self._engine = engine
         self._calendar: list[tuple[datetime, int, Callable[[], None]]] = []
         self._numbers = count()

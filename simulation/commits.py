@@ -14,8 +14,8 @@ from penstock.domain.leases import WORKER, Lease, prefix
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, key_of
 from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
-from simulation.baton import Task
 from simulation.ports import SimulatedStore
+from simulation.tasks import Task
 
 OVERTAKEN = 8
 """How many may pass a waiting claim. Source: QUEUE-2."""

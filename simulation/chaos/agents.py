@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.domain.errors import Unreached
 from penstock.domain.jobs import Result
 from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import agents
 from simulation.agents import NEVER, Machine
-from simulation.baton import Task
-
-if TYPE_CHECKING:
-    from simulation.chaos.engine import Chaos
+from simulation.chaos.interfaces import ChaosRun
+from simulation.tasks import Task
 
 DANGER_ZONE = 0.2
 """The last part of a lease, in which an agent that could not renew it has stopped its job. Source: agent/control.py."""
@@ -28,7 +26,7 @@ class BadMachine(Machine):
     `lost` is since when it can do its job no more, if it cannot.
     """
 
-    def __init__(self, engine: Chaos, thing: Thing) -> None:
+    def __init__(self, engine: ChaosRun, thing: Thing) -> None:
         self.thing = thing
         self._chaos = engine
         self._is_second = thing.id != thing.unit

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from penstock.domain.leases import WORKER
 from penstock.domain.pools import Slot, SlotState
 from penstock.domain.units import Unit, UnitState
-from simulation.moments import Broke, Moment
+from simulation.commits import Broke, Moment
 
 
 def freed_clean(moment: Moment) -> Iterator[Broke]:

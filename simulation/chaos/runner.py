@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from multiprocessing import Pool
 
 from simulation.chaos import figures
-from simulation.chaos.engine import Chaos, How
+from simulation.chaos.engine import Chaos
 from simulation.chaos.figures import Figures
+from simulation.chaos.scenario import How
 
 LAST_LINES = 60
 

@@ -12,8 +12,8 @@ from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import Cloud, FakeDriver, Faults, Machine
 from penstock.ports import NotYet, Order, Ready
+from simulation.faults import Weather
 from simulation.ports import Host
-from simulation.weather import Weather
 
 T = TypeVar("T")
 

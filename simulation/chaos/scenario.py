@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.plan import HEADER, Plan
+from simulation.scenario import HEADER, Plan
 
 TYPES = (1, 2, 3, 4, 6, 8, 16)
 """vCPUs of the instance types; each has 1.1 GiB, and costs 0.123 an hour, per vCPU."""
@@ -37,6 +37,21 @@ def size_of(number: int) -> int:
 
 
 SIZES = sorted({size_of(number) for number in range(24)})
+
+
+@dataclass(frozen=True)
+class How:
+    """What to run: how many jobs, with Arvados' figures or with harder ones, and which kinds of trouble left out."""
+
+    jobs: int = 200
+    is_hard: bool = False
+    without: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Whose figures they are."""
+        return "harder" if self.is_hard else "arvados"
 
 
 @dataclass

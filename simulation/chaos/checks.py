@@ -6,19 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from penstock.domain.jobs import Job, State
 from penstock.domain.leases import WORKER, Lease, lease_key
 from penstock.domain.rows import Change, Check, Delete, Key, Row, key_of
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.drivers.fake import Machine as Thing
-from simulation.baton import Task
-from simulation.chaos.plan import WELLS
-
-if TYPE_CHECKING:
-    from simulation.chaos.engine import Chaos
-    from simulation.chaos.machines import BadMachine
+from simulation.chaos.interfaces import BadAgent, ChaosRun
+from simulation.chaos.scenario import WELLS
+from simulation.tasks import Task
 
 HOW = {
     "did not say hello": "no hello until the boot deadline",
@@ -55,7 +51,7 @@ class Machinery:
 class Watch:
     """Looks at every commit, and at every machine that comes and goes."""
 
-    def __init__(self, engine: Chaos, booked: int) -> None:
+    def __init__(self, engine: ChaosRun, booked: int) -> None:
         self._engine, self._booked = engine, booked
         self.counts: Counter[str] = Counter()
         self.settled: Counter[str] = Counter()
@@ -158,11 +154,11 @@ class Watch:
         """Whether a unit is gone by its row."""
         return self._units[unit].gone is not None
 
-    def begins(self, machine: BadMachine) -> None:
+    def begins(self, machine: BadAgent) -> None:
         """A script begins."""
         self._begun[machine.job, machine.attempt] = self._engine.world.now()
 
-    def finishes(self, machine: BadMachine) -> None:
+    def finishes(self, machine: BadAgent) -> None:
         """A script has ended, and its end was heard."""
         begun = self._begun.pop((machine.job, machine.attempt), None)
         self.worked += min(machine.works, timedelta(seconds=900)).total_seconds() if begun else 0.0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.drivers.fake import Faults
 from penstock.usecases import submitting
 from penstock.wire import SubmitJob
-from simulation.baton import Died, Task
-from simulation.outside import Outside
-from simulation.people import ADA, People
+from simulation.chaos.interfaces import ChaosRun
+from simulation.cloud import Outside
 from simulation.ports import SimulatedQueues
-
-if TYPE_CHECKING:
-    from simulation.chaos.engine import Chaos
+from simulation.tasks import Died, Task
+from simulation.users import ADA, People
 
 MESSAGE = (0.02, 0.08)
 """Seconds that a message takes. Handlers themselves take none, but for what they wait for."""
@@ -33,7 +31,7 @@ class SlowQueues(SimulatedQueues):
 class BadCloud(Outside):
     """The fake cloud with the figures of the run, and what it lacks at the time."""
 
-    def __init__(self, host: Chaos) -> None:
+    def __init__(self, host: ChaosRun) -> None:
         super().__init__(host, host.cloud)
         self._chaos = host
 

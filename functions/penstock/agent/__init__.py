@@ -1,7 +1,7 @@
 """The agent: the one program of Penstock that runs on a worker. Standard library only, Python 3.9+.
 
 It imports nothing of penstock: `penstock.agentfile` packs this folder, and nothing else, into the one file that
-machines fetch. docs/agent.md tells its life as a whole; `life` is where to start reading.
+machines fetch. docs/internals/agent.md tells its life as a whole; `life` is where to start reading.
 
 life        from hello to the exit code             tasks, run, launch    the job's scripts, one after the other
 config      who this agent is                       pump, lines           what a script says, as events

@@ -1,4 +1,4 @@
-"""The JSON that agents send. What they get is described in docs/agent.md."""
+"""The JSON that agents send. What they get is described in docs/internals/agent.md."""
 
 from __future__ import annotations
 

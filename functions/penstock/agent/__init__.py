@@ -11,7 +11,7 @@ service     calls to the service                    selection, uploads    output
 plan        the tasks before the job's script       before                what each of them does, as a program
 desk        answers `bmat` on this side             bmat                  the job's side, which imports none of the rest
 
-A machine that exists already has an agent of its own, which starts this one for each job (docs/hosts.md):
+A machine that exists already has an agent of its own, which starts this one for each job (docs/operators/hosts.md):
 
 hosting     its command line                        standing    what it is at, in files
 host        its loop: ask, do, say                  crew        the worker's agent, a process of its own

@@ -1,4 +1,4 @@
-"""Writes docs/failures.md from the tables of kinds and of evidence: `python -m infra.failurespage`."""
+"""Writes docs/users/failures.md from the tables of kinds and of evidence: `python -m infra.failurespage`."""
 
 from __future__ import annotations
 

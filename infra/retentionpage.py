@@ -1,4 +1,4 @@
-"""Writes docs/retention.md from the table of spans and that of owners: `python -m infra.retentionpage`."""
+"""Writes docs/users/retention.md from the table of spans and that of owners: `python -m infra.retentionpage`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TAIL = f"""
   success after it changes nothing; a later failure takes its place, and then its own time holds again.
 - **A pin** keeps one artifact: `penstock artifact pin ID --reason WHY --for 90d`. Without `--for` it keeps it until
   it is taken back. It is the user's own; operators may take back others'.
-- **A published name** keeps its artifact until it is withdrawn, and no sweep ever takes it: docs/publishing.md.
+- **A published name** keeps its artifact until it is withdrawn, and no sweep ever takes it: docs/users/publishing.md.
 - **What is gone stays known**: `penstock job outputs JOB` says since when.
 
 ## How it goes

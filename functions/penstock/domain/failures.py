@@ -1,4 +1,4 @@
-"""Why a job did not succeed: one of a closed set of kinds, with the evidence for it. docs/failures.md is made from it.
+"""Why a job did not succeed: a kind of a closed set, and the evidence for it. Generates docs/users/failures.md.
 
 The sentence that a job has as its reason says what happened; this says it to programs, and what there is to show
 for it. What an agent tells is what the job's own machine says, so it is cut to what is known and to a bounded size.

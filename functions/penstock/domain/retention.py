@@ -40,7 +40,7 @@ def _span(seconds: int, keeps: str, begins: str, least: int = 1, most: int = 10 
 
 @dataclass(frozen=True)
 class Spans:
-    """How long everything is kept, in seconds: the one table of it. docs/retention.md is made from it."""
+    """How long everything is kept, in seconds: the one table of it. docs/users/retention.md is made from it."""
 
     upload: int = _span(12 * HOUR, "what is being sent, and nobody owns", "when it was begun", 2 * HOUR, 7 * DAY)
     succeeded: int = _span(30 * DAY, "what a job owns that succeeded", "when it settled")

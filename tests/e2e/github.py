@@ -1,4 +1,4 @@
-"""A local cloud with the front end for GitHub, beside a GitHub on a port of this machine, as docs/users/github.md describes it.
+"""A local cloud with the front end for GitHub, set up as docs/users/github.md says, and a GitHub on a local port.
 
 The App is set up as an operator does it: its private key is brought into the KMS of the local cloud wrapped, and
 nothing has it after that; the webhook is signed with the secret that the stack made.

@@ -9,10 +9,13 @@ import pytest
 
 from penstock.agent.bmat.usage import parser
 from penstock.domain import limits
+from penstock.domain.jobfile import JobFile, parse
 from penstock.domain.jobfile.keys import KEYS
 from penstock.domain.jobfile.matrix import AXES, PLACES
 
-PAGE = (Path(__file__).parents[2] / "docs/users/job-files.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+USERS = ROOT / "docs/users"
+PAGE = (USERS / "job-files.md").read_text(encoding="utf-8")
 
 
 def section(title: str) -> str:
@@ -63,3 +66,10 @@ def test_every_command_of_bmat_is_listed() -> None:
     commands = next(each for each in parser()._actions if each.dest == "command").choices
     assert commands is not None
     assert set(re.findall(r"`bmat ([a-z]+)", section("bmat"))) == set(commands)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/users/{each.name}" for each in USERS.glob("*.md"))])
+def test_every_job_file_on_a_page_is_good(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for script in re.findall(r"^```bash\n(#!/bin/bash\n.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        assert isinstance(parse(script, page), JobFile)

@@ -1,7 +1,7 @@
 """Copies of what was fetched, on a machine that goes on to another job: of one owner, and none that is gone elsewhere.
 
 A copy is another name of the job's file, which takes no room of its own while the job has it. Whoever writes to the
-file writes to the copy, so one is looked at before each use exactly as what was fetched is. docs/caches.md
+file writes to the copy, so one is looked at before each use exactly as what was fetched is. docs/users/caches.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hides secrets in what leaves the machine. docs/secrets.md says what is found, and what cannot be. [SEC-1]"""
+"""Hides secrets in what leaves the machine. docs/users/secrets.md says what is found, and what cannot be. [SEC-1]"""
 
 from __future__ import annotations
 

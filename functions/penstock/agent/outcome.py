@@ -11,7 +11,7 @@ TEXT_CHARS = 1000  # more of a text of the evidence is cut by it
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job did not succeed: a kind, the evidence for it, and the last lines of its task. docs/failures.md."""
+    """Why a job did not succeed: a kind, its evidence, and the last lines of its task. See docs/users/failures.md."""
 
     kind: str
     evidence: dict[str, Any] = field(default_factory=dict)

@@ -33,7 +33,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="A variable of its environment.")
 @click.option("-n", "--name", metavar="NAME", help="What it is called (default: what the file says).")
 @click.option("--owner", metavar="REPOSITORY", help="Whose it is, if not yours: oxide:hubris.")
-@click.option("--cache-scope", metavar="BRANCH", help="Whose caches it adds to: trunk, or a branch (docs/caches.md).")
+@click.option("--cache-scope", metavar="BRANCH", help="Save caches for this branch, or trunk (docs/users/caches.md).")
 @click.option("--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Higher goes first.")
 @click.option("--timeout", type=duration, metavar="D", help="How long it may run: 30m.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
@@ -65,7 +65,7 @@ def run(
 
     The .sh files of a folder are submitted together, as they depend on each other, and so are the jobs of a file with
     a matrix; the exit code is the worst of theirs. Options count for each. What broke off is gone on with by --set.
-    With --changed or --since, jobs whose `paths` match no changed file are left out: docs/dependencies.md says how.
+    With --changed or --since, jobs whose `paths` match no changed file are left out (docs/users/dependencies.md).
     """
     from penstock.cli.submit import is_many
 

@@ -10,7 +10,7 @@ def main(argv: list[str]) -> int:
     """Be the agent or bmat, by the name or the first argument of the call. Return the exit code."""
     as_bmat = argv[1:] if os.path.basename(argv[0]) == "bmat" else argv[2:] if argv[1:2] == ["bmat"] else None
     if as_bmat is not None:
-        from .bmat.command import bmat
+        from .bmat import bmat
 
         return bmat(as_bmat)
     if argv[1:2] == ["before"]:

@@ -20,9 +20,8 @@ from penstock.agent import unpack as unpacking
 from penstock.agent.archive import NotUnpacked, pack
 from penstock.agent.background import Background
 from penstock.agent.clerk import Clerk
-from penstock.agent.control import Control
-from penstock.agent.errors import Refused
-from penstock.agent.mask import Mask
+from penstock.agent.control import Control, Refused
+from penstock.agent.masking import Mask
 from penstock.agent.order import Order
 from penstock.agent.places import Places
 from penstock.agent.posts import Posts

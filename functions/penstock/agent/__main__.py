@@ -13,10 +13,10 @@ def main(argv: list[str]) -> int:
         from .bmat import bmat
 
         return bmat(as_bmat)
-    if argv[1:2] == ["before"]:
-        from .before.command import before
+    if argv[1:2] == ["prepare"]:
+        from .prepare import prepare
 
-        return before(argv[2:])
+        return prepare(argv[2:])
     from .command import agent
 
     return agent(argv[1:])

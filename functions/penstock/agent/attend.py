@@ -6,18 +6,16 @@ import contextlib
 import threading
 from dataclasses import asdict, replace
 
-from . import disk, health, helpers
-from .clock import now
-from .control import Abandon
+from . import disk, health
+from .control import Abandon, ServiceError, start_thread
 from .declared import Declared
-from .delivery import Delivery
 from .desk import desk
 from .ending import end
-from .errors import ServiceError
+from .events import Delivery
 from .faults import Fault
 from .inputs import Inputs
 from .job import Job
-from .log import log
+from .log import log, now
 from .outcome import REASON_CHARS, TEXT_CHARS, Failure, Outcome
 from .progress import Progress, Step
 from .tasks import run_tasks
@@ -29,9 +27,9 @@ LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the 
 def attend(job: Job, progress: Progress) -> int:
     """Check, run, upload, report. Return the exit code. Whatever happens, no process of the job is left. [UNIT-2]"""
     control, delivery = job.control, Delivery(job.service, job.control, job.outbox, job.order.job)
-    helpers.start(control, "clock", control.watch_clock)
-    helpers.start(control, "pulse", lambda: keep_lease(job))
-    sender = helpers.start(control, "outbox", delivery.run)
+    start_thread(control, "clock", control.watch_clock)
+    start_thread(control, "pulse", lambda: keep_lease(job))
+    sender = start_thread(control, "outbox", delivery.run)
     log(f"job {job.order.job}: {len(job.order.tasks)} task(s)")
     try:
         outcome = prepare(job) or work(job)

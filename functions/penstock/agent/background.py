@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import orphans
+from .control import Declined
 from .ending import end
-from .errors import Declined
 from .family import Family
-from .mask import Mask
+from .log import signal_name
+from .masking import Mask
 from .names import admit, texts
 from .places import Places
-from .pump import Pump
-from .words import signal_name
+from .streams import OutputReader
 
 PIPE_SECONDS = 5.0  # how long what they have said last is read
 
@@ -30,7 +30,7 @@ class Started:
 
     name: str
     child: subprocess.Popen[bytes]
-    pump: Pump
+    pump: OutputReader
     reader: threading.Thread
 
 
@@ -74,7 +74,7 @@ class Background:
         def put(stream: str, index: int | None, text: str) -> None:
             self._put(f"bg.{name}.{stream}", index, text)
 
-        pump = Pump(child, task, self._line_bytes, self._mask, put)
+        pump = OutputReader(child, task, self._line_bytes, self._mask, put)
         reader = threading.Thread(target=pump.run, name=f"pump of {name}", daemon=True)
         reader.start()
         return Started(name, child, pump, reader)

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .archive import NotPacked, NotUnpacked, pack
-from .clock import now
-from .errors import ServiceError
+from .control import ServiceError
 from .fetch import NotFetched, Stopped
 from .files import Found, Measured, NotUploaded, measure
 from .job import Job
 from .keys import NoKey, fill
+from .log import duration_text, now, size_text
 from .storage import put, put_parts
 from .unpack import unpack
-from .words import duration, size
 
 TRIES = 4  # how often the service or the store is asked for one answer: some seconds, for work goes on without
 ROUNDS = 2  # a fresh URL for what was refused, fresh bytes for those that came wrong
@@ -64,7 +63,7 @@ class Caches:
             found, count = self._fetch({**ask, "restore_keys": keys})
         except Trouble as why:
             return Came(MISS, f"cache {wanted.name}: miss: {why}")
-        took = f"{count} entries, {size(int(found['size']))} in {_since(started)}"
+        took = f"{count} entries, {size_text(int(found['size']))} in {_since(started)}"
         which = f"{found['id']}, key {found['key']!r}, scope {found['scope']}"
         how = "restored" if found["exact"] else "restored by a restore key"
         return Came(HIT if found["exact"] else PARTIAL, f"cache {wanted.name}: {how} from {which}: {took}")
@@ -166,7 +165,7 @@ class Caches:
         absent = f"; not there: {', '.join(packed.missing)}" if packed.missing else ""
         left = f"; {packed.left_out} devices, pipes and sockets left out" if packed.left_out else ""
         which = f"{begun['id']}, key {ask['key']!r}, scope {kept['scope']}"
-        return SAVED, f"saved as {which}: {packed.count} entries, {size(file.size)}{absent}{left}"
+        return SAVED, f"saved as {which}: {packed.count} entries, {size_text(file.size)}{absent}{left}"
 
     def _send(self, file: Measured, begun: dict[str, Any]) -> None:
         """Send an archive, for as long as the work goes on."""
@@ -205,4 +204,4 @@ def _taken(entry: dict[str, Any]) -> str:
 
 
 def _since(started: float) -> str:
-    return duration(round(now() - started, 2))
+    return duration_text(round(now() - started, 2))

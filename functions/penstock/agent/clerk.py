@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import disguises
 from .caches import Caches, Wanted
-from .errors import Declined, ServiceError
+from .control import Declined, ServiceError
 from .facts import Facts
 from .job import Job
+from .masking import text_secrets
 
 TRIES = 4
 """How often the service is asked for one answer: some seconds. Who waits for a value asks again."""
@@ -46,7 +46,7 @@ class Clerk:
     def _get(self, ask: dict[str, Any]) -> bytes:
         found = self._call("store/get", {"name": ask["name"]})
         if found.get("secret"):
-            self._job.mask.learn(disguises.secret(str(found["value"])))
+            self._job.mask.learn(text_secrets(str(found["value"])))
         return json.dumps(found).encode()
 
     def _put(self, ask: dict[str, Any]) -> bytes:
@@ -54,14 +54,14 @@ class Clerk:
         if not isinstance(value, str):
             raise TypeError("a value is text")
         if ask["secret"]:
-            self._job.mask.learn(disguises.secret(value))
+            self._job.mask.learn(text_secrets(value))
         body = {"name": ask["name"], "value": value, "secret": ask["secret"]}
         return json.dumps(self._call("store/put", body)).encode()
 
     def _identity(self, ask: dict[str, Any]) -> bytes:
         """Get a token, and hide its signature, without which the rest of it proves nothing to anybody. [SEC-1]"""
         found = self._call("identity", {"audience": ask["audience"]})
-        self._job.mask.learn(disguises.secret(str(found["token"]).rpartition(".")[2]))
+        self._job.mask.learn(text_secrets(str(found["token"]).rpartition(".")[2]))
         return json.dumps(found).encode()
 
     def _process(self, ask: dict[str, Any]) -> bytes:

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .clock import now
 from .control import Control
 from .fetch import TRIES, NotFetched, fetch, verify
-from .log import log
+from .log import log, now
 
 COMPARE_SECONDS = 600.0  # how often the service is asked which of them are still kept there
 UNUSED_SECONDS = 12 * 3600.0

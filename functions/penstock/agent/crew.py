@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from .clock import now
 from .config import write_secret
+from .log import now
 from .standing import WORKING, Standing
 
 TERM_SECONDS = 20.0  # the agent gives its job 2 s, and sends nothing then

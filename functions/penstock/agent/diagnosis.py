@@ -8,9 +8,9 @@ from typing import Any
 
 from . import disk, memory
 from .job import Job
+from .log import duration_text, signal_name, size_text
 from .order import Task
 from .outcome import Failure
-from .words import duration, signal_name, size
 
 SHELL = 128  # what a shell adds to the number of the signal that ended its command
 
@@ -49,7 +49,7 @@ def not_started(task: Task, why: Exception) -> Failure:
 def too_long(task: Task, seconds: float, lines: list[str]) -> tuple[str, Failure]:
     """Return how a task failed that has a bound of its own."""
     bound = {"bound": f"that of the task {task.name}", "bound_seconds": int(seconds)}
-    return f"took longer than {duration(seconds)}", about(Failure("exited", bound), task, lines)
+    return f"took longer than {duration_text(seconds)}", about(Failure("exited", bound), task, lines)
 
 
 def ending(code: int) -> dict[str, Any]:
@@ -75,5 +75,5 @@ def _full(evidence: dict[str, Any]) -> str:
     if "path" not in evidence:
         return f"a disk was full: {evidence['error']}"
     files = "" if evidence.get("free_files", disk.FULL_FILES) >= disk.FULL_FILES else ", and room for no more files"
-    free, total = size(evidence["free_bytes"]), size(evidence["total_bytes"])
+    free, total = size_text(evidence["free_bytes"]), size_text(evidence["total_bytes"])
     return f"the disk of {evidence['path']} is full: {free} of {total} are free{files}"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .clock import now
+from .log import now
 
 KILL_ROUNDS = 100  # some may fork while they are being killed, and a stuck one can't be
 ROUND_SECONDS = 0.05

@@ -6,11 +6,10 @@ import json
 import threading
 from typing import Any
 
-from . import disguises
-from .clock import now
-from .errors import ServiceError
+from .control import ServiceError
 from .job import Job
-from .log import log
+from .log import log, now
+from .masking import resource_secrets
 
 TRIES = 2
 LEAST_SECONDS = 10.0  # how often the service is asked at the most
@@ -42,7 +41,7 @@ class Facts:
         self._hear(told, asked, LEAST_SECONDS)
 
     def _hear(self, resources: dict[str, Any], asked: float, least: float) -> None:
-        self._job.mask.learn(disguises.secrets(resources))  # before anybody is told of them [SEC-1]
+        self._job.mask.learn(resource_secrets(resources))  # before anybody is told of them [SEC-1]
         self._resources = resources
         fresh = [float(told["fresh_seconds"]) for told in resources.values() if "fresh_seconds" in told]
         self._fresh_until = asked + max(least, min(fresh)) if fresh else float("inf")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .before.trying import PASSING
 from .order import Task
 from .outcome import Failure, Outcome
+from .prepare import EXIT_TEMPORARY
 
 SETUP, LOGIN, CLONE, RUST = "machine_broken", "authentication_failed", "clone_failed", "toolchain_failed"
 PLAIN = "exited"
@@ -26,6 +26,6 @@ def failed(task: Task, how: str, found: Failure, lines: list[str]) -> Outcome:
     failure = Failure(task.kind if found.kind == PLAIN else found.kind, known, task.index, task.name, lines)
     if task.kind == SETUP:
         return Outcome("broken", text, task.index, broken=text[:BROKEN_CHARS], failure=failure)
-    is_passing = found.evidence.get("exit_code") == PASSING or task.kind == LOGIN
+    is_passing = found.evidence.get("exit_code") == EXIT_TEMPORARY or task.kind == LOGIN
     code = found.evidence.get("exit_code")
     return Outcome("unprepared" if is_passing else "failed", text, task.index, code, failure=failure)

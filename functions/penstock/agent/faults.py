@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .events import Outbox
 from .files import Found, NotUploaded
-from .outbox import Outbox
 from .outcome import Failure
 
 

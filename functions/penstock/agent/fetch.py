@@ -12,9 +12,8 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from . import VERSION
-from .control import Control
-from .errors import Unreachable
-from .exchange import backoffs, transient
+from .client import backoffs, is_transient
+from .control import Control, Unreachable
 from .log import log
 
 WAIT_SECONDS = 60.0  # for connecting, and for each wait for bytes
@@ -137,7 +136,7 @@ def _broken_is_unreachable() -> Iterator[None]:
 def _refuse(answer: _Reader) -> None:
     codes = re.findall("<Code>(.*?)</Code>", answer.read(CHUNK).decode("utf-8", "replace"))
     text = " ".join([f"storage answered HTTP {answer.status}", *codes])
-    if transient(answer.status):
+    if is_transient(answer.status):
         raise Unreachable(text)
     raise NotFetched(text, stale=True)
 

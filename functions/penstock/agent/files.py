@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from .words import size as size_text
+from .log import size_text
 
 Check = Callable[[], None]
 """Raises when it is no longer worth going on."""

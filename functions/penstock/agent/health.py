@@ -9,14 +9,14 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from . import helpers, orphans
-from .clock import now
+from . import orphans
+from .control import start_thread
 from .ending import end
 from .environment import installed_locale
 from .job import Job
-from .pump import Pump
+from .log import duration_text, now, signal_name
 from .shims import BASE_PATH
-from .words import duration, signal_name
+from .streams import OutputReader
 
 PIPE_SECONDS = 5.0  # how long after its exit a script's pipes may stay open
 BROKEN_CHARS = 500  # more is refused by the service
@@ -88,8 +88,8 @@ class Check:
 
     def _watch(self, child: subprocess.Popen[bytes]) -> str | None:
         job, until = self._job, now() + self._seconds
-        pump = Pump(child, None, job.order.limits["line_bytes"], job.mask, self._say)
-        reader = helpers.start(job.control, "pump of a health check", pump.run)
+        pump = OutputReader(child, None, job.order.limits["line_bytes"], job.mask, self._say)
+        reader = start_thread(job.control, "pump of a health check", pump.run)
         while child.poll() is None and not self._is_over() and now() < until:
             orphans.bury({child.pid})
             time.sleep(0.02)
@@ -109,7 +109,7 @@ class Check:
     def _judge(self, code: int | None, is_late: bool) -> str | None:
         said = f": {self._last}" if self._last else ""
         if is_late or code is None:
-            return f"took longer than {duration(self._seconds)}{said}"
+            return f"took longer than {duration_text(self._seconds)}{said}"
         if code < 0:
             return f"was killed by signal {signal_name(-code)}{said}"
         return f"exited with code {code}{said}" if code else None

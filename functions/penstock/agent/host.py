@@ -8,9 +8,9 @@ from typing import Any
 
 from . import orphans
 from .cleaning import remove
+from .client import backoffs
+from .control import Refused, ServiceError
 from .crew import Crew
-from .errors import Refused, ServiceError
-from .exchange import backoffs
 from .family import Family
 from .log import log
 from .office import Office

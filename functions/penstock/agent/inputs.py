@@ -8,8 +8,8 @@ from typing import Any
 from . import disk
 from .fetch import NotFetched, Stopped
 from .job import Job
+from .log import size_text
 from .outcome import Failure, Outcome
-from .words import size
 
 AT_ONCE = 4
 ROUNDS = 3  # a fresh URL for what was refused (it may have expired), fresh bytes for those that came wrong
@@ -35,7 +35,7 @@ class Inputs:
         except NotFetched as why:
             return Outcome("unprepared", str(why), failure=self._failure)
         here = f"; {len(self._copied)} of them from this machine's copies" if self._copied else ""
-        self._say(f"fetched {self._count} input(s), {size(self._bytes)}{here}")
+        self._say(f"fetched {self._count} input(s), {size_text(self._bytes)}{here}")
         return None
 
     def _page(self, after: str) -> str | None:

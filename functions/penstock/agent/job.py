@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from .background import Background
+from .client import Client
 from .config import Config
 from .control import Control, Stop
 from .copies import Copies
+from .events import Outbox
 from .family import Family
-from .mask import Mask
+from .log import duration_text
+from .masking import Mask
 from .order import Order
-from .outbox import Outbox
 from .outcome import Failure, Outcome
 from .places import Places
 from .posts import Posts
-from .service import Service
-from .words import duration
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Job:
     order: Order
     places: Places
     control: Control
-    service: Service
+    service: Client
     outbox: Outbox
     family: Family
     mask: Mask
@@ -45,7 +45,7 @@ class Job:
         if self.control.stopped is Stop.CANCELLED:
             return Outcome("cancelled", f"the job was cancelled; {how}", task, failure=Failure("cancelled", task=task))
         if self.control.stopped is Stop.TIMED_OUT:
-            limit = duration(self.order.timeout)
+            limit = duration_text(self.order.timeout)
             bound = {"bound": "timeout", "bound_seconds": int(self.order.timeout)}
             reason = f"the job ran longer than its timeout of {limit}; {how}"
             return Outcome("timed_out", reason, task, failure=Failure("timed_out", bound, task))

@@ -10,29 +10,26 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from . import VERSION, disguises, orphans, signals
+from . import VERSION, orphans
 from .attend import attend
 from .background import Background
 from .cleaning import clean
-from .clock import now
+from .client import Client, identity_document
 from .config import Config
-from .control import Abandon, Control
+from .control import Abandon, Control, Refused, ServiceError, handle_signals
 from .copies import Copies
 from .ending import end
-from .errors import Refused, ServiceError
+from .events import Outbox
 from .family import Family
 from .health import BROKEN_CHARS
 from .job import Job
-from .log import log
-from .mask import Mask
+from .log import log, now
+from .masking import Mask, resource_secrets
 from .order import Order
-from .outbox import Outbox
-from .papers import papers
 from .places import Places
 from .plan import planned, wants_home
 from .posts import Posts
 from .progress import Progress, Step
-from .service import Service
 from .staying import stay
 
 BROKEN_TRIES = 5  # the service finds out anyway, only later
@@ -73,11 +70,11 @@ def live(path: Path) -> int:
 def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> Job:
     """Exchange the key, or the last job's token, for a job and leave to work. Raises ServiceError."""
     control = Control()
-    signals.obey(control)
-    service = Service(config.url, config.token(), control)
+    handle_signals(control)
+    service = Client(config.url, config.token(), control)
     order = _hello(config, service, control, introduction, copies)
     copies.serve(str(order.reply.get("owner") or ""), order.reuse)
-    mask = Mask([config.key, config.token(), *disguises.secrets(order.reply.get("resources") or {})])
+    mask = Mask([config.key, config.token(), *resource_secrets(order.reply.get("resources") or {})])
     outbox = Outbox(control, order.limits, mask)
     family = Family(config.worker)
     places = _places(config, order)
@@ -92,12 +89,12 @@ def _places(config: Config, order: Order) -> Places:
     return Places(config.root, is_alone, apart=wants_home(order.reply))
 
 
-def _hello(config: Config, service: Service, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
+def _hello(config: Config, service: Client, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
     """Say hello until there is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
     if config.identity and "previous" not in introduction:
-        here.update(papers(config.identity, control))
+        here.update(identity_document(config.identity, control))
     while True:
         asked = copies.asked()
         reply = service.hello({**introduction, **here, **({"copies": asked} if asked else {})})
@@ -113,9 +110,9 @@ def _say_broken(config: Config, introduction: dict[str, Any], why: str) -> int:
     log(f"this machine cannot be cleaned: {why}")
     introduction.pop("cleaned", None)
     control = Control()
-    signals.obey(control)
+    handle_signals(control)
     try:
-        service = Service(config.url, config.token(), control)
+        service = Client(config.url, config.token(), control)
         service.hello({**introduction, "broken": why[:BROKEN_CHARS]}, BROKEN_TRIES)
     except ServiceError as answer:
         log(f"it was told, and the answer is: {answer}")

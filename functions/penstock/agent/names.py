@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from .errors import Declined
+from .control import Declined
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,48}")
 MOST = 100

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from . import VERSION
-from .errors import Refused, Unreachable
-from .exchange import exchange, transient
+from .client import http_request, is_transient
+from .control import Refused, Unreachable
 
 CALL_SECONDS = 15.0
 TEXT_CHARS = 300
@@ -50,8 +50,8 @@ class Office:
         }
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._token.read()}"}
         url = f"{self.url}/v1/agent/hosts/{self.host}"
-        status, answer = exchange("POST", url, json.dumps(body).encode(), headers, CALL_SECONDS)
-        if transient(status):
+        status, answer = http_request("POST", url, json.dumps(body).encode(), headers, CALL_SECONDS)
+        if is_transient(status):
             raise Unreachable(f"HTTP {status}")
         try:
             reply = json.loads(answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .clock import now
+from .log import now
 from .rules import Rule
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from .account import BUILD
-from .before.toolchain import FILE
 from .failing import CLONE, LOGIN, RUST, SETUP
 from .order import Order, Task
 from .places import Places
+from .prepare import TOOLCHAIN_FILE
 
 MINUTE = 60.0
 
@@ -55,9 +55,9 @@ def _toolchain(reply: dict[str, Any], places: Places) -> Iterator[Task]:
     if not channel:
         return
     how: tuple[str, ...] = ("toolchain", channel)
-    if channel == FILE and told and not told["clone"]:
+    if channel == TOOLCHAIN_FILE and told and not told["clone"]:
         how = ("toolchain-of", told["url"], told["sha"])
-    elif channel == FILE:
+    elif channel == TOOLCHAIN_FILE:
         how = ("toolchain-named", places.on_machine(f"/work/{told['name']}" if told else "/work"))
     trouble = f"the Rust toolchain {channel} could not be installed"
     about = {"toolchain": channel}
@@ -68,7 +68,7 @@ def _task(
     places: Places, name: str, seconds: float, kind: str, trouble: str, about: dict[str, Any], *words: str
 ) -> Task:
     """A task that is a program of this very file, run like a script."""
-    program = shlex.join([sys.executable, "-I", "-S", places.program, "before", *words])
+    program = shlex.join([sys.executable, "-I", "-S", places.program, "prepare", *words])
     return Task(
         0, name, f"exec {program}\n", {}, env_clear=False, workdir="/tmp", seconds=seconds, kind=kind,
         trouble=trouble, about=about,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import Declined
+from .control import Declined
 from .names import admit, texts
 from .order import Task
 

@@ -9,16 +9,15 @@ import threading
 import time
 from dataclasses import replace
 
-from . import diagnosis, failing, helpers, memory
-from .clock import now
+from . import diagnosis, failing, memory
+from .control import start_thread
 from .ending import Ended, end
 from .job import Job
 from .launch import launch, write_script
+from .log import now, signal_name
 from .order import Task
 from .outcome import Outcome
-from .pump import Pump
-from .tail import Tail
-from .words import signal_name
+from .streams import OutputReader, Tail
 
 PIPE_SECONDS = 5.0  # how long after its exit a task's pipes may stay open
 STUCK_SECONDS = 10.0  # how long the kernel may take to let go of a killed process
@@ -52,8 +51,8 @@ class Run:
     def _watch(self, child: subprocess.Popen[bytes], started: float) -> Outcome:
         job = self._job
         job.background.begin(self._task.index)
-        pump = Pump(child, self._task.index, job.order.limits["line_bytes"], job.mask, self._tail.put)
-        reader = helpers.start(job.control, f"pump of {self._task}", pump.run)
+        pump = OutputReader(child, self._task.index, job.order.limits["line_bytes"], job.mask, self._tail.put)
+        reader = start_thread(job.control, f"pump of {self._task}", pump.run)
         until = started + (self._task.seconds or float("inf"))
         while child.poll() is None and not job.control.stopping and now() < until:
             job.background.look(child.pid)
@@ -70,7 +69,7 @@ class Run:
         self._say_exit(code, seconds)
         return self._judge(code, None if is_late else ended, is_late)
 
-    def _let_go(self, pump: Pump, reader: threading.Thread) -> None:
+    def _let_go(self, pump: OutputReader, reader: threading.Thread) -> None:
         """Wait for the rest of the output, then end the rest of the group."""
         self._job.background.end(self._job.control.short_grace)
         reader.join(PIPE_SECONDS)

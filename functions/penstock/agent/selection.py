@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from .faults import Faults
 from .files import Found
 from .job import Job
-from .mask import Mask
+from .masking import Mask
 from .outcome import Failure
 from .places import Places
 from .rules import Rule, expand

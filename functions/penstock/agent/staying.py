@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import signals
-from .clock import now
+from .client import Client
 from .config import Config
-from .control import Control
-from .errors import Unreachable
-from .log import log
-from .service import Service
+from .control import Control, Unreachable, handle_signals
+from .log import log, now
 
 TRIES = 5  # of one question; a service that is away is asked again for as long as the hold lasts
 
@@ -22,8 +19,8 @@ def stay(config: Config, introduction: dict[str, Any], until: float) -> None:
     0 for an agent that was not told of a hold, and asks whether there is one before it leaves. Raises ServiceError.
     """
     control = Control()
-    signals.obey(control)
-    service = Service(config.url, config.token(), control)
+    handle_signals(control)
+    service = Client(config.url, config.token(), control)
     while True:
         try:
             reply = service.hello(introduction, TRIES)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from .control import Control
-from .errors import Unreachable
-from .exchange import exchange, persist, transient
+from .client import http_request, is_transient, retry
+from .control import Control, Unreachable
 from .files import Check, Measured, NotUploaded, Prefix, always, check_unchanged, opened
 
 T = TypeVar("T")
@@ -74,7 +73,7 @@ def _part(file: Measured, number: int, part_bytes: int) -> Piece:
 
 def _put(control: Control, check: Check, piece: Piece, leave: dict[str, Any]) -> None:
     try:
-        persist(control, f"storing {piece.file.file.name}", lambda: _put_once(check, piece, leave), PUT_TRIES)
+        retry(control, f"storing {piece.file.file.name}", lambda: _put_once(check, piece, leave), PUT_TRIES)
     except Unreachable as why:
         raise NotUploaded(str(why)) from why
 
@@ -93,10 +92,10 @@ def _put_once(check: Check, piece: Piece, leave: dict[str, Any]) -> None:
 
 def _send(leave: dict[str, Any], body: Prefix, headers: dict[str, str]) -> None:
     try:
-        status, answer = exchange(leave.get("method", "PUT"), leave["url"], body, headers, STORE_SECONDS)
+        status, answer = http_request(leave.get("method", "PUT"), leave["url"], body, headers, STORE_SECONDS)
     except Unreachable as why:
         raise Unreachable(f"storage could not be reached: {why}") from why
     if status >= 300:
         codes = re.findall("<Code>(.*?)</Code>", answer.decode("utf-8", "replace"))
         text = " ".join([f"storage answered HTTP {status}", *codes])
-        raise Unreachable(text) if transient(status) else NotUploaded(text)
+        raise Unreachable(text) if is_transient(status) else NotUploaded(text)

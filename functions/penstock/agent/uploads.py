@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import Refused
+from .control import Refused
 from .faults import Fault, Faults
 from .files import Found, Measured, NotUploaded, measure
 from .job import Job
+from .log import size_text
 from .outcome import Failure
 from .selection import match, select
 from .storage import put, put_parts, side_by_side
-from .words import size
 
 ROUNDS = 3  # a fresh URL for what was refused (it may have expired), a fresh hash for what has changed
 BATCH = 50
@@ -86,11 +86,11 @@ class Uploads:
         return {**problems, **self._commit(stored)}
 
     def _put(self, file: Measured, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size(file.size)})")
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})")
         put(self._job.control, file, upload)
 
     def _put_parts(self, file: Measured, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size(file.size)}, in {len(file.parts)} parts)")
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)}, in {len(file.parts)} parts)")
 
         def ask(first: int, digests: Sequence[str]) -> Any:
             body = {"id": upload["id"], "first": first, "sha256": list(digests)}

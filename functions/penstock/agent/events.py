@@ -1,4 +1,4 @@
-"""The one ordered queue of events."""
+"""The events of a job's log: queued in one order, then delivered to the service in batches."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import threading
 from collections import deque
 from typing import Any
 
-from .clock import now, utc_now
-from .control import Control
-from .mask import Mask
+from .client import Client
+from .control import Abandon, Control, Refused
+from .log import now, utc_now
+from .masking import Mask
 
 Event = dict[str, Any]
 FULL_BATCHES = 4
-SAID = ("stdout", "stderr")
+OUTPUT_STREAMS = ("stdout", "stderr")
 IDLE_SECONDS = 0.5  # how often who waits looks whether the work was abandoned
 WATCHED_SECONDS, UNWATCHED_SECONDS = 0.2, 2.0  # how long an event waits for others to go with it
+CONTENT_STATUSES = (400, 413, 422)  # statuses that refuse what is in a batch, not the worker
 
 
 class Outbox:
@@ -39,13 +41,13 @@ class Outbox:
 
         What a task says has no secrets in it any more; what is said about it may name one. [SEC-1]
         """
-        payload = payload if stream in SAID else self._mask.text(payload)
+        payload = payload if stream in OUTPUT_STREAMS else self._mask.text(payload)
         event = {"time": utc_now(), "stream": stream, "task": task, "payload": payload}
         size = len(json.dumps(event)) + 2
         with self._changed:
             while self._holds(FULL_BATCHES) and not self._control.abandoned:
                 self._changed.wait(IDLE_SECONDS)
-            if self._control.full and stream in SAID:
+            if self._control.full and stream in OUTPUT_STREAMS:
                 self._drop(event)
             elif not self._holds(FULL_BATCHES):
                 self._queue.append((event, size))
@@ -103,9 +105,9 @@ class Outbox:
 
     def _shed(self) -> None:
         """Drop the output that is still queued."""
-        kept = [(event, size) for event, size in self._queue if event["stream"] not in SAID]
+        kept = [(event, size) for event, size in self._queue if event["stream"] not in OUTPUT_STREAMS]
         for event, _ in self._queue:
-            if event["stream"] in SAID:
+            if event["stream"] in OUTPUT_STREAMS:
                 self._drop(event)
         self._queue = deque(kept)
         self._bytes = sum(size for _, size in kept)
@@ -116,3 +118,49 @@ class Outbox:
 
     def _holds(self, batches: int) -> bool:
         return len(self._queue) >= batches * self._most_events or self._bytes >= batches * self._most_bytes
+
+
+class Delivery:
+    """Posts batches in order, each until it is taken."""
+
+    def __init__(self, service: Client, control: Control, outbox: Outbox, job: str) -> None:
+        self._service, self._control, self._outbox, self._job = service, control, outbox, job
+
+    def run(self) -> None:
+        """Deliver events until abandoned. Runs as a thread."""
+        while not self._control.abandoned:
+            batch = self._outbox.next_batch()
+            if batch:
+                self._deliver(batch)
+
+    def try_rest(self) -> None:
+        """Try once to deliver what is left, after the lease was lost and the thread has ended. Raises ServiceError."""
+        while batch := self._outbox.oldest():
+            self._deliver(batch)
+
+    def _deliver(self, batch: list[Event]) -> None:
+        """Post a batch; of one refused for what is in it half, until the culprit is found and replaced.
+
+        The other half is still the outbox's, which may drop of it what has no room any more.
+        """
+        try:
+            self._post(batch)
+        except Refused as why:
+            if why.status not in CONTENT_STATUSES:
+                self._control.abandon(Abandon.REFUSED)
+                raise
+            if len(batch) == 1:
+                self._replace(batch[0], why.status)
+            else:
+                self._deliver(batch[: len(batch) // 2])
+
+    def _replace(self, culprit: Event, status: int) -> None:
+        try:
+            self._post([{**culprit, "payload": f"[the service refused this line: HTTP {status}]"}])
+        except Refused:
+            self._control.abandon(Abandon.REFUSED)
+            raise
+
+    def _post(self, batch: list[Event]) -> None:
+        self._service.renew(self._job, "events", {"first": self._outbox.first, "events": batch})
+        self._outbox.delivered(len(batch))

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from penstock.agent import prepare
-from penstock.agent.shims import BASE_PATH
+from penstock.agent.machine import BASE_PATH
 from tests.agent.forge import REPOSITORY, RUSTUP, TOKEN, Forge
 
 FILE = "rust-toolchain.toml"

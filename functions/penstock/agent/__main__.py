@@ -17,7 +17,7 @@ def main(argv: list[str]) -> int:
         from .prepare import prepare
 
         return prepare(argv[2:])
-    from .command import agent
+    from .cli import agent
 
     return agent(argv[1:])
 

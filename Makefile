@@ -68,7 +68,7 @@ quick-types:
 	$(VENV)/bin/lint-imports
 
 quick-tests:
-	$(PYTHON) -m pytest -n 2 --dist loadgroup -m "$(MARKS)" $(DOMAIN) $$($(PYTHON) -m tests.changed)
+	$(PYTHON) -m pytest -n 2 --dist loadgroup -m "$(MARKS)" --hypothesis-profile=quick $(DOMAIN) $$($(PYTHON) -m tests.changed)
 
 format: $(STAMP) ## put the code into the one format
 	$(VENV)/bin/ruff format .

@@ -96,7 +96,7 @@ prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, te
 
 mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where it changed: a test must notice
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \
-	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/promises.md; exit $$status
+	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/internals/promises.md; exit $$status
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.web.openapi

@@ -30,7 +30,7 @@ OWNER = "postgres"
 """The server's superuser; and where the tests run as root, which the server refuses, the account that it runs as."""
 
 ADMIN = "penstock"
-"""The well's role, made as docs/wells/postgres.md says."""
+"""The well's role, made as docs/operators/wells/postgres.md says."""
 
 SETUP = """
 CREATE ROLE penstock LOGIN CREATEDB CREATEROLE PASSWORD '{password}';

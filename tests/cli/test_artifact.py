@@ -34,7 +34,7 @@ def test_a_pin_says_why_and_until_when(penstock: Run, service: Service) -> None:
         f"is kept until {ARTIFACT['until']}" in penstock("artifact", "pin", "a1", "--reason", "r", "--for", "2h").stdout
     )
     assert service.asked[-1][3] == {"reason": "r", "for": 7200}
-    assert "until you take that back" in penstock("artifact", "pin", "a2", "--reason", "r").stdout
+    assert "until you unpin it" in penstock("artifact", "pin", "a2", "--reason", "r").stdout
     assert service.asked[-1][3] == {"reason": "r"}
     assert penstock("artifact", "pin", "a1").exit_code == 2
 

@@ -23,7 +23,7 @@ def test_entries_are_listed_with_what_all_of_them_take(penstock: Run, service: S
 def test_one_is_shown_and_deleted(penstock: Run, service: Service) -> None:
     assert "oxide:hubris" in penstock("cache", "show", "c1").stdout
     assert json.loads(penstock("cache", "show", "c1", "--json").stdout) == CACHE
-    assert "deps has no entry any more with the key 'k 1'" in penstock("cache", "delete", "c1").stdout
+    assert "the entry of deps with the key 'k 1' is deleted" in penstock("cache", "delete", "c1").stdout
     assert service.paths("DELETE") == ["/v1/caches/c1"]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.changed import since_revision
 from penstock.cli.errors import Refused
+from penstock.cli.sets import since_revision
 from tests.cli.conftest import Run
 from tests.cli.service import Service
 from tests.cli.test_sets import asked, put
@@ -47,7 +47,7 @@ def test_a_plan_of_what_a_change_concerns(penstock: Run, service: Service, folde
 def test_nothing_to_run_is_good(penstock: Run, service: Service, folder: Path) -> None:
     one = str(folder / "build.sh")
     result = penstock("job", "run", one, "--changed", "docs/a.md")
-    assert (result.exit_code, result.stdout) == (0, "nothing to run: what was changed concerns no job\n")
+    assert (result.exit_code, result.stdout) == (0, "nothing to run: no job's `paths` match a changed file\n")
     assert "build: left out" in result.stderr
     assert penstock("job", "run", one, "--changed", "docs/a.md", "--json").stdout.strip() == "[]"
     assert service.asked == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cli import proving
+from penstock.cli.commands import factory_test
 from tests.cli.conftest import Run
 from tests.cli.proof import GONE, HELD, PASSED, page
 from tests.cli.service import SETTLED, Service
@@ -18,8 +18,8 @@ SAYS_WHERE = "`penstock worker show w1`"
 
 @pytest.fixture(autouse=True)
 def hurry_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "EACH", 0.01)
-    monkeypatch.setattr(proving, "LEAVING", 0.1)
+    monkeypatch.setattr(factory_test, "EACH", 0.01)
+    monkeypatch.setattr(factory_test, "LEAVING", 0.1)
 
 
 def stop(monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
@@ -31,7 +31,7 @@ def stop(monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
         if next(times) in looks:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(proving.time, "sleep", sleep)
+    monkeypatch.setattr(factory_test.time, "sleep", sleep)
 
 
 def test_each_check_is_a_line_with_its_time(penstock: Run, service: Service) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.agent import outbox
-from penstock.cli import follow, inputs, transport
+from penstock.cli import client, follow, transfer
 from penstock.domain.parts import PART_BYTES
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
@@ -159,7 +159,7 @@ def test_dependencies_are_sent(penstock: Run, service: Service, good: str) -> No
 def test_inputs_are_sent_after_the_job_that_waits_for_them(
     penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
     (tmp_path / "a.txt").write_bytes(b"a" * 600_000)
     (tmp_path / "c.txt").write_bytes(b"")
     service.refuse_puts = 2
@@ -178,13 +178,13 @@ def test_inputs_are_sent_after_the_job_that_waits_for_them(
 def test_inputs_that_will_not_go_are_given_up(
     penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
     service.refuse_puts = 100
     (tmp_path / "a.txt").write_text("a")
     result = penstock("job", "run", good, "-i", str(tmp_path / "a.txt"))
     assert result.exit_code == 4
     assert "sending a.txt broke off: 403 Forbidden" in result.stderr
-    again = f"`penstock job send j1 a.txt={tmp_path / 'a.txt'}` goes on with it, `penstock job cancel j1` ends it"
+    again = f"`penstock job send j1 a.txt={tmp_path / 'a.txt'}` continues, `penstock job cancel j1` ends it"
     assert again in " ".join(result.stderr.split())
     assert penstock("job", "send", "j1", str(tmp_path / "a.txt")).exit_code == 4
     service.refuse_puts = 0
@@ -204,7 +204,7 @@ def test_what_a_job_waits_for_still_is_said(penstock: Run, service: Service, tmp
 def test_a_big_input_is_sent_in_parts_and_none_of_them_twice(
     penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
     with (tmp_path / "big").open("wb") as file:
         file.truncate(2 * PART_BYTES)
         file.seek(2 * PART_BYTES)
@@ -279,7 +279,7 @@ def test_rate_limit_is_obeyed(penstock: Run, service: Service) -> None:
 
 
 def test_rate_limit_without_end(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "Patience", partial(transport.Patience, limited=0.5))
+    monkeypatch.setattr(client, "Patience", partial(client.Patience, limited=0.5))
     service.limited = 10**6
     result = penstock("whoami")
     assert (result.exit_code, "slow down" in result.stderr) == (2, True)
@@ -297,7 +297,7 @@ def test_ctrl_c_leaves_the_job(penstock: Run, service: Service, good: str) -> No
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=10)
     assert running.returncode == 130
-    assert "job j1 goes on" in stderr
+    assert "job j1 continues" in stderr
     assert "penstock job cancel j1" in stderr
     assert "Traceback" not in stderr
     assert not service.jobs["j1"].cancelled

@@ -134,7 +134,7 @@ def test_ctrl_c_says_how_to_end_it(
     monkeypatch.setattr(sets.time, "sleep", interrupt)
     result = penstock("job", "run", str(folder), "--set", "s1")
     assert result.exit_code == 130
-    assert "stopped watching; the jobs go on" in result.stderr
+    assert "stopped watching; the jobs continue" in result.stderr
     assert "`penstock job cancel --set s1` ends them" in result.stderr
 
 

@@ -146,7 +146,7 @@ def remove_profile(file: Path, name: str) -> None:
 
 
 def use_profile(file: Path, name: str) -> None:
-    """Make a profile the default. Raises Refused when it doesn't exist."""
+    """Set the default profile. Raises Refused when it doesn't exist."""
     known = load(file).profiles
     if name not in known:
         raise Refused(f"there is no profile `{name}`", f"profiles: {', '.join(sorted(known)) or 'none yet'}")

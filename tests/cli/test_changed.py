@@ -11,18 +11,18 @@ import pytest
 from penstock.cli.errors import Refused
 from penstock.cli.sets import since_revision
 from tests.cli.conftest import Run
+from tests.cli.jobsets import submitted, write_job
 from tests.cli.service import Service
-from tests.cli.test_sets import asked, put
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "work" / "ci"
     made.mkdir()
-    put(made, "build", 'paths = ["src/**"]')
-    put(made, "docs", 'paths = ["docs/**"]')
-    put(made, "test", 'dependencies.build = { job = "build" }')
-    put(made, "tell", 'dependencies.build = { job = "build", copy_outputs = false }')
+    write_job(made, "build", 'paths = ["src/**"]')
+    write_job(made, "docs", 'paths = ["docs/**"]')
+    write_job(made, "test", 'dependencies.build = { job = "build" }')
+    write_job(made, "tell", 'dependencies.build = { job = "build", copy_outputs = false }')
     return made
 
 
@@ -32,11 +32,11 @@ def test_only_what_a_change_concerns_is_submitted(penstock: Run, service: Servic
     assert sorted(row["name"] for row in json.loads(result.stdout)) == ["docs", "tell"]
     assert "build: left out: no changed file matches its paths" in result.stderr
     assert "test: left out: it needs build, which is left out" in result.stderr
-    tell = asked(service)["tell"][0]
+    tell = submitted(service)["tell"][0]
     assert (tell["without"], "dependencies" in tell) == (["build"], False)
-    assert "without" not in asked(service)["docs"][0]
+    assert "without" not in submitted(service)["docs"][0]
     penstock("job", "run", str(folder), "--no-wait", "--changed", "docs/a.md", "--changed", "src/a", "--set", "s2")
-    assert len(asked(service)) == 4
+    assert len(submitted(service)) == 4
 
 
 def test_a_plan_of_what_a_change_concerns(penstock: Run, service: Service, folder: Path) -> None:
@@ -52,7 +52,7 @@ def test_nothing_to_run_is_good(penstock: Run, service: Service, folder: Path) -
     assert penstock("job", "run", one, "--changed", "docs/a.md", "--json").stdout.strip() == "[]"
     assert service.asked == []
     assert penstock("job", "run", one, "--changed", "src/a", "--no-wait").exit_code == 0
-    assert len(asked(service)) == 1
+    assert len(submitted(service)) == 1
 
 
 def test_stdin_has_no_paths(penstock: Run) -> None:
@@ -99,7 +99,7 @@ def test_what_was_changed_since_a_revision(repository: Path) -> None:
 def test_a_set_since_a_revision(penstock: Run, service: Service, repository: Path) -> None:
     (repository / "docs" / "a").write_text("changed")
     result = penstock("job", "run", str(repository / "ci"), "--since", "main", "--no-wait")
-    assert (result.exit_code, sorted(asked(service))) == (0, ["docs", "tell"])
+    assert (result.exit_code, sorted(submitted(service))) == (0, ["docs", "tell"])
 
 
 @pytest.mark.parametrize(

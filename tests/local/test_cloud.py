@@ -55,6 +55,7 @@ def owner(place: StateFolder) -> subprocess.Popen[str]:
     return started
 
 
+@pytest.mark.e2e
 def test_it_comes_up_serves_the_site_and_goes_down(place: StateFolder) -> None:
     said: list[str] = []
     running = cloud.up(report=said.append, place=place, tied=True)
@@ -76,6 +77,7 @@ def test_it_comes_up_serves_the_site_and_goes_down(place: StateFolder) -> None:
     cloud.down(quiet, place)
 
 
+@pytest.mark.e2e
 def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: StateFolder) -> None:
     cloud.call(up, "POST", "/v1/users", {"name": "ada"})
     after = cloud.reset(quiet, place)
@@ -84,6 +86,7 @@ def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: StateF
     assert [user["name"] for user in cloud.call(after, "GET", "/v1/users")["items"]] == ["admin"]
 
 
+@pytest.mark.e2e
 def test_workers_sets_the_limit_of_targets(place: StateFolder) -> None:
     running = cloud.up(report=quiet, place=place, workers=7, tied=True)
     pools = {each["pool"]: each["limit"] for each in cloud.call(running, "GET", "/v1/pools")["items"]}
@@ -91,6 +94,7 @@ def test_workers_sets_the_limit_of_targets(place: StateFolder) -> None:
     assert pools["resource/licence"] == 2
 
 
+@pytest.mark.e2e
 def test_an_owner_that_is_killed_takes_everything_along(place: StateFolder) -> None:
     other = owner(place)
     worker = _stray_worker(place)
@@ -100,6 +104,7 @@ def test_an_owner_that_is_killed_takes_everything_along(place: StateFolder) -> N
     assert not processes.started(worker.pid) or worker.wait(5) is not None
 
 
+@pytest.mark.e2e
 def test_a_host_that_is_killed_takes_everything_along(up: Running, place: StateFolder) -> None:
     del up
     worker = _stray_worker(place)
@@ -110,11 +115,13 @@ def test_a_host_that_is_killed_takes_everything_along(up: Running, place: StateF
     assert cloud.status(place) is None
 
 
+@pytest.mark.e2e
 def test_a_guard_that_is_killed_takes_the_host_along(up: Running, place: StateFolder) -> None:
     os.kill(up.pid, signal.SIGKILL)
     assert ends(place)
 
 
+@pytest.mark.e2e
 def test_what_a_dead_cloud_left_is_cleared_by_the_next(place: StateFolder) -> None:
     place.make()
     worker = _stray_worker(place)
@@ -136,6 +143,7 @@ def test_a_site_that_is_not_there_is_said_before_anything_starts(place: StateFol
     assert not place.root.exists()
 
 
+@pytest.mark.e2e
 def test_a_site_that_is_wrong_is_said_and_nothing_is_left(place: StateFolder, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('[targets.here]\nfactory = "none"\n')

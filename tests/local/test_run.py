@@ -53,12 +53,16 @@ def assert_nothing_is_left(folder: Path) -> None:
     assert list(folder.glob("penstock-run-*")) == []
 
 
+@pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 class TestRun:
     def test_a_good_job_ends_well_with_its_outputs_and_its_price(self, tmp_path: Path) -> None:
         run = start(tmp_path, EXAMPLES / "hello.sh")
-        said, _ = run.communicate(timeout=WAIT_SECONDS)
+        said, service = run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 0
+        decided = [line for line in service.splitlines() if line.startswith("|=|")]
+        assert len(decided) == 1
+        assert " (target ubuntu-24.04, host " in decided[0]
         log, _, cost = said.partition("\ncost\n")
         assert "hello" in log
         assert "at AWS list prices" in cost
@@ -83,8 +87,8 @@ class TestRun:
             pytest.param("starting the local cloud", signal.SIGINT, marks=pytest.mark.long),
             ("deploying", signal.SIGINT),
             pytest.param("applying", signal.SIGTERM, marks=pytest.mark.long),
-            pytest.param("accepted", signal.SIGINT, marks=pytest.mark.long),
-            ("the script starts", signal.SIGHUP),
+            pytest.param("job 0", signal.SIGINT, marks=pytest.mark.long),
+            ("running on", signal.SIGHUP),
             pytest.param("stopping", signal.SIGINT, marks=pytest.mark.long),
         ],
     )

@@ -57,6 +57,7 @@ def test_the_meter_counts_and_starts_anew(host: Host) -> None:
     assert host.ask("GET", "/_penstock/meter").json() == {}
 
 
+@pytest.mark.e2e
 def test_our_api_is_at_v1(up: Running) -> None:
     answer = httpx.get(f"{up.url}/v1/nowhere?a=%2Fb", trust_env=False)
     assert answer.status_code in (401, 404)

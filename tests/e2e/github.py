@@ -1,4 +1,4 @@
-"""A local cloud with the front end for GitHub, beside a GitHub on a port of this machine: the whole of docs/github.md.
+"""A local cloud with the front end for GitHub, set up as docs/users/github.md says, and a GitHub on a local port.
 
 The App is set up as an operator does it: its private key is brought into the KMS of the local cloud wrapped, and
 nothing has it after that; the webhook is signed with the secret that the stack made.
@@ -110,7 +110,7 @@ def _with_a_repository(local: Local, fake: FakeGitHub) -> Front:
 
 
 def bring_in(local: Local, private: rsa.RSAPrivateKey) -> None:
-    """Bring the App's key into KMS, in the steps of docs/github.md."""
+    """Bring the App's key into KMS, in the steps of docs/users/github.md."""
     kms, key = local.aws("kms"), local.output("AppKey")
     given = kms.get_parameters_for_import(
         KeyId=key, WrappingAlgorithm="RSA_AES_KEY_WRAP_SHA_256", WrappingKeySpec="RSA_4096"

@@ -8,7 +8,7 @@ output      tables, JSON; times: ages and durations
 follow      a job's log while the job runs
 submit      job files become requests; sets: several at once; transfer: uploads and downloads
 commands    one module per group of commands
-reference   writes docs/cli.md from the commands' own help
+reference   writes docs/users/cli.md from the commands' own help
 """
 
 __all__ = ["main"]

@@ -39,7 +39,7 @@ _limit = click.option(
 def status(session: Session, limit: int) -> None:
     """List the latest commits and the state of their jobs."""
     found = session.api.items("github", "commits", most=limit)
-    session.out.table(found, COMMITS, "no commits; docs/github.md says how to set it up")
+    session.out.table(found, COMMITS, "no commits; docs/users/github.md says how to set it up")
 
 
 @group.command("deliveries", cls=Command)

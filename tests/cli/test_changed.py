@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_only_what_a_change_concerns_is_submitted(penstock: Run, service: Service, folder: Path) -> None:
+def test_changed_submits_only_affected_jobs(penstock: Run, service: Service, folder: Path) -> None:
     result = penstock("job", "run", str(folder), "--no-wait", "--changed", "docs/a.md", "--set", "s1", "--json")
     assert result.exit_code == 0, result.stderr
     assert sorted(row["name"] for row in json.loads(result.stdout)) == ["docs", "tell"]
@@ -39,12 +39,12 @@ def test_only_what_a_change_concerns_is_submitted(penstock: Run, service: Servic
     assert len(submitted(service)) == 4
 
 
-def test_a_plan_of_what_a_change_concerns(penstock: Run, service: Service, folder: Path) -> None:
+def test_plan_of_the_jobs_that_changed_files_affect(penstock: Run, service: Service, folder: Path) -> None:
     result = penstock("job", "run", str(folder), "--plan", "--changed", "docs/a.md", "--json")
     assert [row["name"] for row in json.loads(result.stdout)] == ["docs", "tell"]
 
 
-def test_nothing_to_run_is_good(penstock: Run, service: Service, folder: Path) -> None:
+def test_a_set_with_nothing_to_run_succeeds(penstock: Run, service: Service, folder: Path) -> None:
     one = str(folder / "build.sh")
     result = penstock("job", "run", one, "--changed", "docs/a.md")
     assert (result.exit_code, result.stdout) == (0, "nothing to run: no job's `paths` match a changed file\n")
@@ -76,7 +76,7 @@ def repository(folder: Path) -> Path:
     return top
 
 
-def test_what_was_changed_since_a_revision(repository: Path) -> None:
+def test_since_lists_changed_deleted_and_new_files(repository: Path) -> None:
     folder = str(repository / "ci")
     assert since_revision(folder, "main") == []
     git(repository, "mv", "src/gone", "src/m\u00f6ved to")
@@ -105,7 +105,7 @@ def test_a_set_since_a_revision(penstock: Run, service: Service, repository: Pat
 @pytest.mark.parametrize(
     ("revision", "said"), [("", "is not a revision"), ("--all", "is not a revision"), ("nothing", "does not say")]
 )
-def test_what_is_no_revision(repository: Path, revision: str, said: str) -> None:
+def test_an_unknown_revision_is_refused(repository: Path, revision: str, said: str) -> None:
     with pytest.raises(Refused) as refused:
         since_revision(str(repository), revision)
     assert said in refused.value.what

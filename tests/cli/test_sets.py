@@ -48,7 +48,7 @@ def test_jobs_are_submitted_in_their_order_by_their_ids(penstock: Run, service: 
     assert key.startswith("set-s1-")
 
 
-def test_what_broke_off_is_gone_on_with(penstock: Run, service: Service, folder: Path) -> None:
+def test_an_interrupted_set_continues(penstock: Run, service: Service, folder: Path) -> None:
     first = penstock("job", "run", str(folder), "--no-wait", "--set", "s1", "--json")
     again = penstock("job", "run", str(folder), "--no-wait", "--set", "s1", "--json")
     assert first.stdout == again.stdout
@@ -57,7 +57,7 @@ def test_what_broke_off_is_gone_on_with(penstock: Run, service: Service, folder:
     assert len(service.jobs) == 8
 
 
-def test_a_refusal_says_how_far_it_came(penstock: Run, service: Service, folder: Path) -> None:
+def test_a_refused_set_says_how_many_were_submitted(penstock: Run, service: Service, folder: Path) -> None:
     write_job(folder, "d", 'target = "nowhere"', 'dependencies.a = { job = "a" }')
     result = penstock("job", "run", str(folder), "-t", "nowhere", "--set", "s1")
     assert result.exit_code == 2
@@ -65,7 +65,7 @@ def test_a_refusal_says_how_far_it_came(penstock: Run, service: Service, folder:
     assert f"`penstock job run {folder} --set s1` submits the rest" in result.stderr
 
 
-def test_nothing_is_submitted_of_a_set_with_a_fault(penstock: Run, service: Service, folder: Path) -> None:
+def test_a_set_with_an_error_submits_nothing(penstock: Run, service: Service, folder: Path) -> None:
     write_job(folder, "c", 'dependencies.x = { job = "sign" }')
     result = penstock("job", "run", str(folder))
     assert result.exit_code == 2
@@ -115,7 +115,7 @@ def test_all_are_followed_and_the_worst_is_the_exit_code(penstock: Run, service:
     assert [job["outcome"] for job in found] == ["succeeded", "errored", "succeeded", "failed"]
 
 
-def test_ctrl_c_says_how_to_end_it(
+def test_ctrl_c_says_how_to_cancel_the_set(
     penstock: Run, service: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(seconds: float) -> None:
@@ -128,7 +128,7 @@ def test_ctrl_c_says_how_to_end_it(
     assert "`penstock job cancel --set s1` ends them" in result.stderr
 
 
-def test_a_set_is_cancelled_and_who_waits_first(penstock: Run, service: Service, folder: Path) -> None:
+def test_cancelling_a_set_cancels_dependents_first(penstock: Run, service: Service, folder: Path) -> None:
     penstock("job", "run", str(folder), "--no-wait", "--set", "s1")
     end_all(service, "succeeded")
     result = penstock("job", "cancel", "--set", "s1", "--json")
@@ -139,7 +139,7 @@ def test_a_set_is_cancelled_and_who_waits_first(penstock: Run, service: Service,
     assert "give a JOB, or --set ID" in penstock("job", "cancel").stderr
 
 
-def test_a_plan_of_all(penstock: Run, service: Service, folder: Path) -> None:
+def test_plan_of_a_job_set(penstock: Run, service: Service, folder: Path) -> None:
     result = penstock("job", "run", str(folder), "--plan")
     assert result.exit_code == 0, result.stderr
     assert "4. sign" in result.stdout
@@ -148,7 +148,7 @@ def test_a_plan_of_all(penstock: Run, service: Service, folder: Path) -> None:
     assert not service.jobs
 
 
-def test_a_file_with_a_matrix_is_as_many_jobs(penstock: Run, service: Service, folder: Path) -> None:
+def test_a_file_with_a_matrix_is_several_jobs(penstock: Run, service: Service, folder: Path) -> None:
     write_job(folder, "a", "[matrix]", 'board = ["x", "y"]')
     result = penstock("job", "run", str(folder / "a.sh"), "--no-wait", "--json")
     assert [row["name"] for row in json.loads(result.stdout)] == ["a (x)", "a (y)"], result.stderr

@@ -24,7 +24,7 @@ def test_aws_services_want_the_owners_key(host: Host) -> None:
     assert host.client("dynamodb").list_tables()["TableNames"] == []
 
 
-def test_administration_of_the_emulator_is_closed(host: Host) -> None:
+def test_the_emulators_administration_is_refused(host: Host) -> None:
     assert host.ask("POST", "/_ministack/reset").status_code == 403
 
 

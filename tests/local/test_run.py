@@ -56,7 +56,7 @@ def assert_nothing_is_left(folder: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 class TestRun:
-    def test_a_good_job_ends_well_with_its_outputs_and_its_price(self, tmp_path: Path) -> None:
+    def test_make_run_shows_output_decisions_and_price_of_a_job(self, tmp_path: Path) -> None:
         run = start(tmp_path, EXAMPLES / "hello.sh")
         said, service = run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 0
@@ -69,13 +69,13 @@ class TestRun:
         assert "Step Functions" in cost
         assert_nothing_is_left(tmp_path)
 
-    def test_a_bad_job_passes_its_status_on(self, tmp_path: Path) -> None:
+    def test_make_run_exits_with_the_status_of_a_failed_job(self, tmp_path: Path) -> None:
         run = start(tmp_path, EXAMPLES / "fails.sh")
         run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 1
         assert_nothing_is_left(tmp_path)
 
-    def test_a_missing_file_is_said_at_once(self, tmp_path: Path) -> None:
+    def test_make_run_refuses_a_missing_file(self, tmp_path: Path) -> None:
         run = start(tmp_path, tmp_path / "nowhere.sh")
         _, said = run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 2
@@ -92,7 +92,7 @@ class TestRun:
             pytest.param("stopping", signal.SIGINT, marks=pytest.mark.long),
         ],
     )
-    def test_stopping_it_at_any_moment_leaves_nothing(
+    def test_interrupting_make_run_at_any_moment_leaves_nothing(
         self, tmp_path: Path, moment: str, number: signal.Signals
     ) -> None:
         job = tmp_path / "long.sh"

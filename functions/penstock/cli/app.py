@@ -75,7 +75,7 @@ class Root(Group):
 
 
 def run(call: Any) -> int:
-    """Call the command; its exit code, after saying what went wrong."""
+    """Run the command, print what went wrong, and return the exit code."""
     try:
         code = call()
         sys.stdout.flush()

@@ -30,7 +30,7 @@ class Api:
         return self.transport.send("GET", at(*path), params=list(query.items()))
 
     def put(self, *path: str, body: object = None, **query: str) -> Any:
-        """Set something; the same request twice is as one."""
+        """An idempotent PUT."""
         return self.transport.send("PUT", at(*path), body=body, params=list(query.items()))
 
     def act(self, *path: str, body: object = None) -> Any:
@@ -43,7 +43,7 @@ class Api:
         return self.transport.send("POST", at(*path), body=sent, headers=headers, repeatable=bool(headers))
 
     def delete(self, *path: str, **query: str) -> Any:
-        """Remove something; removing it twice is fine."""
+        """An idempotent DELETE."""
         return self.transport.send("DELETE", at(*path), params=list(query.items()))
 
     def items(self, *path: str, query: list[tuple[str, str]] | None = None, most: int | None = None) -> Pages:
@@ -51,7 +51,7 @@ class Api:
         return Pages(self, path, query or [], most)
 
     def submit(self, body: Mapping[str, object], key_: str | None = None) -> str:
-        """Submit a job and return its id. A lost answer leads to the same job, not to a second one; so does the key."""
+        """Submit a job and return its id. The key makes retries return the same job, not a second one."""
         key = {"Idempotency-Key": key_ or str(uuid.uuid4())}
         return str(self.make("jobs", body=body, headers=key)["id"])
 
@@ -73,7 +73,7 @@ class Api:
         return _object(self.get("jobs", job, "why"))
 
     def output(self, job: str, wanted: str) -> Object:
-        """A job's output by its path or id. Raises Refused, naming those that there are."""
+        """A job's output by its path or id. Raises Refused, with the known paths."""
         found = list(self.items("jobs", job, "outputs"))
         for output in found:
             if wanted in (output["path"], output["id"]):
@@ -82,7 +82,7 @@ class Api:
         raise Refused(f"job {job} has no output `{wanted}`", "give one of these paths as it is", known)
 
     def sign(self, job: str, output: str, seconds: int | None = None) -> Object:
-        """A URL from which anybody can download an output for a while."""
+        """A temporary URL that downloads an output without a token."""
         body = {} if seconds is None else {"expires_in": seconds}
         return _object(self.act("jobs", job, "outputs", output, "sign", body=body))
 
@@ -138,7 +138,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 
 @dataclass(frozen=True)
 class Patience:
-    """For how many seconds a request is tried again when nobody answers, the answer is lost, or it says to wait."""
+    """Seconds of retries: without a connection, after a lost reply, and after 429."""
 
     connect: float = 2.0
     reply: float = 30.0
@@ -156,7 +156,7 @@ def open_client(url: str) -> httpx.Client:
 
 
 class Transport:
-    """Sends requests to one service. `notice` is told of every pause: why, and for how many seconds in total."""
+    """Sends requests to one service. Calls `notice` before each pause with the reason and the retry time."""
 
     def __init__(self, url: str, token: str | None, notice: Callable[[str], None]) -> None:
         self.url = url
@@ -196,7 +196,7 @@ class Transport:
         return {"Accept": "application/json"} | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
 
     def _try(self, request: httpx.Request, repeatable: bool) -> tuple[Any, CliError | None, float]:
-        """One go: the answer, or what is wrong and for how long to try again."""
+        """One try: the answer, or the error and how many seconds to retry."""
         try:
             response = self._client.send(request)
         except httpx.HTTPError as error:

@@ -68,7 +68,7 @@ class Entry(NamedTuple):
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: object) -> None:
-    """Store a global option in the session; one that isn't given leaves what stood further left."""
+    """Store a global option in the session. If absent, a value from further left on the line stays."""
     if value not in (None, False) and param.name:
         setattr(ctx.ensure_object(Session), param.name, value)
 
@@ -184,7 +184,7 @@ def mapping(pairs: Sequence[tuple[str, str]], option: str) -> dict[str, str]:
 
 
 def depend(text: str) -> dict[str, object]:
-    """A job and how it is depended on, JOB[,on=failure][,copy_outputs=false], in the API's words."""
+    """JOB[,on=failure][,copy_outputs=false] as a dependency of the API."""
     job, *settings = text.split(",")
     given: dict[str, object] = dict(pair(setting) for setting in settings)
     if "copy_outputs" in given:

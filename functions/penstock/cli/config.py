@@ -135,7 +135,7 @@ def save_profile(file: Path, name: str, profile: Profile) -> None:
 
 
 def remove_profile(file: Path, name: str) -> None:
-    """Forget a profile, and that it was the default; one that isn't there is fine."""
+    """Remove a profile, also as the default. An unknown profile is ignored."""
     config = load(file)
     if name not in config.profiles:
         return

@@ -95,7 +95,7 @@ class Follower:
         return page
 
     def _tell(self, state: str) -> None:
-        """Say where the job is; ask now and then what it waits for."""
+        """Show the job's state, and from time to time why it waits."""
         now = time.monotonic()
         if state == "running":
             self._why = None
@@ -126,7 +126,7 @@ DETAIL = "detail"
 """The stream of service lines that are shown with --verbose only."""
 
 SETTLED = "settled: "
-"""How the control plane's last line begins. A summary of the settled job says the same."""
+"""The start of the control plane's last line, which a summary of the settled job repeats."""
 
 UNUSUAL = ("waiting", "queued")
 """The states that a job stays in only while something keeps it waiting."""
@@ -149,7 +149,7 @@ class Screen(AbstractContextManager["Screen"], Protocol):
         """Where the job is now, and what it waits for if it does."""
 
     def notice(self, text: str) -> None:
-        """Something that is not of the job: lost connections."""
+        """A message that is not from the job, such as a lost connection."""
 
 
 def open_screen(
@@ -287,7 +287,7 @@ class Status:
         self._since = time.monotonic()
 
     def set(self, state: str, why: str | None) -> None:
-        """Tell where the job is; a new state starts counting anew."""
+        """Set the job's state. A new state restarts its clock."""
         if state != self._state:
             self._since = time.monotonic()
         self._state, self._why = state, why or ""

@@ -143,7 +143,7 @@ def plan(session: Session, jobs: JobSet, options: Mapping[str, Any]) -> None:
 
 
 def follow(session: Session, jobs: JobSet, ids: Mapping[str, str]) -> int:
-    """Tell what becomes of each job until all have settled, and all in a table; the exit code of the worst."""
+    """Print each change of a job's state until all have settled, then a table; return the worst exit code."""
     states: dict[str, str] = {}
     found: dict[str, Object] = {}
     try:

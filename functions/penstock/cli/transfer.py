@@ -43,7 +43,7 @@ def fetching(session: Session, what: dict[str, Any], dest: str | None, sign: Cal
 
 @contextmanager
 def bytes_bar(session: Session, name: str, size: int) -> Iterator[Callable[[int], None]]:
-    """A bar on terminals; what it gives is told how many bytes more there are."""
+    """A progress bar on terminals. Call what it yields with each number of bytes transferred."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
     hidden = session.json or not session.out.errors.is_terminal
     with Progress(*columns, console=session.out.errors, disable=hidden, transient=True) as bar:
@@ -142,7 +142,7 @@ def _continue(client: httpx.Client, url: str, size: int, part: Path, progress: S
 
 
 def _verify(part: Path, output: dict[str, Any]) -> None:
-    """Raises Mismatch unless the bytes are those that were announced."""
+    """Raises Mismatch unless the checksum is as announced."""
     digest = hashlib.sha256()
     for chunk in _read(part):
         digest.update(chunk)
@@ -175,7 +175,7 @@ def given(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def send(session: Session, job: str, files: dict[str, Path]) -> None:
-    """Send a job's files; what is there already is not sent again. Raises Refused, Broken, Unreachable."""
+    """Upload a job's inputs, skipping uploaded ones. Raises Refused, Broken, Unreachable."""
     for name, path in files.items():
         session.api.transport.notice(f"sending {name} ({size_text(path.stat().st_size)})")
         with bytes_bar(session, name, path.stat().st_size) as progress:
@@ -214,13 +214,13 @@ AT_ONCE = 4
 
 
 LEAVES = 16
-"""For how many parts leave is asked at once: it lasts an hour."""
+"""Parts per request for upload URLs, which expire after an hour."""
 
 Advance = Callable[[int], None]
 """Called with the number of bytes just sent; negative when they must be sent again."""
 
 AskParts = Callable[[int, Sequence[str]], Sequence[dict[str, Any]]]
-"""Asks leave to send parts: by the number of the first, and the SHA-256 of each."""
+"""Requests upload URLs of parts: takes the number of the first part and the SHA-256 of each."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def put(file: Described, leave: dict[str, Any], progress: Advance) -> None:
 
 
 def put_parts(file: Described, ask: AskParts, progress: Advance) -> None:
-    """Send those parts of a file that are not there. Raises httpx.HTTPError when all of the others were sent."""
+    """Upload the missing parts of a file. Raises httpx.HTTPError after it has tried the others."""
     for first in range(0, len(file.parts), LEAVES):
         told = ask(first + 1, file.parts[first : first + LEAVES])
         with ThreadPoolExecutor(AT_ONCE) as pool:

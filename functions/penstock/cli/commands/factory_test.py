@@ -57,7 +57,7 @@ def test(session: Session, name: str, target: str | None, every: bool, timeout: 
 
 
 def _targets(session: Session, name: str) -> Iterator[str | None]:
-    """The factory's targets; with none the service says what is wrong."""
+    """The factory's targets; None if it has none, so that the service explains the error."""
     names = [entry["name"] for entry in session.api.items("targets") if entry["settings"].get("factory") == name]
     yield from names or [None]
 
@@ -65,7 +65,7 @@ def _targets(session: Session, name: str) -> Iterator[str | None]:
 def _prove(
     session: Session, name: str, target: str | None, timeout: int, keep: int | None, found: list[Any], *, every: bool
 ) -> bool:
-    """One test; where it is one of several, one that is refused does not stop the others."""
+    """One test. If it is one of several, a refusal does not stop the others."""
     pass
 
     prover = Prover(session, name, target, timeout, keep)
@@ -84,10 +84,10 @@ EACH = 1.0
 """Seconds between two looks."""
 
 LEAVING = 600.0
-"""For how many seconds it is waited that a machine goes whose test was given up."""
+"""How many seconds to wait until the machine of a cancelled test is gone."""
 
 PATIENCE = 30.0
-"""For how many seconds a lost service is awaited."""
+"""How many seconds to wait for an unreachable service."""
 
 LAST = ("destroyed", "not listed any more")
 """The checks that a hold keeps open."""
@@ -100,7 +100,7 @@ Found = dict[str, Any]
 
 @dataclass
 class Prover:
-    """Begins a test and follows it. `found` are its checks, in the order in which they were known."""
+    """Starts a test and follows it. `found` holds its checks in the order of their results."""
 
     session: Session
     factory: str
@@ -130,7 +130,7 @@ class Prover:
         return self._conclude(is_kept=is_kept)
 
     def _follow(self) -> bool:
-        """Go on until nothing is left; True when the machine is kept, for a check failed."""
+        """Continue until nothing is left; True if a check failed and the machine is held."""
         if not self._watch(self.timeout):
             self._add("in time", False, f"it was not over after {times.duration(self.timeout)}: {self.page['waits']}")
             self._cancel()
@@ -144,7 +144,7 @@ class Prover:
         return False
 
     def _watch(self, seconds: float) -> bool:
-        """Look until it is over, or held with nothing to come; False when it takes longer."""
+        """Poll until the test ends, or only its hold is left; False on timeout."""
         end = time.monotonic() + seconds
         errors = self.session.out.errors
         with errors.status("begins") if errors.is_terminal else contextlib.nullcontext() as status:
@@ -217,7 +217,7 @@ class Prover:
             self.session.api.act("workers", str(self.page["worker"]), "release")
 
     def _hold(self) -> None:
-        """Hold the machine for as long as was asked for, from now, and say how to look at it."""
+        """Hold the machine for the requested time, and print how to inspect it."""
         worker = str(self.page["worker"])
         failed = next((one["check"] for one in self.found if not one["ok"]), "a check that was not reached")
         reason = f"a test of factory {self.factory} failed: {failed}"
@@ -237,7 +237,7 @@ class Prover:
         return bool(self.page["passed"]) and all(one["ok"] for one in self.found)
 
     def _download(self) -> None:
-        """The bytes as a user gets them: the service knows only what it was told of them, and their size."""
+        """Download the output as a user would: the service itself knows only its announced size and checksum."""
         from penstock.cli.transfer import fetch
 
         def sign() -> str:
@@ -261,7 +261,7 @@ class Prover:
         return f"worker {worker} is not gone yet; it will be destroyed all the same: `penstock worker show {worker}`"
 
     def _interrupted(self) -> Interrupted:
-        """After Ctrl-C: cancel, and wait that the machine goes; a second Ctrl-C ends that too."""
+        """After Ctrl-C: cancel, and wait until the machine is gone; a second Ctrl-C stops waiting."""
         try:
             self._cancel()
             self._look()

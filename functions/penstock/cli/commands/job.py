@@ -164,7 +164,7 @@ def why(session: Session, job: str) -> None:
 
 
 def show_block(out: Output, facts: list[tuple[str, Any]], block: Mapping[str, Any]) -> None:
-    """Facts, then the pool that is in the way, if one is: its numbers, its holders, and who comes first."""
+    """Facts; then, if the job waits for a pool, its numbers, its holders and the jobs ahead."""
     if block:
         paused = ", paused" if block.get("paused") else ""
         numbers = f"{block['held']} of {block['limit']} held, {block['free']} free{paused}"

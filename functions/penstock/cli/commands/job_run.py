@@ -125,7 +125,7 @@ def _run_one(
 
 
 def _submit(session: Session, body: dict[str, Any], files: dict[str, Path]) -> str:
-    """Submit a job and send its files. Ctrl-C says what stands, and how to go on."""
+    """Submit a job and upload its inputs. After Ctrl-C, says what was done and how to continue."""
     from penstock.cli.transfer import send
 
     try:
@@ -176,7 +176,7 @@ def _run_set(
 
 
 def _changed(file: str, given: Sequence[str], since: str | None) -> list[str]:
-    """The changed files: those that are given, and those that git knows of."""
+    """The changed files: those given as options, and those that git lists."""
     from penstock.cli.sets import since_revision
 
     return [*given, *(since_revision(file, since) if since is not None else ())]
@@ -212,7 +212,7 @@ def _wishes(
 
 
 def watch(session: Session, job: str, after: int, *, whole: bool, verbose: bool = False, last: int = 0) -> int:
-    """Show a job's log to its end, then how it ended; the exit code that says the same."""
+    """Show a job's log to its end, then a summary; return the exit code for its outcome."""
     screen = open_screen(session.out, verbose=verbose, summary_follows=True, quiet_stdout=whole and session.json)
     with screen:
         Follower(session.api, job, screen, after, last).follow()

@@ -63,7 +63,7 @@ class Steps(AbstractContextManager["Steps"]):
 
 
 LOOK_SECONDS = 2.0
-"""How often a local cloud in the foreground is looked after."""
+"""Seconds between two checks that a local cloud in the foreground still runs."""
 
 group = Group("local", "Run the whole service on this machine, without a cloud account or a network.")
 

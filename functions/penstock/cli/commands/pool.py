@@ -146,7 +146,7 @@ STYLES = {"waits": "dashed", "holds": "solid"}
 
 
 def dot(graph: Mapping[str, Any]) -> str:
-    """The graph in DOT. Arrows go from who waits to what it waits for, and on to who has that."""
+    """The graph in DOT. Edges lead from a waiting job to a pool, and from a pool to its holders."""
     return "\n".join(["digraph penstock {", "  rankdir=LR;", *_lines(graph), "}"])
 
 

@@ -19,7 +19,7 @@ NO_SITE = "none; `penstock config apply FILE` sets up a site"
 
 
 def _settings(*names: str) -> Iterator[Column]:
-    """A column for each of some settings; one that says nothing stays empty."""
+    """A column for each setting; empty where the setting is absent."""
     for name in names:
         yield Column(name.upper(), partial(_setting, name))
 
@@ -55,7 +55,7 @@ def _group(
 
 
 def _health(session: Session, found: Mapping[str, Any]) -> None:
-    """How a factory or well is: when it was compared, what it has none of, and what went wrong. Others have none."""
+    """The health of a factory or well: last comparison, shortages, failures. Nothing for other kinds."""
     compared = found.get("compared") or {}
     keys = (("compared", moment("at")), ("not listed", "failures"), ("because", "why"))
     shown = [(name, read(compared) if callable(read) else compared.get(read) or None) for name, read in keys]
@@ -155,7 +155,7 @@ config = Group("config", "Check, apply and show the site's configuration, a TOML
 
 
 def _read(file: str) -> str:
-    """A configuration file's text. Raises Refused with the line when it is no TOML."""
+    """The text of a configuration file. Raises Refused, with the line, unless it is TOML."""
     try:
         text = Path(file).read_text()
         tomllib.loads(text)

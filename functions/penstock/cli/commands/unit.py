@@ -15,7 +15,7 @@ from penstock.cli.output import Column, Moment, clean, moment
 
 
 def _held(unit: Mapping[str, Any]) -> str | None:
-    """By whom, until when and why a unit is held; since when and why it is in quarantine; else that it is drained."""
+    """The quarantine, the hold or the drain of a unit, in words: by whom, until when, why."""
     hold, drain, apart = unit.get("hold"), unit.get("drain"), unit.get("quarantine")
     if apart:
         return f"in quarantine since {apart['since']}: {apart['reason']}"
@@ -119,7 +119,7 @@ def _tail(group: Group, noun: str) -> None:
 
 
 def _follow(session: Session, path: tuple[str, ...], after: int, *, once: bool) -> None:
-    """Show a unit's log: what there is, or until the unit is gone."""
+    """Show a unit's events: the existing ones, or all until the unit is gone."""
     while True:
         page = session.api.get(*path, after=str(after))
         for event in page["items"]:

@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from penstock import processes
@@ -86,12 +88,41 @@ def test_reset_deletes_all_data_and_keeps_the_url(up: Running, place: StateFolde
     assert [user["name"] for user in cloud.call(after, "GET", "/v1/users")["items"]] == ["admin"]
 
 
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, subprocess.Popen[bytes]]]:
+    """A local cloud with a limit of 7 workers, and the worker that a killed one had left in its folder."""
+    place = StateFolder(tmp_path_factory.mktemp("restarted") / "state")
+    place.make()
+    worker = _stray_worker(place)
+    try:
+        yield cloud.up(report=quiet, place=place, workers=7, tied=True), worker
+    finally:
+        cloud.down(quiet, place)
+
+
+SHARED = pytest.mark.xdist_group("restarted")
+
+
+@SHARED
 @pytest.mark.e2e
-def test_up_workers_sets_the_limit_of_targets(place: StateFolder) -> None:
-    running = cloud.up(report=quiet, place=place, workers=7, tied=True)
-    pools = {each["pool"]: each["limit"] for each in cloud.call(running, "GET", "/v1/pools")["items"]}
+def test_up_workers_sets_the_limit_of_targets(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
+    pools = {each["pool"]: each["limit"] for each in cloud.call(restarted[0], "GET", "/v1/pools")["items"]}
     assert pools["target/ubuntu-24.04"] == 7
     assert pools["resource/licence"] == 2
+
+
+@SHARED
+@pytest.mark.e2e
+def test_up_clears_what_a_killed_cloud_left(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
+    assert restarted[1].wait(5) is not None
+
+
+@SHARED
+@pytest.mark.e2e
+def test_our_api_is_at_v1(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
+    answer = httpx.get(f"{restarted[0].url}/v1/nowhere?a=%2Fb", trust_env=False)
+    assert answer.status_code in (401, 404)
+    assert answer.headers["content-type"].startswith("application/problem+json")
 
 
 @pytest.mark.e2e
@@ -119,14 +150,6 @@ def test_killing_the_emulator_ends_everything(up: Running, place: StateFolder) -
 def test_killing_the_guard_ends_the_emulator(up: Running, place: StateFolder) -> None:
     os.kill(up.pid, signal.SIGKILL)
     assert ends(place)
-
-
-@pytest.mark.e2e
-def test_up_clears_what_a_killed_cloud_left(place: StateFolder) -> None:
-    place.make()
-    worker = _stray_worker(place)
-    cloud.up(report=quiet, place=place, tied=True)
-    assert worker.wait(5) is not None
 
 
 def test_a_port_in_use_is_refused(place: StateFolder) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from penstock.local.state import Running
 from tests.local.conftest import Host
 
 NO_CREDENTIALS = {"x-amz-target": "DynamoDB_20120810.ListTables", "content-type": "application/x-amz-json-1.0"}
@@ -55,10 +53,3 @@ def test_the_meter_counts_and_starts_anew(host: Host) -> None:
     assert reading["by"]["outside dynamodb:PutItem"] == 1
     host.ask("POST", "/_penstock/meter/reset")
     assert host.ask("GET", "/_penstock/meter").json() == {}
-
-
-@pytest.mark.e2e
-def test_our_api_is_at_v1(up: Running) -> None:
-    answer = httpx.get(f"{up.url}/v1/nowhere?a=%2Fb", trust_env=False)
-    assert answer.status_code in (401, 404)
-    assert answer.headers["content-type"].startswith("application/problem+json")

@@ -70,7 +70,7 @@ class AgentPutValue:
 
 @dataclass(frozen=True)
 class AgentFindCache:
-    """Which cache the job wants restored. `paths` are as the job knows them; docs/caches.md tells how it is found."""
+    """Which cache the job wants restored. `paths` are as the job knows them; docs/users/caches.md: what is found."""
 
     name: Annotated[str, Bound(most=128)]
     paths: list[str]
@@ -149,7 +149,7 @@ class AgentInputs:
 
 @dataclass(frozen=True)
 class AgentFailure:
-    """Why a job did not succeed: a kind of docs/failures.md, the evidence for it, and the last lines of its task.
+    """Why a job did not succeed: a kind of docs/users/failures.md, the evidence for it, and the last lines of its task.
 
     What is not known is left out, and what is too long is cut.
     """
@@ -182,7 +182,7 @@ class AgentFinish:
 
 @dataclass(frozen=True)
 class AgentHost:
-    """What a host's agent says when it asks for its next step. docs/hosts.md tells what it is answered.
+    """What a host's agent says when it asks for its next step. docs/operators/hosts.md tells what it is answered.
 
     `session` is what this agent is known by, `stage` how far it is with `worker`; `cleaned` says what was checked,
     `trouble` why it cannot get clean.

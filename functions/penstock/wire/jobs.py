@@ -20,7 +20,7 @@ class SubmitJob:
     `{"job": ID, "on": "success", "copy_outputs": true}`, by the name of its folder there. `matrix` says which of the
     jobs it is that a file with a matrix stands for: a value for each axis. `owner` is the repository whose job it is,
     where it is not its submitter's. `without` are the file's dependencies that the job does not wait for.
-    `cache_scope` is the branch whose caches it adds to (docs/caches.md): its file cannot say it.
+    `cache_scope` is the branch whose caches it adds to (docs/users/caches.md): its file cannot say it.
     """
 
     script: str
@@ -85,7 +85,7 @@ class FailedTask:
 @dataclass(frozen=True)
 class JobFailure:
     """Why a job did not succeed. `kind` is one of a closed set, and `evidence` what there is to show for it: see
-    docs/failures.md. `lines` are the last that the job said, or its machine's console, as `lines_of` says."""
+    docs/users/failures.md. `lines` are the last that the job said, or its machine's console, as `lines_of` says."""
 
     kind: str
     what: str

@@ -146,10 +146,10 @@ def test_a_task_that_cannot_start(worker):
 
 
 def test_a_timeout_says_which_bound_and_what_was_done(worker):
-    told = failure_of(worker(script="echo waiting; sleep 60", timeout_seconds=1))
+    told = failure_of(worker(script="echo waiting; sleep 60", timeout_seconds=2))
     assert told["kind"] == "timed_out"
     assert told["evidence"] == {
-        "bound": "timeout", "bound_seconds": 1, "signal": 15, "signal_name": "SIGTERM", "ended": "SIGTERM",
+        "bound": "timeout", "bound_seconds": 2, "signal": 15, "signal_name": "SIGTERM", "ended": "SIGTERM",
     }  # fmt: skip
     assert told["lines"] == ["waiting"]
 

@@ -125,8 +125,7 @@ class Local:
         """Wait until everything is free and nothing is left."""
         cloud_wait(lambda: not self.call("GET", "/v1/workers").json()["items"])
         cloud_wait(lambda: not self.call("GET", "/v1/resources").json()["items"])
-        for pool in self.call("GET", "/v1/pools").json()["items"]:
-            assert (pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"])
+        cloud_wait(lambda: all(map(_is_free, self.call("GET", "/v1/pools").json()["items"])))
 
     def agents(self) -> set[int]:
         """Processes of all workers."""
@@ -135,6 +134,10 @@ class Local:
         for folder in workers.iterdir() if workers.is_dir() else ():
             found |= processes.tagged("PENSTOCK_WORKER_ID", folder.name)
         return found
+
+
+def _is_free(pool: dict[str, Any]) -> bool:
+    return bool((pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"]))
 
 
 def cloud_wait(happened: Callable[[], Any]) -> Any:

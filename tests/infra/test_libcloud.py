@@ -16,7 +16,7 @@ from tests.infra.template import Template, listed, text
 
 READS = ("secretsmanager:GetSecretValue", "ssm:GetParameter")
 MOST = 16_000_000
-"""Bytes that the layer may gain: docs/libcloud.md says how many it does."""
+"""Bytes that the layer may gain: docs/operators/libcloud.md says how many it does."""
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
+import tempfile
 from typing import Any
 
 from .ending import end
@@ -51,10 +53,33 @@ def _empty(folder: str, kept: str) -> None:
             continue
         if entry.is_dir(follow_symlinks=False):
             if not f"{kept}/".startswith(f"{entry.path}/"):
-                shutil.rmtree(entry.path, onerror=_opened)
+                _remove_tree(entry.path)
         else:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(entry.path)
+
+
+def _remove_tree(top: str) -> None:
+    """Remove a folder, also one that is too deep for `shutil.rmtree`, which may recurse and opens a file per level."""
+    try:
+        shutil.rmtree(top, onerror=_opened)
+    except (RecursionError, OSError) as why:
+        if isinstance(why, OSError) and why.errno not in (errno.EMFILE, errno.ENAMETOOLONG):
+            raise
+        _flatten(top)
+        shutil.rmtree(top, onerror=_opened)
+
+
+def _flatten(top: str) -> None:
+    """Move every folder of a tree to a new folder directly below its top."""
+    flat = tempfile.mkdtemp(dir=top)
+    folders = [top]
+    for folder in folders:
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False) and entry.path != flat:
+                os.chmod(entry.path, stat.S_IRWXU)
+                folders.append(f"{flat}/{len(folders)}")
+                os.rename(entry.path, folders[-1])
 
 
 def _opened(remove: Any, path: str, error: Any) -> None:

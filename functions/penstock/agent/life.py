@@ -1,4 +1,4 @@
-"""The agent's life, from hello to its exit code. docs/agent.md tells it.
+"""The agent's life, from hello to its exit code. docs/internals/agent.md tells it.
 
 Exit codes: 0, done or no longer wanted; 1, the worker must be counted as lost, and the log says why.
 """

@@ -2,7 +2,7 @@
 
 Each fix replaces one name inside the emulator, when the host starts and before a request is served. A new version
 of the emulator means reading this file again: `tests/local/test_fixes.py` fails when a fix is no longer needed
-or no longer takes. What is different and not put right is listed in docs/decisions/local-cloud.md.
+or no longer takes. What is different and not put right is listed in docs/decisions/0006-local-cloud-on-ministack.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The JSON that agents send. What they get is described in docs/agent.md."""
+"""The JSON that agents send. What they get is described in docs/internals/agent.md."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class AgentFinish:
 
 @dataclass(frozen=True)
 class AgentHost:
-    """What a host's agent says when it asks for its next step. docs/hosts.md tells what it is answered.
+    """What a host's agent says when it asks for its next step. docs/operators/hosts.md tells what it is answered.
 
     `session` is what this agent is known by, `stage` how far it is with `worker`; `cleaned` says what was checked,
     `trouble` why it cannot get clean.

@@ -1,4 +1,4 @@
-"""Tasks before the job's script: what buildomat's jobs find done when theirs begins. docs/agent.md tells them.
+"""Tasks before the job's script: what buildomat's jobs find done when theirs begins (docs/internals/agent.md).
 
 setup           the user that the job's tasks run as
 authentication  where git and curl find the job's token

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import contextlib
+import sys
+from typing import Any, NoReturn
 
 from . import addresses, cache, factory, identity, process, resources, store
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Exits with 2 on wrong usage also when stderr is closed or full, which argparse does since Python 3.11.4."""
+
+    def error(self, message: str) -> NoReturn:
+        with contextlib.suppress(AttributeError, OSError):
+            super().error(message)
+        sys.exit(2)
+
+
+def parser() -> Parser:
     """Return a parser whose result has `action`: what to call with it for the lines to print."""
-    top = argparse.ArgumentParser(prog="bmat", description="Ask about the job that this script belongs to.")
+    top = Parser(prog="bmat", description="Ask about the job that this script belongs to.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _resource(commands.add_parser("resource", help="the resources that this job holds"))
     _store(commands.add_parser("store", help="values that this job and its user exchange"))

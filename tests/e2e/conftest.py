@@ -17,7 +17,7 @@ import pytest
 
 from penstock import processes
 from penstock.local import cloud
-from penstock.local.place import Place, Running
+from penstock.local.state import Running, StateFolder
 
 WAIT_SECONDS = 120
 """How long a test waits for what must happen. Nothing is asserted about how long it took."""
@@ -32,7 +32,7 @@ class Local:
     running: Running
     folder: Path
     key: str
-    place: Place
+    place: StateFolder
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `penstock` to its end."""
@@ -156,7 +156,7 @@ def cloud_wait(happened: Callable[[], Any]) -> Any:
 @pytest.fixture(scope="session")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     folder = tmp_path_factory.mktemp("cloud")
-    place = Place(folder / "state")
+    place = StateFolder(folder / "state")
     running = cloud.up(report=print, config=SITE, tied=True, place=place)
     try:
         yield Local(running, folder, place.key(), place)

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.keywrap import aes_key_wrap_with_padding
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_der_public_key
 
 from penstock.local import cloud
-from penstock.local.place import Place
+from penstock.local.state import StateFolder
 from tests.e2e.conftest import SITE, Local
 from tests.github.fake import APP, FakeGitHub, Repo, serving, signature
 from tests.github.rig import CONFIG, JOBS
@@ -87,7 +87,7 @@ def front(folder: Path) -> Iterator[Front]:
     """Bring it up, and take it down."""
     private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     fake = FakeGitHub(private.public_key(), lambda: datetime.now(UTC))
-    place, site = Place(folder / "state"), folder / "site.toml"
+    place, site = StateFolder(folder / "state"), folder / "site.toml"
     with serving(fake) as url:
         site.write_text(SITE.read_text() + TABLE.format(app=APP, url=url))
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra.settings import Settings
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from tests.infra.template import Template, listed, text
 
 READS = ("secretsmanager:GetSecretValue", "ssm:GetParameter")

@@ -18,7 +18,7 @@ from penstock.domain import metrics
 from penstock.domain.metric import Level
 from penstock.domain.metrics import METRICS, NAMESPACE
 from penstock.domain.site import Site
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from tests.infra.template import Template, text
 
 pytestmark = pytest.mark.xdist_group("infra")

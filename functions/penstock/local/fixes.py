@@ -20,7 +20,7 @@ from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
-from penstock.local import environments
+from penstock.local import lambda_processes
 
 PROCESSES = max(2, os.cpu_count() or 2)
 """Most processes per function."""
@@ -95,7 +95,7 @@ def a_silent_function_costs_50_ms() -> None:
 
 def a_cold_start_unzips_and_compiles_again() -> None:
     """Each process gets its own unzipped copy, hence no compiled modules, and imports all anew. Ours are forked."""
-    lambda_runtime.Worker._spawn = environments.spawn
+    lambda_runtime.Worker._spawn = lambda_processes.spawn
 
 
 def functions_run_without_bound() -> None:

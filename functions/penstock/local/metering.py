@@ -1,9 +1,11 @@
-"""Where the emulator is tapped for the meter."""
+"""Counts what AWS would bill: operations, DynamoDB units, function calls and flow transitions."""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any
@@ -12,7 +14,30 @@ import ministack.app
 from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc, sqs, stepfunctions
 
-from penstock.local.meter import Meter
+
+class Meter:
+    """Counts since the last reset. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[str, Counter[str]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Start from nothing."""
+        with self._lock:
+            self._counts = {}
+
+    def add(self, kind: str, name: str, amount: float = 1) -> None:
+        """Count some of one thing, for instance add("operations", "sqs:SendMessage")."""
+        with self._lock:
+            self._counts.setdefault(kind, Counter())[name] += amount  # type: ignore[assignment]
+
+    def reading(self) -> dict[str, dict[str, Any]]:
+        """Everything counted, by kind and name."""
+        with self._lock:
+            return {kind: dict(sorted(counts.items())) for kind, counts in sorted(self._counts.items())}
+
 
 Handler = Callable[..., Awaitable[tuple[int, Any, Any]]]
 

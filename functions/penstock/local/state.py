@@ -1,4 +1,4 @@
-"""Where the local cloud keeps what it knows: one folder, readable by its owner only."""
+"""The folder where the local cloud keeps its state, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Running:
     home: str
 
 
-class Place:
+class StateFolder:
     """The folder of one local cloud.
 
     guard      {"pid", "started"} of the guard      running    the Running, once it is up
@@ -52,10 +52,10 @@ class Place:
         self.tmp = root / "tmp"
 
     @staticmethod
-    def default() -> Place:
+    def default() -> StateFolder:
         """$PENSTOCK_STATE, or this user's state folder."""
         given = os.environ.get("PENSTOCK_STATE")
-        return Place(Path(given) if given else platformdirs.user_state_path("penstock") / "local")
+        return StateFolder(Path(given) if given else platformdirs.user_state_path("penstock") / "local")
 
     def make(self) -> None:
         """Make the folders."""

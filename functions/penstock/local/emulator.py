@@ -1,24 +1,81 @@
-"""The door of the local cloud: our API at /v1, the emulator's AWS endpoint everywhere else, and a meter."""
+"""The process that is the local cloud: MiniStack with our fixes, our API at /v1, and a meter.
+
+    python -m penstock.local.emulator FD PORT
+
+It serves the listening socket FD, whose port is PORT, on the loopback interface. It stops on SIGTERM, or when the guard
+at the other end of its standard input is gone.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+import signal
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from penstock.local.meter import Meter
+import ministack.app
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from ministack.core import lambda_runtime
+
+from penstock.local import fixes, metering
+from penstock.local.metering import Meter
+
+
+def main() -> None:
+    """Serve until told to stop, then end every function's process."""
+    descriptor, port = int(sys.argv[1]), int(sys.argv[2])
+    meter = Meter()
+    fixes.apply()
+    metering.install(meter)
+    try:
+        asyncio.run(_serve(Front(ministack.app.app, meter, port, os.environ["AWS_ACCESS_KEY_ID"]), descriptor))
+    finally:
+        lambda_runtime.reset()
+        # Flows wait for tokens in threads that a normal exit would wait for in turn.
+        os._exit(0)
+
+
+async def _serve(app: Any, descriptor: int) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, lambda: None)  # a terminal's Ctrl-C is for the owner to act on
+    loop.add_reader(sys.stdin.fileno(), stop.set)  # the guard never writes: readable means that it is gone
+    config = Config()
+    config.bind = [f"fd://{descriptor}"]
+    config.keep_alive_timeout = 75
+    config.graceful_timeout = 0.5
+    config.loglevel = "WARNING"
+    await serve(app, config, shutdown_trigger=stop.wait)
+
 
 Scope = MutableMapping[str, Any]
+
+
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 METER = "/_penstock/meter"
+
+
 ROUTE = "/_penstock/api"
+
+
 HEALTH = "/_ministack/health"
 
 SIGNED_BY = re.compile(r"(?:Credential=|X-Amz-Credential=)(\w+)(?:/|%2F)")
+
+
 ROLE = "ASIA"
 """How the key ids of a function's role begin. The emulator checks what is signed with them."""
 
@@ -90,3 +147,7 @@ async def _reply(send: Send, status: int, body: Any) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
+
+
+if __name__ == "__main__":
+    main()

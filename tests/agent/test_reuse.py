@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.agent import cleaning
-from penstock.agent.places import Places
+from penstock.agent.health import _empty_folder, clean_machine
+from penstock.agent.machine import Machine
 from tests.agent.conftest import Worker, is_alive
 from tests.agent.control_plane import KEY, order
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
     (root / "work" / "busy").mkdir(parents=True)
     family = SimpleNamespace(everybody=list)
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Places(str(root)), family=family, config=config, order=order_)
+    job = SimpleNamespace(places=Machine(str(root)), family=family, config=config, order=order_)
 
     def busy(path: str, **given: object) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy", path)
@@ -106,8 +106,8 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", busy)
         with pytest.raises(OSError, match="busy"):
-            cleaning.clean(job)
-    assert "no process of job job-1 is left" in cleaning.clean(job)
+            clean_machine(job)
+    assert "no process of job job-1 is left" in clean_machine(job)
     assert list(root.iterdir()) == []
 
 
@@ -122,7 +122,7 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, hard))
     try:
-        cleaning._empty(str(root), str(tmp_path / "agent"))
+        _empty_folder(str(root), str(tmp_path / "agent"))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         left = list(root.iterdir())
@@ -133,9 +133,9 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None
 def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path) -> None:
     family = SimpleNamespace(everybody=lambda: [2**22 + 1])
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Places(str(tmp_path / "root")), family=family, config=config, order=order_)
+    job = SimpleNamespace(places=Machine(str(tmp_path / "root")), family=family, config=config, order=order_)
     with pytest.raises(OSError, match="can't be ended"):
-        cleaning.clean(job)
+        clean_machine(job)
 
 
 def test_a_folder_that_is_everybodys_stays_so_and_services_keep_theirs(tmp_path: Path) -> None:
@@ -145,6 +145,6 @@ def test_a_folder_that_is_everybodys_stays_so_and_services_keep_theirs(tmp_path:
         (shared / name).mkdir(parents=True)
     (shared / "file").touch()
     shared.chmod(0o1777)
-    cleaning._empty(str(shared), str(shared / "agent"))
+    _empty_folder(str(shared), str(shared / "agent"))
     assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
     assert sorted(entry.name for entry in shared.iterdir()) == ["agent", "systemd-private-1-ntp"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent import outbox
+from penstock.agent.events import WATCHED_SECONDS
 from penstock.cli import follow, inputs, transport
 from penstock.domain.parts import PART_BYTES
 from tests.cli.conftest import Run, plain
@@ -304,4 +304,4 @@ def test_ctrl_c_leaves_the_job(penstock: Run, service: Service, good: str) -> No
 
 def test_a_line_is_shown_within_two_seconds() -> None:
     """While somebody looks: the agent's wait and the CLI's, at their longest."""
-    assert outbox.WATCHED_SECONDS + follow.SLOW < 2
+    assert WATCHED_SECONDS + follow.SLOW < 2

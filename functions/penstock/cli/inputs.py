@@ -18,7 +18,6 @@ from penstock.cli.session import Session
 from penstock.cli.times import size_text
 
 
-
 def given(texts: Sequence[str]) -> dict[str, Path]:
     """[NAME=]PATH as names and files. Raises Refused for what cannot be sent, before anything is submitted."""
     found: dict[str, Path] = {}

@@ -52,9 +52,7 @@ ANSWER = (
 
 
 def _signed() -> list[Schema]:
-    window = (
-        f"seconds since 1970; refuse with 401 what is more than {protocol.WINDOW} s in the past or future"
-    )
+    window = f"seconds since 1970; refuse with 401 what is more than {protocol.WINDOW} s in the past or future"
     known = f"the request's id; refuse a request with 401 if you saw its id in the last {2 * protocol.WINDOW} s"
     return [_header(TIMESTAMP, window, 20), _header(REQUEST, known, 32), _header(SIGNATURE, REQUESTED, 67)]
 

@@ -46,6 +46,14 @@ def test_globs(worker, rules, expected):
     assert sorted(plane.outputs()) == sorted(f"/work/{name}" for name in expected.split())
 
 
+def test_files_are_found_at_any_depth(worker):
+    deep = "/".join(["d"] * 400)
+    script = f"for i in 1 2 3; do mkdir -p {deep}; cd {deep}; done; touch f.txt"
+    outcome, plane = outputs(worker, script, ["/work/**/*.txt"])
+    assert outcome["result"] == "succeeded"
+    assert list(plane.outputs()) == [f"/work/{deep}/{deep}/{deep}/f.txt"]
+
+
 def test_many_files_go_in_batches(worker):
     outcome, plane = outputs(worker, "touch f{1..120}", ["/work/f*"], limits={"outputs": 200})
     assert outcome["result"] == "succeeded"

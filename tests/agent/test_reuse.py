@@ -1,8 +1,10 @@
 """An agent that goes on from job to job, and leaves nothing of one to the next. [UNIT-2] [SEC-2]"""
 
 import errno
+import resource
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -106,6 +108,23 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
         with pytest.raises(OSError, match="busy"):
             clean_machine(job)
     assert "no process of job job-1 is left" in clean_machine(job)
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("open_files", [4096, 256])
+def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None:
+    """`shutil.rmtree` alone may neither recurse nor open files that often."""
+    root = tmp_path / "root"
+    (root / "closed").mkdir(parents=True)
+    chain = "/".join(["d"] * 100)
+    subprocess.run(["bash", "-c", f"for i in {{1..11}}; do mkdir -p {chain}; cd {chain}; touch file; done"], cwd=root)
+    (root / "d/d/d").chmod(0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, hard))
+    try:
+        _empty_folder(str(root), str(tmp_path / "agent"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert list(root.iterdir()) == []
 
 

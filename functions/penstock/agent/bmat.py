@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 ANSWER_SECONDS = 40  # the agent may have to ask the service first
 AWS_KEYS = {
@@ -270,9 +270,18 @@ def _show_cache_result(came: dict[str, str]) -> Iterator[str]:
     yield came["word"]
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Exits with 2 on wrong usage also when stderr is closed or full, which argparse does since Python 3.11.4."""
+
+    def error(self, message: str) -> NoReturn:
+        with contextlib.suppress(AttributeError, OSError):
+            super().error(message)
+        sys.exit(2)
+
+
+def parser() -> Parser:
     """Return a parser whose result has `action`: what to call with it for the lines to print."""
-    top = argparse.ArgumentParser(prog="bmat", description="Ask about the job that this script belongs to.")
+    top = Parser(prog="bmat", description="Ask about the job that this script belongs to.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_resource_commands(commands.add_parser("resource", help="the resources that this job holds"))
     _add_store_commands(commands.add_parser("store", help="values that this job and its user exchange"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -151,10 +152,33 @@ def _empty_folder(folder: str, kept: str) -> None:
             continue
         if entry.is_dir(follow_symlinks=False):
             if not f"{kept}/".startswith(f"{entry.path}/"):
-                shutil.rmtree(entry.path, onerror=_retry_removal)
+                _remove_tree(entry.path)
         else:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(entry.path)
+
+
+def _remove_tree(top: str) -> None:
+    """Remove a folder, also one that is too deep for `shutil.rmtree`, which may recurse and opens a file per level."""
+    try:
+        shutil.rmtree(top, onerror=_retry_removal)
+    except (RecursionError, OSError) as why:
+        if isinstance(why, OSError) and why.errno not in (errno.EMFILE, errno.ENAMETOOLONG):
+            raise
+        _flatten(top)
+        shutil.rmtree(top, onerror=_retry_removal)
+
+
+def _flatten(top: str) -> None:
+    """Move every folder of a tree to a new folder directly below its top."""
+    flat = tempfile.mkdtemp(dir=top)
+    folders = [top]
+    for folder in folders:
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False) and entry.path != flat:
+                os.chmod(entry.path, stat.S_IRWXU)
+                folders.append(f"{flat}/{len(folders)}")
+                os.rename(entry.path, folders[-1])
 
 
 def _retry_removal(remove: Any, path: str, error: Any) -> None:

@@ -32,12 +32,25 @@ def matching_paths(base: str, parts: tuple[str, ...]) -> Iterator[str]:
         return
     first, rest = parts[0], parts[1:]
     if first == "**":
-        for directory, inner, _ in os.walk(base):  # doesn't follow symlinks, so it ends
-            inner.sort()
+        for directory in _directories(base):
             yield from matching_paths(directory, rest or ("*",))
         return
     for name in _matching_names(base, first):
         yield from matching_paths(os.path.join(base, name), rest)
+
+
+def _directories(base: str) -> Iterator[str]:
+    """Yield a directory and all below it, parents first. Doesn't follow symlinks, so it ends.
+
+    `os.walk` before Python 3.12 recurses, and fails on deep trees.
+    """
+    pending = [base]
+    while pending:
+        directory = pending.pop()
+        yield directory
+        with contextlib.suppress(OSError), os.scandir(directory) as entries:
+            inner = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            pending += reversed(inner)
 
 
 def _matching_names(base: str, pattern: str) -> list[str]:

@@ -302,7 +302,7 @@ def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
     standing.note(WORKERS[0], "ended")
     bench = hosting.Host(office, standing, Machine(str(tmp_path / "root")), "none")  # type: ignore[arg-type]
     # The host is this process here: all that its worker could have left are processes that other tests need.
-    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(everybody=list))
+    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(all_of_job=list))
     with monkeypatch.context() as patch:
         patch.setattr(hosting, "remove_leftovers", busy)
         assert bench._turn() == hosting.STUCK_SECONDS

@@ -96,9 +96,9 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
     """A mount, say, in the job's folder: the agent must not say that it is clean."""
     root = tmp_path / "root"
     (root / "work" / "busy").mkdir(parents=True)
-    family = SimpleNamespace(everybody=list)
+    processes = SimpleNamespace(all_of_job=list)
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Machine(str(root)), family=family, config=config, order=order_)
+    job = SimpleNamespace(machine=Machine(str(root)), processes=processes, config=config, order=order_)
 
     def busy(path: str, **given: object) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy", path)
@@ -129,9 +129,9 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None
 
 
 def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path) -> None:
-    family = SimpleNamespace(everybody=lambda: [2**22 + 1])
+    processes = SimpleNamespace(all_of_job=lambda: [2**22 + 1])
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Machine(str(tmp_path / "root")), family=family, config=config, order=order_)
+    job = SimpleNamespace(machine=Machine(str(tmp_path / "root")), processes=processes, config=config, order=order_)
     with pytest.raises(OSError, match="can't be ended"):
         clean_machine(job)
 

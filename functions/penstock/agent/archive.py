@@ -61,7 +61,7 @@ class BoundedStream(io.RawIOBase):
         return self._stream.write(data)
 
 
-def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
+def pack(machine: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
     """Write an archive of at most so many bytes. `check` is called often, and may raise. Raises NotPacked.
 
     Entries have the paths that the job knows, and no owners: their modes, times and symlinks are kept, and hard links
@@ -74,7 +74,7 @@ def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check:
             tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
             for name in names:
-                path = locate(places, name)
+                path = locate(machine, name)
                 if path is None:
                     raise NotPacked(f"{name} leads out of what is the job's")
                 if not os.path.lexists(path):
@@ -92,10 +92,10 @@ def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check:
     return packed
 
 
-def locate(places: Machine, name: str) -> str | None:
+def locate(machine: Machine, name: str) -> str | None:
     """Where a path of the job's is, if the symlinks on the way to it do not lead out of what is the job's."""
-    path = places.on_machine(name)
-    above, root = os.path.realpath(os.path.dirname(path)), os.path.realpath(places.root)
+    path = machine.real_path(name)
+    above, root = os.path.realpath(os.path.dirname(path)), os.path.realpath(machine.root)
     return path if f"{above.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") else None
 
 
@@ -182,7 +182,7 @@ class Attributes:
 class Unpacking:
     """What is unpacked so far: which folders there are, with what they are to be like, and which files."""
 
-    places: Machine
+    machine: Machine
     names: list[str]
     stages: dict[str, Stage] = field(default_factory=dict)
     folders: dict[str, Attributes] = field(default_factory=dict)
@@ -190,23 +190,23 @@ class Unpacking:
     seen: set[str] = field(default_factory=set)
 
 
-def unpack(places: Machine, names: list[str], path: str, check: Callable[[], None]) -> int:
+def unpack(machine: Machine, names: list[str], path: str, check: Callable[[], None]) -> int:
     """Put in place what is in an archive, which has nothing outside of the paths named; return how many entries.
 
     `check` is called often, and may raise. Raises NotUnpacked.
     """
-    work = Unpacking(places, names)
+    work = Unpacking(machine, names)
     try:
         with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|gz") as tar:
             for info in tar:
                 _stage_entry(work, tar, info, check)
         for stage in work.stages.values():
             _check_place(stage.path(stage.name), stage.place)
-        new = [name for name in work.folders if not _is_folder(places.on_machine(name))]
+        new = [name for name in work.folders if not _is_folder(machine.real_path(name))]
         for stage in work.stages.values():
             _put_in_place(stage.path(stage.name), stage.place)
         for name in reversed(new):
-            _set_attributes(places.on_machine(name), work.folders[name])
+            _set_attributes(machine.real_path(name), work.folders[name])
     except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as why:
         raise NotUnpacked(f"it cannot be unpacked: {why}") from why
     finally:
@@ -238,16 +238,16 @@ def _stage_entry(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, c
         work.files[info.name] = path
     else:
         raise NotUnpacked(f"{name!r} is neither file, folder nor link")
-    work.places.give(path)
+    work.machine.give_to_user(path)
 
 
 def _stage_of(work: Unpacking, top: str) -> Stage:
     if top not in work.stages:
-        place = locate(work.places, top)
+        place = locate(work.machine, top)
         if place is None:
             raise NotUnpacked(f"{top} leads out of what is the job's")
         beside = place if _is_folder(place) else os.path.dirname(place)
-        work.places.make_folder(beside)
+        work.machine.make_folder(beside)
         work.stages[top] = Stage(top, place, tempfile.mkdtemp(prefix=STAGE_PREFIX, dir=beside))
     return work.stages[top]
 

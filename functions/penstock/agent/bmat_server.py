@@ -55,7 +55,7 @@ class JobFacts:
         reply = job.order.reply
         self._job, self._one_asks = job, threading.Lock()
         self._facts = {"worker": job.config.worker, "factory": reply["factory"]}
-        self._hear(reply.get("resources") or {}, job.order.told, 0.0)
+        self._hear(reply.get("resources") or {}, job.order.received, 0.0)
 
     def read(self) -> bytes:
         """Return all of it as JSON."""
@@ -173,13 +173,13 @@ def serve_bmat(job: Job) -> Iterator[None]:
     Credentials of resources, and secrets of the store, are given out here alone, to the job's own user. [SEC-1]
     """
     answer = type("Answer", (BmatHandler,), {"clerk": BmatRequests(job), "control": job.control})
-    with tempfile.TemporaryDirectory(prefix="bmat-", dir=_socket_folder(job.places)) as folder:
+    with tempfile.TemporaryDirectory(prefix="bmat-", dir=_socket_folder(job.machine)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
             os.chmod(path, 0o600)
             for each in (folder, path):
-                job.places.give(each)
-            _install_commands(job.places, path)
+                job.machine.give_to_user(each)
+            _install_commands(job.machine, path)
             threading.Thread(target=server.serve_forever, args=(0.1,), name="bmat", daemon=True).start()
             yield
             server.shutdown()
@@ -198,17 +198,17 @@ class BmatHandler(socketserver.StreamRequestHandler):
             self.wfile.write(self.clerk.answer(line))
 
 
-def _socket_folder(places: Machine) -> str:
+def _socket_folder(machine: Machine) -> str:
     """Return a folder for sockets, whose paths may have about 100 bytes. Jobs tidy up their own /tmp."""
-    return places.bin if places.private and len(os.fsencode(places.bin)) < 70 else "/tmp"
+    return machine.bin if machine.private and len(os.fsencode(machine.bin)) < 70 else "/tmp"
 
 
-def _install_commands(places: Machine, path: str) -> None:
+def _install_commands(machine: Machine, path: str) -> None:
     """Put `bmat` on the job's PATH: this very file, run so that it works whatever the caller's environment is.
 
     Beside it are the commands that a script expects, and this machine lacks.
     """
-    command = shlex.join([sys.executable, "-I", "-S", places.program, "bmat"])
+    command = shlex.join([sys.executable, "-I", "-S", machine.program, "bmat"])
     text = f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n'
-    write_command(os.path.join(places.bin, "bmat"), text)
-    install_shims(places.bin)
+    write_command(os.path.join(machine.bin, "bmat"), text)
+    install_shims(machine.bin)

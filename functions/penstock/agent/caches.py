@@ -143,16 +143,16 @@ class Caches:
 
     def _in_job(self, path: str, cwd: str) -> str:
         """A path as the job knows it, wherever its files are on this machine."""
-        places = self._job.places
+        machine = self._job.machine
         if path == "~" or path.startswith("~/"):
-            path = places.home + path[1:]
+            path = machine.home + path[1:]
         here = os.path.normpath(os.path.join(cwd, path))
-        inside = places.private and f"{here}/".startswith(f"{places.root.rstrip('/')}/")
-        return places.in_job(here) or "/" if inside else here
+        inside = machine.private and f"{here}/".startswith(f"{machine.root.rstrip('/')}/")
+        return machine.job_path(here) or "/" if inside else here
 
     def _key(self, template: str, cwd: str) -> str:
         try:
-            return fill_key(template, lambda path: self._job.places.on_machine(self._in_job(path, cwd)))
+            return fill_key(template, lambda path: self._job.machine.real_path(self._in_job(path, cwd)))
         except BadKey as why:
             raise CacheTrouble(str(why)) from why
 
@@ -168,7 +168,7 @@ class Caches:
                 try:
                     told = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
                     self._job.copies.fetch(self._job.control, told, path, TRIES)
-                    return found, unpack(self._job.places, ask["paths"], path, self._check)
+                    return found, unpack(self._job.machine, ask["paths"], path, self._check)
                 except NotFetched as why:
                     if last == ROUNDS or not why.stale:
                         raise CacheTrouble(f"{found['id']} could not be fetched: {why}") from why
@@ -184,7 +184,7 @@ class Caches:
             path = os.path.join(folder, "archive.tar.gz")
             try:
                 with open(path, "wb") as stream:
-                    packed = pack(self._job.places, ask["paths"], stream, most, self._check)
+                    packed = pack(self._job.machine, ask["paths"], stream, most, self._check)
                 if not packed.count:
                     raise CacheTrouble(f"none of {', '.join(ask['paths'])} is there")
                 about = File(f"cache {ask['name']}", path, may_change=False)
@@ -236,7 +236,7 @@ class Caches:
             raise CacheTrouble(f"the service: {why}") from why
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        tmp = self._job.places.on_machine("/tmp")
+        tmp = self._job.machine.real_path("/tmp")
         try:
             os.makedirs(tmp, exist_ok=True)
             return tempfile.TemporaryDirectory(prefix="cache-", dir=tmp)
@@ -257,7 +257,7 @@ class JobCaches:
 
     def __init__(self, job: Job, until: float) -> None:
         self._job, self._caches = job, Caches(job, until)
-        work = job.places.on_machine("/work")
+        work = job.machine.real_path("/work")
         self._all = [
             CacheRequest(told["name"], list(told["paths"]), told["key"], list(told["restore_keys"]), work)
             for told in job.order.reply.get("caches") or []

@@ -41,8 +41,8 @@ def serve_host(args: argparse.Namespace) -> int:
     token = HostToken(args.token_file, os.environ.pop("PENSTOCK_TOKEN", ""))
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        places = Machine(os.path.realpath(args.root or state / "root"))
-        places.make()
+        machine = Machine(os.path.realpath(args.root or state / "root"))
+        machine.make()
         lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         token.read()
     except OSError as why:
@@ -53,9 +53,9 @@ def serve_host(args: argparse.Namespace) -> int:
     except OSError:
         log(f"another agent of a host works in {state}; give this one a --state of its own")
         return WRONG_USAGE
-    standing = HostState.load(state)
-    office = HostClient(args.url.rstrip("/"), args.host, token, standing.session())
-    return Host(office, standing, places, os.path.realpath(sys.argv[0])).serve()
+    host_state = HostState.load(state)
+    client = HostClient(args.url.rstrip("/"), args.host, token, host_state.session())
+    return Host(client, host_state, machine, os.path.realpath(sys.argv[0])).serve()
 
 
 def agent(arguments: list[str]) -> int:

@@ -101,7 +101,7 @@ class Client:
     def _renew(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         asked = now()
         reply = self._post(path, body)
-        self._control.hear(reply, asked)
+        self._control.renew_lease(reply, asked)
         return reply
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:

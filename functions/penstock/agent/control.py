@@ -69,7 +69,7 @@ class Control:
         self._renewed: float | None = None
         self._changed = threading.Condition()
 
-    def hear(self, reply: dict[str, Any], asked: float) -> None:
+    def renew_lease(self, reply: dict[str, Any], asked: float) -> None:
         """Take in an answer that gives or renews the lease, counted from the question, not the answer."""
         self._lease = float(reply.get("lease_seconds", self._lease))
         self._grace = float(reply.get("grace_seconds", self._grace))

@@ -105,10 +105,10 @@ def _memory_limit(record: OomCounter) -> int | None:
     return None
 
 
-def full_disk(places: Machine) -> dict[str, Any] | None:
+def full_disk(machine: Machine) -> dict[str, Any] | None:
     """Return the evidence for the first of the job's folders whose disk is full, as it is now."""
     for name in ("/work", "/tmp", "/home"):
-        path = places.home if name == "/home" else places.on_machine(name)
+        path = machine.home if name == "/home" else machine.real_path(name)
         with contextlib.suppress(OSError):
             found = _check_disk(name, os.statvfs(path))
             if found:
@@ -146,7 +146,7 @@ def diagnose(job: Job, task: Task, code: int, lines: list[str], before: dict[Oom
     how, failure = _exit_failure(code)
     was_killed = code in (-signal.SIGKILL, SHELL_SIGNAL_BASE + signal.SIGKILL)
     kills = oom_kills_since(before, was_killed)
-    full = full_disk(job.places) or reported_full_disk(lines)
+    full = full_disk(job.machine) or reported_full_disk(lines)
     if kills:
         known = {"oom_kills": kills.count, "source": kills.source, "memory_limit_bytes": kills.limit}
         how += f": out of memory, of which the kernel killed {kills.count} process(es) ({kills.source})"

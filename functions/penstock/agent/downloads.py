@@ -194,12 +194,12 @@ class Copies:
         self.owner, self.is_on = owner, is_on
         self._age()
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What stays on this machine when it has been cleaned, as a part of a sentence."""
         of = f"; {len(self._all)} cop(ies) of what was fetched are kept for jobs of {self.owner[:64]}"
         return of if self._all else ""
 
-    def asked(self) -> list[str]:
+    def due_for_check(self) -> list[str]:
         """Those to be compared with what the service keeps; none, if they were not long ago. [ART-2]"""
         self._age()
         return list(self._all) if now() - self._compared >= COPIES_CHECK_SECONDS else []

@@ -54,7 +54,7 @@ class Outbox:
                 self._bytes += size
                 self._changed.notify_all()
 
-    def tell_dropped(self) -> None:
+    def report_dropped(self) -> None:
         """Say how much of the output was dropped, if some was."""
         with self._changed:
             full = self._control.full or {"lines": 0, "bytes": 0}

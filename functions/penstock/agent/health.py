@@ -72,7 +72,7 @@ class HealthCheck:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        self._job.family.group = child.pid
+        self._job.processes.group = child.pid
         return child
 
     def _environment(self) -> dict[str, str]:
@@ -80,12 +80,12 @@ class HealthCheck:
         job = self._job
         return {
             "PATH": BASE_PATH,
-            "HOME": job.places.home if job.places.private else job.places.own_home,
+            "HOME": job.machine.home if job.machine.private else job.machine.own_home,
             "LANG": installed_locale(),
             "PENSTOCK_WORKER_ID": job.config.worker,
             "PENSTOCK_TARGET": str(job.order.reply["target"]),
-            "PENSTOCK_ROOT": job.places.root,
-            "PENSTOCK_WORK": job.places.on_machine("/work"),
+            "PENSTOCK_ROOT": job.machine.root,
+            "PENSTOCK_WORK": job.machine.real_path("/work"),
         }
 
     def _watch(self, child: subprocess.Popen[bytes]) -> str | None:
@@ -99,7 +99,7 @@ class HealthCheck:
         is_late = child.returncode is None
         if not is_late:
             reader.join(PIPE_SECONDS)
-        end_processes(job.family.everybody, lambda: 0.0)
+        end_processes(job.processes.all_of_job, lambda: 0.0)
         pump.last_call()
         reader.join()
         return None if is_over else self._judge(child.returncode, is_late)
@@ -119,23 +119,23 @@ class HealthCheck:
 
 def clean_machine(job: Job) -> str:
     """End and remove what a job left; return what was checked. Raises OSError for what can't be removed. [UNIT-2]"""
-    return remove_leftovers(job.family, job.places, str(job.config.folder), f"job {job.order.job}")
+    return remove_leftovers(job.processes, job.machine, str(job.config.folder), f"job {job.order.job}")
 
 
-def remove_leftovers(family: JobProcesses, places: Machine, kept: str, whose: str) -> str:
+def remove_leftovers(processes: JobProcesses, machine: Machine, kept: str, whose: str) -> str:
     """The same, of whoever it is; but for the folder `kept`, which is the agent's own."""
-    end_processes(family.everybody, lambda: 0.0)
-    folders = list(places.folders())
+    end_processes(processes.all_of_job, lambda: 0.0)
+    folders = list(machine.folders())
     for folder in folders:
         _empty_folder(folder, kept)
-    left = family.everybody()
+    left = processes.all_of_job()
     if left:
         raise OSError(f"processes {left} can't be ended")
-    return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(places), folders))}"
+    return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(machine), folders))}"
 
 
-def _folder_name(places: Machine) -> Any:
-    return lambda folder: "its root" if places.private else folder
+def _folder_name(machine: Machine) -> Any:
+    return lambda folder: "its root" if machine.private else folder
 
 
 def _empty_folder(folder: str, kept: str) -> None:

@@ -63,9 +63,9 @@ class Inputs:
         return {told["path"]: why for told, why in zip(wanted, found) if why}
 
     def _one(self, told: dict[str, Any]) -> NotFetched | None:
-        places, path = self._job.places, str(told["path"])
-        where = places.on_machine(path)
-        if not where.startswith(places.on_machine("/input") + "/"):
+        machine, path = self._job.machine, str(told["path"])
+        where = machine.real_path(path)
+        if not where.startswith(machine.real_path("/input") + "/"):
             return NotFetched("its path leads out of /input")
         if self._job.control.stopping:
             self._job.control.check()

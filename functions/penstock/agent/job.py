@@ -96,7 +96,7 @@ class Order:
     posts: list[dict[str, str]] = field(default_factory=list)
     reuse: bool = False
     health: dict[str, Any] = field(default_factory=dict, repr=False)
-    told: float = field(default_factory=now)
+    received: float = field(default_factory=now)
 
     @classmethod
     def read(cls, reply: dict[str, Any]) -> Order:
@@ -188,11 +188,11 @@ class Job:
 
     config: Config
     order: Order
-    places: Machine
+    machine: Machine
     control: Control
     service: Client
     outbox: Outbox
-    family: JobProcesses
+    processes: JobProcesses
     mask: Mask
     background: Background
     posts: Posts

@@ -42,7 +42,7 @@ class Account:
             return os.getgrouplist(self.name, self.gid)
         return [self.gid]
 
-    def options(self) -> dict[str, Any]:
+    def popen_options(self) -> dict[str, Any]:
         """Return what has `subprocess` start something as this user."""
         return {"user": self.uid, "group": self.gid, "extra_groups": self.groups()}
 
@@ -67,22 +67,22 @@ class Machine:
     def private(self) -> bool:
         return self.root != "/"
 
-    def on_machine(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
         """Return where a job's absolute path really is; `..` can't leave the root."""
         return os.path.join(self.root, os.path.normpath("/" + path).lstrip("/"))
 
-    def in_job(self, path: str) -> str:
+    def job_path(self, path: str) -> str:
         """Return the name that the job knows a path of the machine by."""
         return path[len(self.root) :] if self.private else path
 
-    def holds(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Tell whether a path, its symlinks followed, is below the root."""
         return os.path.realpath(path).startswith(self.root.rstrip("/") + "/")
 
     @property
     def home(self) -> str:
         if self.private:
-            return self.on_machine("/home")
+            return self.real_path("/home")
         return BUILD_USER.home if self.alone else "/tmp/home" if self.apart else self.own_home
 
     @property
@@ -97,7 +97,7 @@ class Machine:
 
     @property
     def bin(self) -> str:
-        return self.on_machine("/bin" if self.private else "/usr/local/bin")
+        return self.real_path("/bin" if self.private else "/usr/local/bin")
 
     @property
     def program(self) -> str:
@@ -106,13 +106,13 @@ class Machine:
 
     def folders(self) -> Iterator[str]:
         """Yield what is emptied after a job."""
-        yield from [self.root] if self.private else map(self.on_machine, ("/work", "/input", "/tmp"))
+        yield from [self.root] if self.private else map(self.real_path, ("/work", "/input", "/tmp"))
         if self.alone:
             yield self.home
 
     def make(self) -> None:
         """Make the job's directories. Raises OSError."""
-        for path in (*map(self.on_machine, ("/work", "/input", "/tmp")), self.home, self.bin):
+        for path in (*map(self.real_path, ("/work", "/input", "/tmp")), self.home, self.bin):
             os.makedirs(path, mode=0o755, exist_ok=True)
         if self.apart and not (self.private or self.alone):
             _make_private(self.home)
@@ -121,11 +121,11 @@ class Machine:
             shutil.copyfile(os.path.realpath(sys.argv[0]), PROGRAM)
             os.chmod(PROGRAM, 0o644)
 
-    def start(self) -> dict[str, Any]:
+    def popen_options(self) -> dict[str, Any]:
         """Return what has `subprocess` start something as the job's user."""
-        return BUILD_USER.options() if self.alone else {}
+        return BUILD_USER.popen_options() if self.alone else {}
 
-    def give(self, path: str) -> None:
+    def give_to_user(self, path: str) -> None:
         """Give something that the agent has made to the job's user; a link itself, not what it leads to."""
         if self.alone:
             os.lchown(path, BUILD_USER.uid, BUILD_USER.gid)
@@ -138,7 +138,7 @@ class Machine:
             path = os.path.dirname(path)
         for each in reversed(missing):
             os.makedirs(each, exist_ok=True)
-            self.give(each)
+            self.give_to_user(each)
 
 
 def _make_private(folder: str) -> None:

@@ -101,13 +101,13 @@ def _upload_failure(file: File, why: NotUploaded) -> Failure:
 
 def match_rules(job: Job, faults: OutputFaults) -> Matches:
     """Return the files of each rule, without those that a rule ignores."""
-    rules, places = job.order.rules, job.places
-    ignored = {path for rule in rules if rule.ignore for path in matching_paths(places.root, rule.parts)}
-    found = {rule: list(_regular(places, rule, faults)) for rule in rules if not rule.ignore}
+    rules, machine = job.order.rules, job.machine
+    ignored = {path for rule in rules if rule.ignore for path in matching_paths(machine.root, rule.parts)}
+    found = {rule: list(_regular(machine, rule, faults)) for rule in rules if not rule.ignore}
     loose = {path for rule in found if rule.may_change for path in found[rule]}
 
     def files(paths: list[str]) -> list[File]:
-        return [File(places.in_job(path), path, path in loose) for path in paths if path not in ignored]
+        return [File(machine.job_path(path), path, path in loose) for path in paths if path not in ignored]
 
     return {rule: files(paths) for rule, paths in found.items()}
 
@@ -121,16 +121,16 @@ def select_files(matches: Matches, most: int, mask: Mask, faults: OutputFaults) 
     return [file for file in files[:most] if _is_nameable(file, mask, faults)]
 
 
-def _regular(places: Machine, rule: Rule, faults: OutputFaults) -> Iterator[str]:
+def _regular(machine: Machine, rule: Rule, faults: OutputFaults) -> Iterator[str]:
     """Yield the regular files that a rule matches; what is anything else is passed over. [SEC-1]"""
-    for path in matching_paths(places.root, rule.parts):
+    for path in matching_paths(machine.root, rule.parts):
         with contextlib.suppress(OSError):
             if not stat.S_ISREG(os.stat(path).st_mode):
                 continue
-            if places.holds(path):
+            if machine.contains(path):
                 yield path
             else:
-                faults.say(f"warning: {places.in_job(path)} is a link to outside of the job; not uploaded")
+                faults.say(f"warning: {machine.job_path(path)} is a link to outside of the job; not uploaded")
 
 
 def _is_nameable(file: File, mask: Mask, faults: OutputFaults) -> bool:

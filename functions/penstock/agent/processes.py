@@ -68,20 +68,20 @@ class JobProcesses:
         self._mark = f"PENSTOCK_WORKER_ID={worker}".encode()
         self.group = 0
 
-    def of_task(self) -> list[int]:
+    def in_task(self) -> list[int]:
         """Return the living members of the task's process group."""
         if sys.platform != "linux":
             return self._probe_group()
         return [pid for pid, process in list_processes().items() if process.group == self.group]
 
-    def of_sessions(self, leaders: set[int]) -> list[int]:
+    def in_sessions(self, leaders: set[int]) -> list[int]:
         """Return the living processes of the groups that these lead, and their descendants."""
         if sys.platform != "linux":
             return [pid for leader in leaders for pid in _probe_group(leader)]
         table = list_processes()
         return [pid for pid, each in table.items() if each.group in leaders or leaders & set(ancestry(pid, table))]
 
-    def everybody(self) -> list[int]:
+    def all_of_job(self) -> list[int]:
         """Return the agent's descendants, and whoever has the worker's id in its environment.
 
         The latter finds what an agent that crashed has left. [JOB-2]
@@ -199,9 +199,9 @@ class Background:
     The lock keeps whoever collects dead orphans from one that has just been started.
     """
 
-    def __init__(self, put: Put, mask: Mask, family: JobProcesses, line_bytes: int, places: Machine) -> None:
-        self._put, self._mask, self._family, self._line_bytes = put, mask, family, line_bytes
-        self._places = places
+    def __init__(self, put: Put, mask: Mask, processes: JobProcesses, line_bytes: int, machine: Machine) -> None:
+        self._put, self._mask, self._processes, self._line_bytes = put, mask, processes, line_bytes
+        self._machine = machine
         self._lock = threading.Lock()
         self._all: dict[str, BackgroundProcess] = {}
         self._task: int | None = None  # none are started while no task runs
@@ -222,7 +222,7 @@ class Background:
                 child = subprocess.Popen(
                     command, cwd=ask["cwd"], env=text_environment(ask["env"]), start_new_session=True,
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    **self._places.start(),
+                    **self._machine.popen_options(),
                 )  # fmt: skip
             except (OSError, ValueError) as why:
                 raise Declined(f"{command[0]} cannot be started: {why}") from None
@@ -238,11 +238,11 @@ class Background:
         reader.start()
         return BackgroundProcess(name, child, pump, reader)
 
-    def look(self, keep: int) -> None:
+    def check(self, keep: int) -> None:
         """Tell of those that have ended by themselves, then collect dead orphans, but not the task's child `keep`."""
         with self._lock:
             for each in [each for each in self._all.values() if each.child.poll() is not None]:
-                self._bid_farewell(each, self._all.pop(each.name).child.returncode)
+                self._report_exit(each, self._all.pop(each.name).child.returncode)
             reap_orphans({keep, *(each.child.pid for each in self._all.values())})
 
     def end(self, grace: Callable[[], float]) -> None:
@@ -253,7 +253,7 @@ class Background:
         if not left:
             return
         roots = {each.child.pid for each in left if each.child.poll() is None}
-        ended = end_processes(lambda: self._family.of_sessions(roots), grace)
+        ended = end_processes(lambda: self._processes.in_sessions(roots), grace)
         for each in left:
             each.child.wait()
             each.reader.join(PIPE_SECONDS)
@@ -263,7 +263,7 @@ class Background:
             names = ", ".join(each.name for each in left)
             self._say(task, f"ended the background processes of the task ({names}); they got {ended}")
 
-    def _bid_farewell(self, each: BackgroundProcess, code: int) -> None:
+    def _report_exit(self, each: BackgroundProcess, code: int) -> None:
         how = f"was killed by signal {signal_name(-code)}" if code < 0 else f"exited with code {code}"
         self._say(self._task, f'background process "{each.name}" {how}')
 

@@ -50,7 +50,7 @@ class MaskedStream:
         elif data:
             self._pass(max(self._whole(), self._surely()))
 
-    def look(self) -> None:
+    def flush_quiet(self) -> None:
         """Pass on whole lines when no more have come for a while."""
         if self._kept and now() - self._fed >= QUIET_SECONDS:
             self._pass(self._kept.rfind(b"\n") + 1)
@@ -185,7 +185,7 @@ class OutputReader:
             for key, _ in ready:
                 self._read(key.data)
             for key in self._selector.get_map().values():
-                key.data.masked.look()
+                key.data.masked.flush_quiet()
         for key in list(self._selector.get_map().values()):
             self._close(key.data)
         self._selector.close()

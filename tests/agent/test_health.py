@@ -22,9 +22,10 @@ def test_a_fit_machine_runs_the_job_between_both_scripts(worker):
     job = worker(script="echo the job", health=health("echo before; echo oh >&2", "echo after"))
     assert job.finish()["broken"] is None
     said = [(event["stream"], event["payload"]) for _, event in sorted(job.plane.events.items())]
-    checks = [payload for stream, payload in said if stream == "health"]
+    checks = [(stream, payload) for stream, payload in said if stream == "health" or payload.startswith("checking")]
     assert checks == [
-        "checking the machine before the job", "before", "oh", "checking the machine after the job", "after",
+        ("detail", "checking the machine before the job"), ("health", "before"), ("health", "oh"),
+        ("detail", "checking the machine after the job"), ("health", "after"),
     ]  # fmt: skip
     assert said.index(("health", "oh")) < said.index(("stdout", "the job")) < said.index(("health", "after"))
 

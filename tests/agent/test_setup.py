@@ -75,7 +75,7 @@ cat /etc/sudoers.d/build 2>/dev/null || echo hidden; bmat factory name; cat /opt
     ]  # fmt: skip
     assert "made the user build, uid 12345" in said
     assert list(job.plane.outputs()) == ["/work/y"]
-    began = [line for line in job.plane.lines("task") if line.startswith("starting")]
+    began = [line for line in job.plane.lines("detail") if line.startswith("starting")]
     assert began[:2] == ['starting task 0: "setup"', 'starting task 1: "build"']
 
 

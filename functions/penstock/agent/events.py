@@ -15,6 +15,9 @@ from .masking import Mask
 Event = dict[str, Any]
 FULL_BATCHES = 4
 OUTPUT_STREAMS = ("stdout", "stderr")
+DETAIL = "detail"
+"""The stream of lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
+
 IDLE_SECONDS = 0.5  # how often who waits looks whether the work was abandoned
 WATCHED_SECONDS, UNWATCHED_SECONDS = 0.2, 2.0  # how long an event waits for others to go with it
 CONTENT_STATUSES = (400, 413, 422)  # statuses that refuse what is in a batch, not the worker

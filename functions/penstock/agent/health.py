@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .control import start_thread
+from .events import DETAIL
 from .job import BROKEN_CHARS, Job
 from .log import duration_text, now, signal_name
 from .machine import BASE_PATH, Machine, installed_locale
@@ -32,7 +33,7 @@ def check_health(job: Job, when: str) -> str | None:
     script = job.order.health.get(when)
     if not script:
         return None
-    job.outbox.put("health", None, f"checking the machine {when} the job")
+    job.outbox.put(DETAIL, None, f"checking the machine {when} the job")
     how = HealthCheck(job, when).run(str(script))
     return f"its health check {when} the job {how}"[:BROKEN_CHARS] if how else None
 

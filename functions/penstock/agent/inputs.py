@@ -7,6 +7,7 @@ from typing import Any
 
 from .diagnosis import full_disk_error
 from .downloads import NotFetched, Stopped
+from .events import DETAIL
 from .job import Failure, Job, Outcome
 from .log import size_text
 
@@ -24,7 +25,7 @@ class Inputs:
 
     def fetch(self) -> Outcome | None:
         """Put every input in its place. Return how the job stands if that failed. Raises ServiceError."""
-        self._say("fetching inputs")
+        self._say("fetching inputs", DETAIL)
         try:
             after: str | None = ""
             while after is not None:
@@ -34,7 +35,7 @@ class Inputs:
         except NotFetched as why:
             return Outcome("unprepared", str(why), failure=self._failure)
         here = f"; {len(self._copied)} of them from this machine's copies" if self._copied else ""
-        self._say(f"fetched {self._count} input(s), {size_text(self._bytes)}{here}")
+        self._say(f"fetched {self._count} input(s), {size_text(self._bytes)}{here}", DETAIL)
         return None
 
     def _page(self, after: str) -> str | None:
@@ -82,8 +83,8 @@ class Inputs:
         first = self._job.order.tasks[0].index if self._job.order.tasks else 0
         return self._job.stopped(first, "its inputs were still being fetched")
 
-    def _say(self, text: str) -> None:
-        self._job.outbox.put("worker", None, text)
+    def _say(self, text: str, stream: str = "worker") -> None:
+        self._job.outbox.put(stream, None, text)
 
 
 def input_failure(path: str, size: int, why: NotFetched) -> Failure:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .control import Refused
-from .events import Outbox
+from .events import DETAIL, Outbox
 from .job import Failure, Job, Rule
 from .log import size_text
 from .machine import Machine
@@ -77,8 +77,8 @@ class OutputFaults:
         self._outbox = outbox
         self.first: OutputFault | None = None
 
-    def say(self, text: str) -> None:
-        self._outbox.put("worker", None, text)
+    def say(self, text: str, stream: str = "worker") -> None:
+        self._outbox.put(stream, None, text)
 
     def fail(self, text: str, failure: Failure) -> None:
         self.say(f"error: {text}")
@@ -213,11 +213,11 @@ class Outputs:
         return {**problems, **self._commit(stored)}
 
     def _put(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})")
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})", DETAIL)
         upload_file(self._job.control, file, upload)
 
     def _put_parts(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)}, in {len(file.parts)} parts)")
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)}, in {len(file.parts)} parts)", DETAIL)
 
         def ask(first: int, digests: Sequence[str]) -> Any:
             body = {"id": upload["id"], "first": first, "sha256": list(digests)}
@@ -236,5 +236,5 @@ class Outputs:
             return {file: NotUploaded(f"the service refused it: {why}") for file in stored}
         for file in stored:
             self._uploaded.add(file)
-            self._faults.say(f"uploaded {file.name}")
+            self._faults.say(f"uploaded {file.name}", DETAIL)
         return {}

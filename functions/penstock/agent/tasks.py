@@ -24,6 +24,7 @@ from .diagnosis import (
     preparation_failed,
     too_long,
 )
+from .events import DETAIL
 from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Job, Order, Outcome, Task
 from .log import now, signal_name
 from .machine import BASE_PATH, BUILD_USER, Machine, installed_locale
@@ -193,7 +194,7 @@ class TaskRun:
     def run(self) -> Outcome:
         """Run the task. Return how the job stands after it."""
         started = now()
-        self._say(f'starting task {self._task.index}: "{self._task.name}"')
+        self._say(f'starting task {self._task.index}: "{self._task.name}"', DETAIL)
         try:
             script = write_script(self._job, self._task)
             child = launch_script(self._job, self._task, script)
@@ -239,15 +240,15 @@ class TaskRun:
         if pump.cut_off:
             self._say(f"stdout or stderr stayed open for {PIPE_SECONDS:g} s after the exit; not waiting for more")
 
-    def _say(self, text: str) -> None:
-        self._job.outbox.put("task", self._task.index, text)
+    def _say(self, text: str, stream: str = "task") -> None:
+        self._job.outbox.put(stream, self._task.index, text)
 
     def _say_exit(self, code: int, seconds: float) -> None:
         took = f"duration {seconds * 1000:.0f} ms"
         if code < 0:
             self._say(f"process was killed: {took}, signal {signal_name(-code)}")
         else:
-            self._say(f"process exited: {took}, exit code {code}")
+            self._say(f"process exited: {took}, exit code {code}", "task" if code else DETAIL)
 
     def _judge(self, code: int, ended: Ended | None, is_late: bool) -> Outcome:
         if ended:

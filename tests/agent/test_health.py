@@ -9,7 +9,6 @@ import pytest
 
 from tests.agent.conftest import is_alive
 from tests.agent.control_plane import PATIENCE_SECONDS
-from tests.agent.test_reuse import go_on
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 
@@ -107,7 +106,7 @@ def test_after_a_cancelled_job_the_machine_is_checked_all_the_same(worker):
 def test_an_agent_that_cannot_clean_says_so(worker):
     """UNIT-2: it does not leave it to the silence that follows."""
     job = worker(reuse=True)
-    go_on(job, 410)
+    job.plane.answer_next_hellos(410)
     code = (
         "import sys, pathlib; from penstock.agent import worker\n"
         "def clean(job): raise OSError('/work/x: device busy')\n"

@@ -26,9 +26,9 @@ SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # in /tmp: running serv
 
 
 def check_health(job: Job, when: str) -> str | None:
-    """Run the script for `before` or `after` the job's, if there is one. Return what is wrong with the machine.
+    """Run the site's script for `before` or `after` the job, if there is one. Return what is wrong with the machine.
 
-    One that is interrupted, for its job is cancelled before it began or nobody wants the work any more, tells nothing.
+    An interrupted check proves nothing: its job was cancelled, or the work was abandoned.
     """
     script = job.order.health.get(when)
     if not script:
@@ -77,7 +77,7 @@ class HealthCheck:
         return child
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of the job's own; but by the worker's id its processes are found and ended."""
+        """Return an environment without the job's variables, but with the worker's id, by which processes are found."""
         job = self._job
         return {
             "PATH": BASE_PATH,
@@ -119,12 +119,12 @@ class HealthCheck:
 
 
 def clean_machine(job: Job) -> str:
-    """End and remove what a job left; return what was checked. Raises OSError for what can't be removed. [UNIT-2]"""
+    """End and remove what a job left. Return what was checked. Raises OSError for what cannot be removed. [UNIT-2]"""
     return remove_leftovers(job.processes, job.machine, str(job.config.folder), f"job {job.order.job}")
 
 
 def remove_leftovers(processes: JobProcesses, machine: Machine, kept: str, whose: str) -> str:
-    """The same, of whoever it is; but for the folder `kept`, which is the agent's own."""
+    """End these processes and empty the machine's folders, except the agent's own folder `kept`. Raises OSError."""
     end_processes(processes.all_of_job, lambda: 0.0)
     folders = list(machine.folders())
     for folder in folders:
@@ -140,7 +140,7 @@ def _folder_name(machine: Machine) -> Any:
 
 
 def _empty_folder(folder: str, kept: str) -> None:
-    """Remove all that is in a folder, but for the agent's own; what the job put in the folder's place as well."""
+    """Empty a folder, except for the agent's own. Remove a file or link that the job put in the folder's place."""
     if os.path.islink(folder) or os.path.isfile(folder):
         os.unlink(folder)
     if not os.path.isdir(folder):
@@ -183,7 +183,7 @@ def _flatten(top: str) -> None:
 
 
 def _retry_removal(remove: Any, path: str, error: Any) -> None:
-    """Remove what its owner had closed to itself; what is gone is clean. Raises OSError."""
+    """Remove what its mode protects. What does not exist any more is clean. Raises OSError."""
     if isinstance(error[1], FileNotFoundError):
         return
     for each in (os.path.dirname(path), path):

@@ -16,7 +16,7 @@ ROUNDS = 3  # a fresh URL for what was refused (it may have expired), fresh byte
 
 
 class Inputs:
-    """The inputs of a job. They are asked for page by page: there may be thousands."""
+    """The inputs of a job. The service lists them page by page: there may be thousands."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._count, self._bytes = job, 0, 0
@@ -24,7 +24,7 @@ class Inputs:
         self._failure: Failure | None = None
 
     def fetch(self) -> Outcome | None:
-        """Put every input in its place. Return how the job stands if that failed. Raises ServiceError."""
+        """Fetch every input. Return the job's outcome if that failed. Raises ServiceError."""
         self._say("fetching inputs", DETAIL)
         try:
             after: str | None = ""
@@ -39,7 +39,7 @@ class Inputs:
         return None
 
     def _page(self, after: str) -> str | None:
-        """Fetch a page; what failed once more, with fresh URLs. Return what the next one begins with."""
+        """Fetch a page of inputs; retry failed ones with fresh URLs. Return where the next page starts."""
         failed: dict[str, NotFetched] = {}
         for round in range(ROUNDS):
             page = self._job.call("inputs", {"after": after})

@@ -43,9 +43,9 @@ NEED_NO_CACHE = (SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED)
 
 
 def task_environment(job: Job, task: Task) -> dict[str, str]:
-    """Return a task's whole environment. What the agent says about the job can't be overridden by it. [SEC-2]
+    """Return a task's whole environment. A job cannot override the agent's own variables. [SEC-2]
 
-    The worker's id is there whatever a job wants: by it the job's processes are found and ended. [JOB-2]
+    The worker's id is always set: by it the agent finds and ends the job's processes. [JOB-2]
     """
     identity = _job_variables(job, task)
     if task.as_root:
@@ -88,7 +88,7 @@ def _job_variables(job: Job, task: Task) -> dict[str, str]:
 
 
 def write_script(job: Job, task: Task) -> str:
-    """Write a task's script where only this job looks. Return its path. Raises OSError."""
+    """Write a task's script to a file of the job's. Return its path. Raises OSError."""
     tmp = job.machine.real_path("/tmp")
     job.machine.make_folder(tmp)  # an earlier task may have removed it
     handle, path = tempfile.mkstemp(prefix=f"task-{task.index}-", suffix=".sh", dir=tmp)
@@ -119,12 +119,12 @@ def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
 
 
 def needs_own_home(reply: dict[str, Any]) -> bool:
-    """Tell whether something is put into the job's home before its script: a secret, or a toolchain."""
+    """Return whether a preparation task puts something into the job's home: a token, or a toolchain."""
     return bool(reply.get("repository") or reply.get("toolchain"))
 
 
 def plan_tasks(order: Order, machine: Machine) -> Order:
-    """Return an order with the tasks before the script, all of them numbered in the order in which they run."""
+    """Return an order with the preparation tasks first, and all tasks numbered in their order."""
     tasks = [
         *_setup_tasks(machine),
         *_repository_tasks(order.reply, machine),
@@ -175,7 +175,7 @@ def _toolchain_tasks(reply: dict[str, Any], machine: Machine) -> Iterator[Task]:
 def _preparation_task(
     machine: Machine, name: str, seconds: float, kind: str, trouble: str, about: dict[str, Any], *words: str
 ) -> Task:
-    """A task that is a program of this very file, run like a script."""
+    """Return a task that runs a preparation program of the agent's own file."""
     program = shlex.join([sys.executable, "-I", "-S", machine.program, "prepare", *words])
     return Task(
         0, name, f"exec {program}\n", {}, env_clear=False, workdir="/tmp", seconds=seconds, kind=kind,
@@ -192,7 +192,7 @@ class TaskRun:
         self._memory = count_oom_kills()
 
     def run(self) -> Outcome:
-        """Run the task. Return how the job stands after it."""
+        """Run the task. Return the job's outcome so far."""
         started = now()
         self._say(f'starting task {self._task.index}: "{self._task.name}"', DETAIL)
         try:
@@ -278,10 +278,9 @@ class TaskRun:
 
 
 def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
-    """Run the tasks in their order, up to the first that fails or the wish to stop, and what is to be run after them.
+    """Run the tasks in order until one fails or the work is stopped, then the posts, then end leftover processes.
 
-    What caches have is restored before the first that may use it: the repository is there by then. Then end what they
-    left running.
+    Caches are restored after the preparation tasks that need none: the repository is cloned by then.
     """
     outcome = _run_posts(job, _run_each(job, restore))
     job.control.deadline = None
@@ -306,7 +305,7 @@ def _run_each(job: Job, restore: Callable[[], None]) -> Outcome:
 
 
 def _run_posts(job: Job, outcome: Outcome) -> Outcome:
-    """Run what the tasks asked for, each whatever became of the one before; the first that fails fails a good job."""
+    """Run the posts, each whatever the result of the one before. The first that fails makes a good job fail."""
     tasks = job.order.tasks
     if outcome.failure and any(task.kind and task.index == outcome.task for task in tasks):
         return outcome  # they are about a script that has not begun

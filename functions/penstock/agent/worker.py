@@ -38,7 +38,7 @@ BROKEN_TRIES = 5  # the service finds out anyway, only later
 
 
 def run_worker(path: Path) -> int:
-    """Say hello and do the job that the answer is; where workers are kept, job after job. Return the exit code."""
+    """Say hello, and do the job in the answer; where workers are reused, job after job. Return the exit code."""
     config = Config.load(path)
     progress = Progress(config.folder)
     if progress.read() is not Step.NONE:
@@ -70,7 +70,7 @@ def run_worker(path: Path) -> int:
 
 
 def _restarted(config: Config, progress: Progress) -> int:
-    """A job can't be gone on with, nor begun again by a worker that began it once. [JOB-2]"""
+    """End after a restart: a worker never continues a job, nor starts it a second time. [JOB-2]"""
     if progress.read() is Step.FINISHED:
         log("this worker's job is finished already; nothing to do")
         return 0
@@ -81,7 +81,7 @@ def _restarted(config: Config, progress: Progress) -> int:
 
 
 def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> Job:
-    """Exchange the key, or the last job's token, for a job and leave to work. Raises ServiceError."""
+    """Exchange the key, or the last job's token, for a job and its lease. Raises ServiceError."""
     control = Control()
     handle_signals(control)
     service = Client(config.url, config.token(), control)
@@ -97,13 +97,13 @@ def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> J
 
 
 def _machine(config: Config, order: Order) -> Machine:
-    """Where the job has its files. It has a user of its own only where nobody else uses the machine. [SEC-2]"""
+    """Return the job's side of the machine. A job has a user of its own only on a machine of its own. [SEC-2]"""
     is_alone = config.alone and config.root == "/" and os.geteuid() == 0
     return Machine(config.root, is_alone, apart=needs_own_home(order.reply))
 
 
 def _hello(config: Config, service: Client, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
-    """Say hello until there is a job. Raises ServiceError."""
+    """Say hello until the answer is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
     if config.identity and "previous" not in introduction:
@@ -119,7 +119,7 @@ def _hello(config: Config, service: Client, control: Control, introduction: dict
 
 
 def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> int:
-    """Say that this machine cannot be cleaned, so that nobody waits until it does. [UNIT-2]"""
+    """Report that this machine cannot be cleaned, so that the service does not wait for it. [UNIT-2]"""
     log(f"this machine cannot be cleaned: {why}")
     introduction.pop("cleaned", None)
     control = Control()
@@ -133,10 +133,10 @@ def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> i
 
 
 def _wait_if_held(config: Config, introduction: dict[str, Any], control: Control) -> bool:
-    """Wait while an operator holds this worker, whatever its job came to. False when it is not wanted after that.
+    """Wait while an operator holds this worker, whatever its job's result. Return whether the service still wants it.
 
-    Who is told to stop asks whether it is held, with a token that may be none of that job's any more; who has reported
-    was told in the answer.
+    The answer to a report says whether the worker is held. A worker that was told to stop has to ask, with a token that
+    may not be valid for the job any more.
     """
     if control.held_until <= now() and control.abandoned not in (Abandon.GONE, Abandon.REFUSED):
         return True
@@ -150,10 +150,10 @@ def _wait_if_held(config: Config, introduction: dict[str, Any], control: Control
 
 
 def wait_while_held(config: Config, introduction: dict[str, Any], until: float) -> None:
-    """Ask again and again, touching nothing, until the service says that the hold is over. [UNIT-3]
+    """Poll the service until the hold is over, and change nothing on the machine. [UNIT-3]
 
-    `until` is the end of the hold as it was told last: a service that cannot be reached is believed for as long. It is
-    0 for an agent that was not told of a hold, and asks whether there is one before it leaves. Raises ServiceError.
+    `until` is the last known end of the hold: while the service cannot be reached, that end counts. It is 0 for an
+    agent that knows of no hold, and asks before it leaves. Raises ServiceError.
     """
     control = Control()
     handle_signals(control)
@@ -174,7 +174,7 @@ def wait_while_held(config: Config, introduction: dict[str, Any], until: float) 
 
 
 def do_job(job: Job, progress: Progress) -> int:
-    """Check, run, upload, report. Return the exit code. Whatever happens, no process of the job is left. [UNIT-2]"""
+    """Check the machine, run, upload and report. Return the exit code. No process of the job is left. [UNIT-2]"""
     control, delivery = job.control, Delivery(job.service, job.control, job.outbox, job.order.job)
     start_thread(control, "clock", control.watch_clock)
     start_thread(control, "pulse", lambda: keep_lease(job))
@@ -199,7 +199,7 @@ def do_job(job: Job, progress: Progress) -> int:
 
 
 def prepare_machine(job: Job) -> Outcome | None:
-    """Make the job's folders, and see whether the machine is fit. Return how the job stands if it is not."""
+    """Make the job's folders, and check the machine's health. Return the job's outcome if the machine is unfit."""
     try:
         job.machine.make()
     except OSError as why:
@@ -209,7 +209,7 @@ def prepare_machine(job: Job) -> Outcome | None:
 
 
 def unfit_outcome(why: OSError) -> Outcome:
-    """Return how the job stands when its machine cannot even be made ready, such as one whose disk is full."""
+    """Return the outcome of a job whose machine cannot be made ready, for example because its disk is full."""
     text = f"the machine cannot be made ready for the job: {why}"
     full = full_disk_error(why)
     failure = Failure("disk_full", full) if full else Failure("machine_broken", {"error": str(why)})
@@ -217,7 +217,7 @@ def unfit_outcome(why: OSError) -> Outcome:
 
 
 def note_finished(job: Job, progress: Progress) -> None:
-    """Note that the job is reported. Without the note, a restart runs nothing either: it was begun. [JOB-2]"""
+    """Note that the job is reported. Without the note, a restart runs nothing either: the job was started. [JOB-2]"""
     try:
         progress.note(Step.FINISHED, job.order.job)
     except OSError as why:
@@ -225,7 +225,7 @@ def note_finished(job: Job, progress: Progress) -> None:
 
 
 def run_job(job: Job) -> Outcome:
-    """Fetch, run the tasks and upload; then see whether the machine is still fit for others. Raises ServiceError."""
+    """Fetch inputs, run the tasks, upload outputs, and check the machine's health. Raises ServiceError."""
     until = now() + job.order.timeout  # which the inputs are part of
     job.control.deadline = until
     wrong = Inputs(job).fetch() if job.order.reply.get("inputs") else None
@@ -254,14 +254,14 @@ def keep_lease(job: Job) -> None:
 
 
 def with_fault(outcome: Outcome, fault: OutputFault | None) -> Outcome:
-    """Return the outcome of a job whose outputs have a fault: the script is to blame before the outputs."""
+    """Return the outcome with a fault of the outputs. A script that failed comes first."""
     if fault is None or outcome.result != "succeeded":
         return outcome
     return replace(outcome, result="failed", reason=fault.text, failure=fault.failure)
 
 
 def report_outcome(job: Job, outcome: Outcome) -> None:
-    """Say how the job went, and no secret. Raises ServiceError. [JOB-1] [SEC-1]"""
+    """Report the outcome, without secrets. Raises ServiceError. [JOB-1] [SEC-1]"""
     reason = outcome.reason and masked_text(job, outcome.reason)[:REASON_CHARS]
     broken = outcome.broken and masked_text(job, outcome.broken)[:BROKEN_CHARS]
     log(f"job {job.order.job}: {outcome.result}: {reason or 'all tasks exited with code 0'}")
@@ -270,7 +270,7 @@ def report_outcome(job: Job, outcome: Outcome) -> None:
 
 
 def masked_text(job: Job, text: str) -> str:
-    """Return a text without secrets, and without what JSON cannot say, such as a name that is not UTF-8. [SEC-1]"""
+    """Return a text without secrets, and without characters that JSON cannot hold. [SEC-1]"""
     return job.mask.text(text).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -285,7 +285,7 @@ def masked_failure(job: Job, failure: Failure) -> Failure:
 
 
 def deliver_rest(delivery: Delivery, sender: threading.Thread) -> None:
-    """Try to deliver the last events of a lost lease, in the place of the thread that did it so far."""
+    """Try to deliver the last events after the lease was lost, in place of the thread that did so before."""
     sender.join(LAST_CALL_SECONDS)
     if not sender.is_alive():
         delivery.try_rest()

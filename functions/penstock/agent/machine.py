@@ -55,8 +55,8 @@ BUILD_USER = Account("build", 12345, 12345, "/home/build")
 class Machine:
     """The job's side of the machine. `root` is `/` on a machine of its own; otherwise job paths are below it.
 
-    `alone`: the machine was made for its jobs, which run as a user of their own. `apart`: the job has a home of its own,
-    for something is put into it that must be removed with the job.
+    `alone`: the machine was made for its jobs, which run as a user of their own. `apart`: the job has a home of its
+    own, for something is put into it that must be removed with the job.
     """
 
     root: str

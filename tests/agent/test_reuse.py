@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.agent import processes as ending
 from penstock.agent.health import _empty_folder, clean_machine
 from penstock.agent.machine import Machine
 from tests.agent.conftest import is_alive
@@ -108,7 +109,8 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None
     assert list(root.iterdir()) == []
 
 
-def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path) -> None:
+def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "KILL_ROUNDS", 2)
     processes = SimpleNamespace(all_of_job=lambda: [2**22 + 1])
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
     job = SimpleNamespace(machine=Machine(str(tmp_path / "root")), processes=processes, config=config, order=order_)

@@ -9,10 +9,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import agentfile, bootstrap
-from penstock.domain import limits
-from penstock.domain.errors import Refused
 from penstock.domain.failures import heard
 from penstock.domain.jobs import Result
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.usecases import agents, caches, hosts, identity, inputs, lines, outputs, users, values
 from penstock.usecases.agents import Caller, Hello
 from penstock.usecases.caches import Ask as Cache

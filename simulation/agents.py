@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
 from penstock.domain.logs import Line
 from penstock.drivers.fake import Machine as Thing
+from penstock.kernel.errors import Refused
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello
 from simulation import stale_tokens

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.domain import granting
-from penstock.domain.errors import PenstockError
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, LeaseState, prefix
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import Unit, UnitState, is_held, unit_key
+from penstock.kernel.errors import PenstockError
+from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
 from penstock.usecases import expiring, owning, quarantining, reconciling, stocktaking, sweeping
 from simulation.commits import Facts, Moment, moves_of, remember

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from penstock.domain.errors import PenstockError, Refused
-from penstock.domain.rows import Change, Key, Row
 from penstock.drivers.fake import Cloud
 from penstock.drivers.fake import Machine as Thing
+from penstock.kernel.errors import PenstockError, Refused
+from penstock.kernel.rows import Change, Key, Row
 from penstock.system import System
 from penstock.usecases import settling, sweeping
 from simulation import faults, scenario

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.adapters.world import RealWorld
-from penstock.domain.errors import Refused
 from penstock.domain.users import ADMIN
+from penstock.kernel.errors import Refused
 from penstock.store.table import Table
 from penstock.system import System
 from penstock.usecases import users

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from penstock.domain.errors import Shortage
 from penstock.domain.metric import Metric
 from penstock.domain.parts import Part
-from penstock.domain.rows import Change, Key, Row
 from penstock.domain.units import CleanProof
+from penstock.kernel.errors import Shortage
+from penstock.kernel.rows import Change, Key, Row
 
 R = TypeVar("R", bound=Row)
 

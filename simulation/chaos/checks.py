@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from penstock.domain.jobs import Job, State
 from penstock.domain.leases import WORKER, Lease, lease_key
-from penstock.domain.rows import Change, Check, Delete, Key, Row, key_of
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.drivers.fake import Machine as Thing
+from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
 from simulation.chaos.interfaces import BadAgent, ChaosRun
 from simulation.chaos.scenario import WELLS
 from simulation.tasks import Task

@@ -10,7 +10,7 @@ from libcloud.common.exceptions import BaseHTTPError
 from libcloud.compute.types import NodeState
 
 from penstock.abilities import Chooser
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.ports import NotYet, Ready
 from tests.clouds.fake import Books
 from tests.clouds.helpers import KEY, OTHER, WORKER, clean, factory, order

@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 import httpx
 
-from penstock.domain.rows import Row
+from penstock.kernel.rows import Row
 from penstock.local import cloud
 from penstock.local.state import StateFolder
 from penstock.store import codec, item

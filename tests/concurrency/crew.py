@@ -13,10 +13,10 @@ from typing import Any
 from pynamodb.exceptions import PynamoDBException
 
 from penstock.adapters.world import RealWorld
-from penstock.domain.errors import Moved
 from penstock.domain.leases import WORKER
-from penstock.domain.rows import Create
 from penstock.drivers import Registry
+from penstock.kernel.errors import Moved
+from penstock.kernel.rows import Create
 from penstock.local.cloud import REGION
 from penstock.system import System
 from penstock.usecases import acquiring, configuring, resizing, settling, submitting, units

@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 
 from penstock.domain.pools import Pool
-from penstock.domain.rows import Create, Replace
+from penstock.kernel.rows import Create, Replace
 from penstock.local.cloud import REGION
 from penstock.store import item
 from penstock.store.table import Table

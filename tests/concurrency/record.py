@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row
 from penstock.store.table import Table
 
 R = TypeVar("R", bound=Row)

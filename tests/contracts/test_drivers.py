@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from penstock import processes
-from penstock.domain.errors import DriverError, Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.domain.users import User
 from penstock.drivers import FACTORIES, MAKER, WELLS, Registry, kit
 from penstock.drivers.factories.process import TAG
 from penstock.drivers.fake import Cloud, FakeDriver, driver
 from penstock.drivers.kit import CHECKS
+from penstock.kernel.errors import DriverError, Misconfigured
 from penstock.ports import Driver, NotYet, Order, Ready
 from penstock.usecases import jobs
 from tests.aws import helpers as wells

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from penstock.abilities import Keeper, Witness
-from penstock.domain.errors import (
+from penstock.domain.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -21,9 +24,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import CleanProof
-from penstock.drivers import MAKER
-from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
 from penstock.ports import Driver, NotYet, Order, Ready
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)

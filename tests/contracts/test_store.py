@@ -20,8 +20,8 @@ from penstock.domain.budgets import Budget
 from penstock.domain.comparing import Comparison, LastSweep, Missing
 from penstock.domain.cooling import Cause, CoolDown, Failure
 from penstock.domain.pools import Pool, Slot, SlotState, collection, move
-from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.domain.users import Token, User, user_key
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.ports import Store
 from penstock.store import item
 from penstock.store.table import Table

@@ -12,8 +12,8 @@ from pynamodb.exceptions import CancellationReason, DeleteError, PutError, Trans
 from penstock.domain.artifacts import Artifact
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.retention import Retention
-from penstock.domain.rows import Change, Check, Create, Delete, Row
 from penstock.domain.volumes import Volume, VolumeState
+from penstock.kernel.rows import Change, Check, Create, Delete, Row
 from penstock.store.table import Table
 from tests.domain.helpers import claim, pool, slot
 

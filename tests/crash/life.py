@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.pools import Claim
-from penstock.domain.rows import Row
 from penstock.domain.units import Unit, UnitState
+from penstock.kernel.rows import Row
 from penstock.store import codec
 from tests.crash.agent import Agent
 from tests.crash.faults import Plan, calm

@@ -10,8 +10,8 @@ from penstock.domain import quarantine
 from penstock.domain.jobs import Job, State
 from penstock.domain.logs import Batch
 from penstock.domain.pools import Pool, Slot, SlotState
-from penstock.domain.rows import Row
 from penstock.domain.units import Unit, UnitState
+from penstock.kernel.rows import Row
 from tests.crash import shown
 
 if TYPE_CHECKING:

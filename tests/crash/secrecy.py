@@ -20,7 +20,7 @@ from penstock.adapters.flows import StepFlows
 from penstock.adapters.queues import SqsQueues
 from penstock.adapters.vault import KmsVault
 from penstock.agent.masking import Mask, resource_secrets
-from penstock.domain.errors import Unknown
+from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
 from penstock.usecases import hiding, users
 from penstock.web.operations import OPERATIONS

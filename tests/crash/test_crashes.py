@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.rows import Change, Check
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Change, Check
 from penstock.store import table
 from penstock.system import System
 from penstock.usecases import acquiring, sweeping, turns

@@ -13,11 +13,11 @@ from penstock.domain.ahead import Room
 from penstock.domain.granting import Stock
 from penstock.domain.holds import Hold
 from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.site import Site
 from penstock.domain.siteparse import parse
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.warmth import Setback, Warm
+from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain import helpers
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import caches, keepers, limits, owners
+from penstock.domain import caches, keepers, owners, volumes
 from penstock.domain.caches import TRUNK, CacheEntry, CacheUse, Shelf
+from penstock.kernel import limits
 from tests.domain.helpers import NOW, SECOND
 
 SHELF = Shelf("oxide:hubris", "linux", "deps", "0" * 16)
@@ -94,7 +95,7 @@ def test_that_it_was_used_is_written_once_in_a_while() -> None:
 
 def test_a_url_is_over_before_the_bytes_go() -> None:
     """ART-1"""
-    assert timedelta(minutes=1) < caches.SIGNED < caches.LENT
+    assert timedelta(minutes=1) < caches.SIGNED < volumes.LENT
 
 
 def test_what_an_owner_has_is_counted() -> None:

@@ -10,8 +10,8 @@ import pytest
 from penstock.domain import canaries
 from penstock.domain.canaries import LOOK, Canary
 from penstock.domain.jobs import Job, Outcome, Report, Result, State
-from penstock.domain.rows import Place
 from penstock.domain.siteparse import parse
+from penstock.kernel.rows import Place
 from tests.domain.helpers import MINUTE, NOW, job, unit
 
 CANARY = Canary(pool="target/ubuntu", due=NOW)

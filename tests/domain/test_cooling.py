@@ -9,7 +9,8 @@ import pytest
 
 from penstock.domain import breakage, budgets, cooling
 from penstock.domain.cooling import FORGET, PAUSES, PROBE_WITHIN, Cause, CoolDown, Met
-from penstock.domain.errors import (
+from penstock.domain.units import UnitKind
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -19,7 +20,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import UnitKind
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

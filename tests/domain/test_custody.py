@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from penstock.domain import custody, estimates, idle, pools, prospects, renewals, retries, units, why
-from penstock.domain.errors import Refused
 from penstock.domain.forward import Queue
 from penstock.domain.holds import MOST, REASON, Drain, Hold
 from penstock.domain.journal import LONGEST, Journal
@@ -17,6 +16,7 @@ from penstock.domain.journal import MOST as ENTRIES
 from penstock.domain.pools import SlotState
 from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.domain.warmth import Warm
+from penstock.kernel.errors import Refused
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, slot, unit
 
 HOUR = timedelta(hours=1)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from penstock.domain import siteparse
-from penstock.domain.errors import Fault
 from penstock.domain.github import checks, checksets, deliveries, missed, policy, reports, tokens
 from penstock.domain.github.checks import Check
 from penstock.domain.github.checksets import CheckSet, Stage, Tip
@@ -22,6 +21,7 @@ from penstock.domain.jobs import Job, Outcome, Report, Result, State, Times
 from penstock.domain.outputs import Output
 from penstock.domain.site import GitHubApp, Site
 from penstock.domain.values import Value
+from penstock.kernel.errors import Fault
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)

@@ -7,8 +7,8 @@ import pytest
 
 from penstock.domain import hosts
 from penstock.domain.hosts import Host
-from penstock.domain.rows import Key
 from penstock.domain.site import Site, Target
+from penstock.kernel.rows import Key
 from tests.domain.helpers import MINUTE, NOW
 
 LEASE = timedelta(minutes=2)

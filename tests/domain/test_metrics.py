@@ -9,7 +9,12 @@ import pytest
 
 from penstock.domain import metrics, siteparse
 from penstock.domain.causes import NO_HELLO, SILENT, Boot, Ending, LostBy
-from penstock.domain.errors import (
+from penstock.domain.holds import Drain
+from penstock.domain.jobs import Report, Result, State
+from penstock.domain.metric import Fold, Level, Metric
+from penstock.domain.site import Site
+from penstock.domain.units import UnitKind, UnitState
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -18,11 +23,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.holds import Drain
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.metric import Fold, Level, Metric
-from penstock.domain.site import Site
-from penstock.domain.units import UnitKind, UnitState
 from tests.domain.helpers import NOW, job, unit
 
 SITE = """

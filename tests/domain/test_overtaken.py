@@ -14,9 +14,9 @@ from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.leases import Need
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState
-from penstock.domain.rows import Create, Replace, Row
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.warmth import Warm
+from penstock.kernel.rows import Create, Replace, Row
 from tests.domain.helpers import NOW, claim, pool, slot, unit
 from tests.twin.store import MemoryStore
 

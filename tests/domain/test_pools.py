@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.domain import pools, resizing
-from penstock.domain.limits import PRIORITY
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
-from penstock.domain.rows import Check, Create, Delete, Replace
+from penstock.kernel.limits import PRIORITY
+from penstock.kernel.rows import Check, Create, Delete, Replace
 from tests.domain.helpers import MINUTE, NOW, claim, pool, slot
 from tests.twin.store import MemoryStore
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain import breakage, custody, lifecycle, prospects, quarantine, units
-from penstock.domain.errors import (
+from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -20,7 +21,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from tests.domain.helpers import NOW, pool, unit
 
 DAY = timedelta(days=1)

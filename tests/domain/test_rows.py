@@ -11,13 +11,13 @@ from penstock.domain.leases import LeaseState
 from penstock.domain.logs import Batch
 from penstock.domain.outputs import Output
 from penstock.domain.pools import SlotName, SlotState
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
 from penstock.domain.site import SiteText
 from penstock.domain.specs import Spec
 from penstock.domain.submissions import Submission, Watch
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import Token, User
 from penstock.domain.volumes import Volume, VolumeState
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 USER = User(name="ada", created=NOW)

@@ -12,10 +12,10 @@ from penstock.domain.granting import Stock
 from penstock.domain.hand import Hand
 from penstock.domain.leases import Need
 from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.site import Maker, ResourceType, Site, Target
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.warmth import Warm
+from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, pool, slot, unit
 
 HELD, IDLE = SlotState.HELD, SlotState.IDLE

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import SlotState
 from penstock.domain.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, jobs, logs, sweeping, tidings
 from penstock.usecases.agents import Hello
 from tests.ec2.authority import authority

@@ -10,9 +10,9 @@ from penstock.domain import granting
 from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Slot, SlotName, SlotState
-from penstock.domain.rows import Change, Check, Create, Key, Row
 from penstock.domain.units import Unit
 from penstock.domain.users import User
+from penstock.kernel.rows import Change, Check, Create, Key, Row
 from penstock.usecases import acquiring, configuring, settling, submitting, units
 from penstock.wire import SubmitJob
 from tests.twin.store import MemoryStore

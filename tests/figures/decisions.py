@@ -11,8 +11,8 @@ from penstock.domain import endings, granting, leases, pools, resizing, units
 from penstock.domain.granting import Stock
 from penstock.domain.jobs import Report, Result, State
 from penstock.domain.leases import LeaseState
-from penstock.domain.rows import Create, holds
 from penstock.domain.units import CleanProof, UnitState
+from penstock.kernel.rows import Create, holds
 from tests.domain.helpers import NOW, claim, job, lease, pool, slot, unit
 
 SECONDS = 0.5

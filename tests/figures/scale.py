@@ -20,9 +20,9 @@ from datetime import timedelta
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Change, Check, Create, Delete, Key
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
+from penstock.kernel.rows import Change, Check, Create, Delete, Key
 from penstock.ports import Order
 from penstock.store import codec
 from penstock.usecases import agents, configuring, submitting

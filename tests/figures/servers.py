@@ -12,7 +12,7 @@ from penstock.domain import granting
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Slot, SlotName, SlotState
-from penstock.domain.rows import Create
+from penstock.kernel.rows import Create
 from penstock.system import System
 from penstock.usecases import acquiring, submitting
 from penstock.wire import SubmitJob

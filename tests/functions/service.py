@@ -14,8 +14,8 @@ import agent_api
 import api
 import jsonschema
 
-from penstock.domain.rows import Change, Create, Key, Replace, key_of
 from penstock.domain.users import Token, User, digest
+from penstock.kernel.rows import Change, Create, Key, Replace, key_of
 from penstock.store import codec
 from penstock.web.entry import document
 from tests.twin.store import MemoryStore

@@ -10,8 +10,8 @@ import pytest
 
 from penstock.abilities import Fate, Tidings
 from penstock.domain.jobs import Job, Outcome, job_key
-from penstock.domain.rows import Create
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.kernel.rows import Create
 from tests.functions.service import Context, Service
 from tests.twin.world import START
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.domain.archives import Archive, archive_key
-from penstock.domain.rows import Change
 from penstock.domain.submissions import Watch
+from penstock.kernel.rows import Change
 from penstock.usecases import archiving
 from tests.functions.service import Service, conforms, refused
 from tests.functions.test_operations import Stage

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from penstock.domain.github import checksets
 from penstock.domain.github.deliveries import Delivery
-from penstock.domain.rows import Create
+from penstock.kernel.rows import Create
 from tests.functions.service import Service, refused
 from tests.functions.test_operations import DELIVERY, EVENT
 from tests.twin.world import START

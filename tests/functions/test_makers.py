@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, NoCapacity, Shortage
+from penstock.kernel.errors import Misconfigured, NoCapacity, Shortage
 from penstock.ports import Order
 from penstock.usecases import sweeping
 from tests.functions.service import Service, conforms

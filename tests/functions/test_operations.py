@@ -14,8 +14,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from penstock.domain.github import checksets
 from penstock.domain.github.deliveries import Delivery, Event
-from penstock.domain.rows import Create
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Create
 from penstock.usecases import units
 from penstock.web import openapi
 from penstock.web.agentoperations import AGENT_OPERATIONS

@@ -7,7 +7,7 @@ import pytest
 
 from penstock import agentfile
 from penstock.agent import VERSION
-from penstock.domain.errors import Misconfigured
+from penstock.kernel.errors import Misconfigured
 from penstock.usecases import units
 from tests.functions.service import WORKER_TOKEN, Service, conforms, refused
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.domain.units import Unit
+from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.usecases import configuring
 from penstock.usecases.units import bootstrap_key
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused

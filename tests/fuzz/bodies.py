@@ -14,14 +14,14 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from penstock.domain import limits
-from penstock.domain.errors import Refused
 from penstock.domain.failures import heard
 from penstock.domain.github import checksets
 from penstock.domain.github.deliveries import ACTIONS, Delivery
 from penstock.domain.logs import Most, hear
 from penstock.domain.logs import events as numbered
-from penstock.domain.rows import Row
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Row
 from penstock.store import codec
 from penstock.system import NoForge
 from penstock.usecases.github import receiving

@@ -14,7 +14,7 @@ import pytest
 from ministack.services import dynamodb
 
 from penstock.domain.github import checksets
-from penstock.domain.rows import Create
+from penstock.kernel.rows import Create
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.sitefile import PRIVATE
 from tests.crash.sweep import Sweep

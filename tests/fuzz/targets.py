@@ -35,7 +35,7 @@ class Reader:
         return found
 
 
-TOML = ("tomllib", "penstock.domain.jobfile", "penstock.domain.sitetext")
+TOML = ("tomllib", "penstock.domain.jobfile", "penstock.toml.document")
 SITE = (
     *(f"penstock.domain.site{part}" for part in ("", "parse", "keys", "canary", "github", "health", "identity")),
     "penstock.domain.hosts", "penstock.usecases.configuring", "penstock.drivers",

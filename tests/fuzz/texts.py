@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from functools import cache
 
 from penstock.domain import jobset, siteparse
-from penstock.domain.errors import Fault, Refused
 from penstock.domain.github import policy as policies
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse
 from penstock.domain.looks import could_any
 from penstock.domain.site import Site, Target
 from penstock.drivers import Registry
+from penstock.kernel.errors import Fault, Refused
 from penstock.system import System
 from penstock.usecases import configuring
 from tests.twin.world import Twin

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.github.checksets import Stage
 from penstock.domain.published import EVERY, Series, series_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
 from penstock.usecases import auditing, users
 from penstock.usecases.github import binding
 from tests.github.fake import Repo

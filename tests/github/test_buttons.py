@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.github import checks
 from penstock.domain.github.checksets import Stage
 from penstock.domain.jobs import Outcome, State
-from penstock.domain.rows import Replace
+from penstock.kernel.rows import Replace
 from penstock.usecases import users
 from penstock.usecases.github import calls, running, showing
 from tests.github.fake import Repo

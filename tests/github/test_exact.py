@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from penstock.adapters.github import EARLY
-from penstock.domain.errors import Refused
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Check
 from penstock.domain.github.checksets import Stage
+from penstock.domain.github.deliveries import BODY_BYTES
 from penstock.domain.jobs import Job
 from penstock.domain.published import EVERY, Access, Series, series_key
-from penstock.domain.rows import Delete, Replace
 from penstock.domain.values import Value, value_key
 from penstock.forge import Ask, Scope, Told
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Delete, Replace
 from penstock.usecases import configuring, published, submitting
 from penstock.usecases.github import calls, hints, receiving, running, tokens
-from penstock.usecases.github.receiving import BODY_BYTES, Hook
+from penstock.usecases.github.receiving import Hook
 from penstock.wire import SubmitJob
 from tests.github.fake import INSTALLATION, signature
 from tests.github.payloads import check_run, pull_request, push

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Unknown
 from penstock.domain.github.checksets import TRIES, Stage
 from penstock.domain.jobs import Outcome
-from penstock.domain.rows import Replace
+from penstock.kernel.errors import Unknown
+from penstock.kernel.rows import Replace
 from penstock.usecases import sweeping
 from penstock.usecases.github import running, showing
 from tests.github.payloads import pull_request, push

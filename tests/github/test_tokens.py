@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused, Unknown
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs import Job
-from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.values import Value, sealed_as, value_key
 from penstock.forge import Told
+from penstock.kernel.errors import Refused, Unknown
+from penstock.kernel.rows import Create, Delete, Replace
 from penstock.store import codec
 from penstock.usecases import submitting, values
 from penstock.usecases.github import hints, tokens

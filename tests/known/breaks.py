@@ -15,8 +15,8 @@ from penstock.domain import granting, jobs
 from penstock.domain.jobs import Job
 from penstock.domain.leases import LeaseState, Need
 from penstock.domain.pools import Claim, Pool, Slot, collection
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.usecases import acquiring, stocktaking, submitting
 from tests.twin.store import MemoryStore
 from tests.twin.world import MemoryFlows

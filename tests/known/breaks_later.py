@@ -11,12 +11,12 @@ import pytest
 from penstock.domain import endings, leases, pools
 from penstock.domain import resizing as domain_resizing
 from penstock.domain import units as domain_units
-from penstock.domain.errors import DriverError
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Replace
 from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Replace
 from penstock.ports import Order
 from penstock.usecases import (
     acquiring,

@@ -9,8 +9,8 @@ from typing import Any
 from penstock.domain.jobs import Job, Result, State
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Change, Create, Replace
 from tests.twin.world import Twin
 
 Which = Callable[[Change], bool]

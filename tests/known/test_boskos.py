@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
 from penstock.usecases import agents, jobs, settling
 from tests.known import breaks, breaks_later

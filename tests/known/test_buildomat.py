@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Moved, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.users import User
+from penstock.kernel.errors import Moved, Refused
 from penstock.usecases import agents, jobs, sweeping, turns, units
 from penstock.usecases.agents import Hello
 from tests.known import breaks_later

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import SlotState
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, agents, jobs, settling, sweeping, units
 from penstock.usecases.agents import Hello

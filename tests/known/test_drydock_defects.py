@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet
 from penstock.usecases import jobs
 from tests.known import breaks, breaks_later

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.usecases import acquiring, agents, configuring, units
 from penstock.usecases.agents import Hello
 from tests.known import breaks, breaks_later

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import QuotaReached, Refused, Unreached
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.users import User
+from penstock.kernel.errors import QuotaReached, Refused, Unreached
 from penstock.ports import Order
 from penstock.usecases import acquiring, agents, configuring, sweeping, units
 from penstock.usecases.agents import Hello

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.domain.jobs import Job, Result
 from penstock.domain.leases import Lease, prefix
 from penstock.domain.pools import Claim, Pool, Slot
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Row
 from penstock.domain.units import Unit, unit_key
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row
 from tests.model import pools
 from tests.twin.store import MemoryStore
 

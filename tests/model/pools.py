@@ -7,8 +7,8 @@ from typing import TypeGuard
 
 from penstock.domain import granting
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
-from penstock.domain.rows import Change, Create, Key, Replace, Row
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
 
 
 def slot_state(slot: Slot) -> str:

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.pools import Pool
-from penstock.domain.rows import Change
 from penstock.domain.units import Unit
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change
 from penstock.usecases import agents, configuring, jobs, settling, submitting, sweeping, units
 from penstock.wire import SubmitJob
 from tests.model.observer import ObservedStore

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain import granting
 from penstock.domain.jobs import Job, Outcome, job_key
 from penstock.domain.leases import Lease, lease_key
-from penstock.domain.rows import Replace
+from penstock.kernel.rows import Replace
 from tests.model.observer import ACTIONS, Stray, actions_of
 from tests.model.scenario import Scenario
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, key_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, key_of
 from penstock.store.table import Table
 from tests.mutate.scope import UNSAFE, modules, source
 from tests.mutate.sites import Mutant, mutated

@@ -11,7 +11,7 @@ from penstock.domain import ahead as rules
 from penstock.domain import pools
 from penstock.domain.ahead import Room
 from penstock.domain.pools import Pool, Slot
-from penstock.domain.rows import Replace
+from penstock.kernel.rows import Replace
 from penstock.usecases import ahead
 
 

@@ -13,8 +13,8 @@ from penstock.domain import jobs as domain_jobs
 from penstock.domain.jobs import Job, Report, State, job_key
 from penstock.domain.leases import LeaseState, Need
 from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import CleanProof, Unit, unit_key
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.usecases import (
     acquiring,
     agents,

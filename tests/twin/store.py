@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, holds, key_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, holds, key_of
 from penstock.store import codec
 
 R = TypeVar("R", bound=Row)

@@ -16,11 +16,12 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from penstock.domain import ids, parts
+from penstock.domain import parts
 from penstock.domain.identity import PublicKey
 from penstock.domain.parts import Part
 from penstock.domain.units import CleanProof
 from penstock.drivers import Registry
+from penstock.kernel import ids
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.usecases import acquiring, judging, resizing, settling, units, waking

@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Replace, Row
 from penstock.domain.units import Unit
 from penstock.domain.users import User
+from penstock.kernel.rows import Change, Replace, Row
 from penstock.usecases import configuring
 from tests.twin.world import Twin
 from tests.usecases.steps import live

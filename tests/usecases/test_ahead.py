@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from penstock.domain import ahead as rules
-from penstock.domain.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, is_coming, unit_key
 from penstock.domain.users import User
 from penstock.domain.warmth import Warm
+from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
+from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import acquiring, agents, ahead, configuring, custody, jobs, retiring, units
 from penstock.usecases.agents import Hello

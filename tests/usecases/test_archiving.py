@@ -14,11 +14,11 @@ import pytest
 from penstock.domain import archives
 from penstock.domain.archives import Archive, ArchiveState, archive_key
 from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.logs import Batch, Event, Line
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, object_name
+from penstock.kernel.errors import Refused
 from penstock.usecases import agents, archiving, configuring, dissolving, expiring, logs
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.audit import KEPT, Entry
-from penstock.domain.errors import Refused, Unsatisfiable
 from penstock.domain.jobs import Outcome
-from penstock.domain.rows import Change, Create
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import Token, User
+from penstock.kernel.errors import Refused, Unsatisfiable
+from penstock.kernel.rows import Change, Create
 from penstock.usecases import auditing, configuring, custody, jobs, privileges, quarantining, users
 from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE

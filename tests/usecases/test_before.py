@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
 from penstock.store import codec
 from penstock.usecases import agents, configuring, planning, submitting, units
 from penstock.usecases.agents import Hello

@@ -8,11 +8,11 @@ import pytest
 
 from penstock.domain import breakage
 from penstock.domain.cooling import Cause, CoolDown
-from penstock.domain.errors import NoCapacity, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, SlotState, pool_key
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User, digest
+from penstock.kernel.errors import NoCapacity, Refused
 from penstock.ports import NotYet
 from penstock.usecases import agents, breaking, configuring, cooling, custody, jobs
 from penstock.usecases.agents import Hello

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 from penstock.domain import caches as rules
-from penstock.domain import limits, parts
+from penstock.domain import parts
 from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
 from penstock.domain.caches import CacheEntry, CacheUse
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
 from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
-from penstock.domain.rows import Create
 from penstock.domain.users import User
 from penstock.domain.volumes import LENT, Volume, VolumeState, object_name, volume_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.usecases import (
     assigning,
     caches,

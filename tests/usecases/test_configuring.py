@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain import limits, sitekeys, siteparse
-from penstock.domain.errors import Refused
+from penstock.domain import sitekeys, siteparse
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Create, Replace
 from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create, Replace
 from penstock.usecases import configuring
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

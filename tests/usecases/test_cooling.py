@@ -12,19 +12,11 @@ import pytest
 
 from penstock.domain import cooling as rules
 from penstock.domain.cooling import CoolDown
-from penstock.domain.errors import (
-    DriverError,
-    Misconfigured,
-    NoCapacity,
-    QuotaReached,
-    RateLimited,
-    Shortage,
-    Unknown,
-)
 from penstock.domain.jobs import Outcome, State
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import CleanProof, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import configuring, cooling, jobs, quarantining, sites
 from tests.twin.world import Hand, Twin

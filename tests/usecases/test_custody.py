@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from penstock.domain import custody as wishes
-from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Report, Result
-from penstock.domain.rows import Change, Key, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.kernel.errors import RateLimited, Refused
+from penstock.kernel.rows import Change, Key, key_of
 from penstock.usecases import agents, configuring, custody
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.dependencies import Dependent
-from penstock.domain.errors import Refused, Unreached
 from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.rows import Create
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, Unreached
+from penstock.kernel.rows import Create
 from penstock.usecases import jobs, judging, planning, settling, submitting, waking
 from penstock.usecases.agents import Caller
 from penstock.wire import SubmitJob

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.outputs import Output
 from penstock.domain.retention import LatestFailure
-from penstock.domain.rows import Replace
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.usecases import dissolving, owning, retaining
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.usecases import logs, units
 from tests.twin.world import Hand, Twin
 from tests.usecases.steps import sweep

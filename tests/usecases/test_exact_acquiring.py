@@ -9,9 +9,9 @@ import pytest
 from penstock.domain.jobs import Report, Result, State
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim
-from penstock.domain.rows import Change
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
+from penstock.kernel.rows import Change
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, configuring, settling, units
 from tests.twin.world import START, Twin

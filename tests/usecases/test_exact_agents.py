@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Report, Result, State
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.logs import Line
-from penstock.domain.rows import Key, Row
 from penstock.domain.specs import spec_key
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key, Row
 from penstock.usecases import agents, custody, jobs, lines, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine
@@ -285,7 +285,7 @@ LINE = Line(START, "stdout", "hello", 0)
 
 
 def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
-    from penstock.domain import limits
+    from penstock.kernel import limits
 
     def line(size: int) -> AgentLine:
         return AgentLine("2026-01-01T00:00:00+00:00", "stdout", "x" * size, 0)

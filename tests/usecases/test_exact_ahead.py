@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Replace
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.domain.warmth import Warm
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.usecases import ahead, configuring, custody, retiring, units
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit, before_the_next_look

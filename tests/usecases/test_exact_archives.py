@@ -12,8 +12,8 @@ from penstock.domain.archives import Archive, ArchiveState
 from penstock.domain.artifacts import Artifact
 from penstock.domain.jobs import job_key
 from penstock.domain.logs import Batch
-from penstock.domain.rows import Change, Replace
 from penstock.domain.users import User
+from penstock.kernel.rows import Change, Replace
 from penstock.usecases import archiving
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

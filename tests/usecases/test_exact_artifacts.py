@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import limits, metrics
+from penstock.domain import metrics
 from penstock.domain.artifacts import Artifact
 from penstock.domain.jobs import Result
 from penstock.domain.outputs import Output
 from penstock.domain.pins import Pin
 from penstock.domain.retention import LatestFailure
-from penstock.domain.rows import Key, Row
 from penstock.domain.users import User
 from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
+from penstock.kernel import limits
+from penstock.kernel.rows import Key, Row
 from penstock.usecases import agents, dissolving, inventory, outputs, owning, pinning, retaining, settling
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit

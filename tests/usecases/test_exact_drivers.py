@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
 from penstock.usecases import jobs, sealing, sites, units
 from tests.twin.world import Twin
@@ -85,7 +85,7 @@ def test_a_look_that_lost_its_race_sends_nothing(twin: Twin, ada: User) -> None:
 
 @pytest.mark.parametrize("state", list(LeaseState))
 def test_what_cannot_be_had_fails_the_step_that_waits_for_it(twin: Twin, ada: User, state: LeaseState) -> None:
-    from penstock.domain.errors import Unsatisfiable
+    from penstock.kernel.errors import Unsatisfiable
 
     job = submit(twin, ada)
     while not live(twin, job):

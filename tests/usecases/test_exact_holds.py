@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.hand import Hand
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.jobs import Result
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim
 from penstock.domain.retries import BACK_OFF
-from penstock.domain.rows import Row
 from penstock.domain.site import Limits
 from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.warmth import Warm
+from penstock.kernel.errors import DriverError, RateLimited
+from penstock.kernel.rows import Row
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, configuring, custody, keeping, returning, turns, units, warm
 from tests.domain.helpers import claim, lease, pool, unit

@@ -11,10 +11,10 @@ import pytest
 
 from penstock.domain import comparing
 from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep
-from penstock.domain.errors import Misconfigured
-from penstock.domain.rows import Create
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
+from penstock.kernel.rows import Create
 from penstock.usecases import reconciling
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

@@ -12,9 +12,9 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs import Report, Result, State
-from penstock.domain.rows import Row
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
+from penstock.kernel.rows import Row
 from penstock.usecases import fading
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit

@@ -14,9 +14,9 @@ import pytest
 from penstock.domain.artifacts import Artifact
 from penstock.domain.inputs import Input
 from penstock.domain.jobs import Result
-from penstock.domain.rows import Change, Create, key_of
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, object_name
+from penstock.kernel.rows import Change, Create, key_of
 from penstock.usecases import agents, inputs, inventory, outputs, pinning, values
 from penstock.usecases.fencing import fence
 from penstock.usecases.values import Put

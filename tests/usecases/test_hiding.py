@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, Shortage, Unknown, Unsatisfiable
 from penstock.domain.units import CleanProof
 from penstock.domain.users import User
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Shortage, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import hiding, logs
 from tests.twin.world import Twin

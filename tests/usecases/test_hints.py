@@ -10,10 +10,10 @@ from penstock.domain.artifacts import artifact_key
 from penstock.domain.jobs import Outcome, job_key
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.pools import pool_key
-from penstock.domain.rows import Key
 from penstock.domain.units import unit_key
 from penstock.domain.users import User
 from penstock.domain.volumes import volume_key
+from penstock.kernel.rows import Key
 from penstock.usecases import acquiring, expiring, jobs, owning, resizing, settling, sweeping, units
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end

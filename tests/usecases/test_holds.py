@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Claim, collection
-from penstock.domain.rows import Change, Key, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import RateLimited, Refused
+from penstock.kernel.rows import Change, Key, Replace
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, custody, jobs, retiring, settling, sweeping, units
 from penstock.usecases.agents import Hello

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.hosts import host_key
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet
 from penstock.system import System
 from penstock.usecases import agents, configuring, custody, hosts, jobs, presence, resizing, sweeping, units

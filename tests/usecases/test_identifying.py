@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured, Refused
 from penstock.usecases import agents, configuring, custody
 from penstock.usecases.agents import Hello
 from penstock.usecases.units import bootstrap_key

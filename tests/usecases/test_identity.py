@@ -14,12 +14,13 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from penstock.domain import limits, metrics
+from penstock.domain import metrics
 from penstock.domain.audit import Entry
-from penstock.domain.errors import Refused
 from penstock.domain.identity import VOUCH
 from penstock.domain.jobs import Report, Result
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.system import Keyless
 from penstock.usecases import auditing, configuring, identity, jobs, settling, submitting, users
 from penstock.usecases.sites import current

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from penstock.domain import idling
-from penstock.domain.errors import NoCapacity
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim, Slot, collection
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import NoCapacity
 from penstock.ports import NotYet
 from penstock.usecases import jobs, settling, sweeping
 from penstock.web import views

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from penstock.abilities import Informed, Standing
-from penstock.domain.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import configuring, custody, jobs, returning, units
 from tests.twin.world import START, Hand, Twin

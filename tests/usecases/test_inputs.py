@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
 from penstock.domain.inputs import ARRIVE_WITHIN
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.retention import Retention, retention_key
-from penstock.domain.rows import Delete, Replace
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Delete, Replace
 from penstock.usecases import agents, inputs, jobs, judging, outputs, submitting
 from penstock.usecases.agents import Caller
 from penstock.wire import NewInput, SubmitJob

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import ids, metrics
+from penstock.domain import metrics
 from penstock.domain.users import User
 from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.kernel import ids
 from penstock.ports import Stored
 from penstock.usecases import expiring, inventory
 from tests.twin.world import START, Twin

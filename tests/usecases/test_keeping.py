@@ -11,10 +11,10 @@ import pytest
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState
 from penstock.domain.retries import EARLY
-from penstock.domain.rows import Create, Delete, Replace, Row
 from penstock.domain.site import Limits
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.warmth import Warm
+from penstock.kernel.rows import Create, Delete, Replace, Row
 from penstock.ports import NotYet
 from penstock.usecases import configuring, keeping, logs, resizing, retiring, turns, warm
 from tests.domain.helpers import lease, slot, unit

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.keeps import say
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, custody, jobs, keeps, submitting
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin

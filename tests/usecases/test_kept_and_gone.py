@@ -28,16 +28,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from penstock.domain import artifacts, jobs, retention, volumes
 from penstock.domain.archives import Archive, ArchiveState
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Moved, Refused
 from penstock.domain.jobs import Job, Report, Result, State, Times, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.outputs import Output
 from penstock.domain.pins import Pin
 from penstock.domain.published import Published
 from penstock.domain.retention import Retention
-from penstock.domain.rows import Change, Create, Delete, Replace, key_of
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.kernel.errors import Moved, Refused
+from penstock.kernel.rows import Change, Create, Delete, Replace, key_of
 from penstock.ports import Stored
 from penstock.usecases import dissolving, expiring, inventory, outputs, pinning, publishing, retaining, settling
 from penstock.usecases import published as naming

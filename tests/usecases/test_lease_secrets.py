@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.usecases import agents, jobs, units
 from penstock.usecases.agents import Hello
 from tests.twin.world import Twin

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.errors import Unsatisfiable
 from penstock.domain.lifecycle import LIFE, may_move
-from penstock.domain.rows import Change, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Unsatisfiable
+from penstock.kernel.rows import Change, key_of
 from penstock.usecases import configuring, custody, jobs, quarantining
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin

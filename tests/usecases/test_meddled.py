@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Job, Result
-from penstock.domain.rows import Change, Create, Replace, Row, key_of
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
+from penstock.kernel.rows import Change, Create, Replace, Row, key_of
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import acquiring, agents, configuring, custody, jobs, sweeping, units
 from penstock.usecases.agents import Hello

@@ -13,13 +13,13 @@ import pytest
 
 from penstock import usecases
 from penstock.domain import metrics
-from penstock.domain.errors import Misconfigured, NoCapacity, Unknown
 from penstock.domain.jobs import Result
 from penstock.domain.metric import Fold, Level
 from penstock.domain.pools import Claim
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, configuring, custody, gauges, jobs, sites, sweeping, units
 from penstock.usecases.agents import Hello

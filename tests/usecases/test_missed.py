@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.errors import Misconfigured, Unsatisfiable
 from penstock.domain.journal import LONGEST
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.usecases import ahead, configuring, cooling, evidence, fading, units
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.world import Twin

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.graph import Edge, Tie
 from penstock.domain.jobs import State
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
 from penstock.usecases import configuring, graph, jobs, planning
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin

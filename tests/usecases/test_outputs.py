@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.outputs import Output
-from penstock.domain.rows import Change, Check, Create, Replace
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check, Create, Replace
 from penstock.usecases import agents, configuring, expiring, outputs, owning, sites
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import limits, parts
+from penstock.domain import parts
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused
 from penstock.domain.outputs import Output
 from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, volume_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, inputs, outputs
 from penstock.usecases.agents import Caller
 from penstock.wire import InputParts, NewInput

@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
 from penstock.domain.keepers import Kept
 from penstock.domain.pins import Pin
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, object_name
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.usecases import auditing, explaining, outputs, pinning, retaining
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit

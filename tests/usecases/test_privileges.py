@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, SlotState
-from penstock.domain.rows import Create
 from penstock.domain.units import UnitKind
 from penstock.domain.users import ADMIN, User, user_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.usecases import acquiring, configuring, custody, jobs, privileges, users
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain import proving as checks
-from penstock.domain.errors import Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.limits import PRIORITY
 from penstock.domain.logs import Line
 from penstock.domain.pools import Claim, Slot, SlotState
 from penstock.domain.seeing import EACH, LATE
@@ -16,6 +14,8 @@ from penstock.domain.specs import Proves
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.volumes import object_name
+from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
+from penstock.kernel.limits import PRIORITY
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, custody, jobs, outputs, proving, units
 from penstock.usecases.agents import Hello

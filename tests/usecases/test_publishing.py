@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result, State
 from penstock.domain.outputs import Output
 from penstock.domain.published import EVERY, MOST_SERIES, Access, Published, Series
-from penstock.domain.rows import Change, Create
 from penstock.domain.specs import Spec
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create
 from penstock.usecases import (
     agents,
     auditing,

@@ -7,7 +7,12 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import quarantine
-from penstock.domain.errors import (
+from penstock.domain.jobs import Outcome, PastAttempt, State
+from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.users import User
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -17,11 +22,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.jobs import Outcome, PastAttempt, State
-from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import configuring, custody, jobs, quarantining, sweeping
 from tests.twin.world import START, Twin

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.granting import OVERTAKEN, WINDOW
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import Claim, Pool, pool_key
-from penstock.domain.rows import Change
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change
 from penstock.usecases import acquiring, configuring, jobs, sealing, settling, sweeping
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told

@@ -13,12 +13,12 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.jobs import Job, Outcome, Result, job_key
 from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
-from penstock.domain.rows import Change
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured, Refused
+from penstock.kernel.rows import Change
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, jobs, resizing, settling, submitting, sweeping, units
 from penstock.usecases.agents import Hello

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from penstock.domain.comparing import Comparison, comparison_key
-from penstock.domain.errors import Misconfigured, Unknown
 from penstock.domain.jobs import Outcome, State, job_key
 from penstock.domain.pools import Claim, collection
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import UnitKind, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured, Unknown
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
 from penstock.usecases import agents, configuring, cooling, reconciling
 from penstock.usecases.agents import Caller

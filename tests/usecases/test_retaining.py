@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
 from penstock.domain.retention import Retention, retention_key
-from penstock.domain.rows import Change, Check
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check
 from penstock.usecases import configuring, retaining, settling
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.site import ResourceType, Site
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
 from penstock.usecases import assigning, sealing, sites
 from tests.twin.world import Twin

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.rows import Replace
 from penstock.domain.site import Shape
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.usecases import acquiring, agents, configuring, lines, resizing, units
 from penstock.usecases.agents import Hello
 from penstock.wire.agent import AgentLine

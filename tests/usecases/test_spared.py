@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.errors import DriverError, NoCapacity, Shortage, Unknown
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
+from penstock.kernel.errors import DriverError, NoCapacity, Shortage, Unknown
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
 from penstock.usecases import cooling, custody, jobs
 from tests.twin.world import Twin

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Change, Create
 from penstock.domain.users import User
+from penstock.kernel.rows import Change, Create
 from penstock.usecases import acquiring, configuring, jobs, resizing
 from tests.twin.world import Twin
 from tests.usecases.conftest import SITE

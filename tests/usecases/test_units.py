@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from penstock.domain import volumes
-from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, object_name
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
+from penstock.kernel.errors import Misconfigured
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, jobs, outputs, units
 from penstock.wire.agent import AgentFile

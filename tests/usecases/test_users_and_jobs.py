@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import State
-from penstock.domain.rows import Create
 from penstock.domain.users import Token, User, digest
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.ports import NotYet
 from penstock.usecases import configuring, jobs, users
 from tests.twin.world import START, Twin

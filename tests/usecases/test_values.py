@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.errors import Refused
 from penstock.domain.users import User
 from penstock.domain.values import Value
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.usecases import settling, values
 from penstock.usecases.fencing import fence
 from penstock.usecases.values import Put

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Job, Outcome, Result, State
 from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.rows import Create
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.kernel.errors import RateLimited, Refused
+from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import agents, configuring, jobs, units
 from penstock.usecases.agents import Hello

@@ -14,9 +14,9 @@ from penstock.domain.jobs import Job, State
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.outputs import Output
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
-from penstock.domain.rows import Change, Key, Row, key_of
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.kernel.rows import Change, Key, Row, key_of
 from tests.twin.store import MemoryStore
 
 Kinds = dict[type[Row], list[Any]]

@@ -12,10 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.errors import Unknown, Unsatisfiable
 from penstock.domain.jobs import Job, Result, State
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.drivers import MAKER
@@ -23,6 +21,8 @@ from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.drivers.wells.lock import LockWell
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
+from penstock.kernel.errors import Unknown, Unsatisfiable
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import configuring, sites
 from tests.aws.account import BUCKET, Account, keys_of, said

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from penstock.abilities import Standing
-from penstock.domain.errors import (
+from penstock.domain.units import CleanProof
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -19,7 +20,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import CleanProof
 from penstock.ports import NotYet, Order, Ready
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import SECRET, well

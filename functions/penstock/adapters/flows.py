@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from penstock.domain.errors import Unreached
+from penstock.kernel.errors import Unreached
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient

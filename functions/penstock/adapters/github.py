@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from penstock.adapters.appkey import KmsAppKey
-from penstock.domain.errors import RateLimited, Unknown
 from penstock.domain.site import GitHubApp
 from penstock.forge import Ask, Scope, Told
+from penstock.kernel.errors import RateLimited, Unknown
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -8,7 +8,7 @@ import secrets
 import time
 from datetime import UTC, datetime
 
-from penstock.domain import ids
+from penstock.kernel import ids
 
 
 class RealWorld:

@@ -14,9 +14,9 @@ from penstock.domain import pools
 from penstock.domain.idle import heard
 from penstock.domain.leases import WORKER
 from penstock.domain.pools import Pool, Slot
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, is_held, noted
 from penstock.domain.warmth import Setback, Warm
+from penstock.kernel.rows import Change, Create, Replace
 
 AT_ONCE = 10
 """How many units one look at a pool has made. The next look, a minute later at most, has more made."""

@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 from penstock.domain.jobs import Job
 from penstock.domain.logs import Batch, Event, Line, events
 from penstock.domain.retention import Spans
-from penstock.domain.rows import Key, Row
 from penstock.domain.volumes import AGAIN, AGAIN_MOST
+from penstock.kernel.rows import Key, Row
 
 PART_BYTES = 5 * 1024**2
 """How much a part has at least, but for the last. S3 takes no smaller ones."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Place, Row
 
 
 @dataclass(frozen=True, kw_only=True)

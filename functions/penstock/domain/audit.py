@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Place, Row
 
 KEPT = timedelta(days=400)
 """How long what was done is known: somewhat more than a year, so that a yearly look misses nothing."""

@@ -8,7 +8,7 @@ from math import ceil
 from typing import ClassVar
 
 from penstock.domain.cooling import collection, spread
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 
 @dataclass(frozen=True, kw_only=True)

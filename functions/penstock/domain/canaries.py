@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from penstock.domain import units
 from penstock.domain.jobs import Job, Outcome, Result
-from penstock.domain.rows import Key, Place, Row
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Key, Place, Row
 
 USER = "canary"
 """Who owns the jobs of canaries. Only operators see them."""

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.cooling import WHY_CHARS, collection
-from penstock.domain.rows import Key, Row
 from penstock.domain.units import Unit, UnitKind, UnitState, is_coming
+from penstock.kernel.rows import Key, Row
 
 EVERY = timedelta(minutes=3)
 """How long after one comparison the next is made."""

@@ -19,9 +19,9 @@ from typing import ClassVar
 from zlib import crc32
 
 from penstock.domain import breakage
-from penstock.domain.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Short, Shortage
-from penstock.domain.rows import Key, Row
 from penstock.domain.units import UnitKind
+from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Short, Shortage
+from penstock.kernel.rows import Key, Row
 
 SCOPE_CHARS = 240
 """How much of a scope's name is in its key, of whose 1024 bytes a character may take four."""

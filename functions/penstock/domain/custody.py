@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain import quarantine
-from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST, REASON, Drain, Hold, clock
 from penstock.domain.idle import heard
 from penstock.domain.renewals import rest_of_lease
 from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState, is_coming, is_held, noted
+from penstock.kernel.errors import Refused
 
 LEASED = (UnitState.CREATING, UnitState.READY)
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)

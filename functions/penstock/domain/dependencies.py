@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 
 class On(StrEnum):

@@ -10,8 +10,8 @@ from penstock.domain import idle, pools
 from penstock.domain.granting import Stock
 from penstock.domain.leases import Need
 from penstock.domain.pools import Claim, Slot
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Change, Create, Replace
 
 
 class Hand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from penstock.domain import limits
+from penstock.kernel import limits
 
 DEFAULT = 8 * 3600
 MOST = limits.HOLD_SECONDS

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain import users
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 NAME_HINT = "lower-case, and not digits only, like bench-7: it is part of the privilege host.bench-7 too"
 

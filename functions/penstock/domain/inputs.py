@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.artifacts import Name
-from penstock.domain.rows import Key
+from penstock.kernel.rows import Key
 
 ARRIVE_WITHIN = timedelta(hours=1)
 """How long an input may take from the submit, or from the last leave to send it, which is good for as long."""

@@ -20,8 +20,8 @@ from typing import ClassVar
 from penstock.domain.dependencies import Dependency
 from penstock.domain.failures import Failure, Kind
 from penstock.domain.leases import Need
-from penstock.domain.rows import Key, Place, Row
 from penstock.domain.specs import Keep, Proves
+from penstock.kernel.rows import Key, Place, Row
 
 START_WITHIN = timedelta(minutes=1)
 """How long an accepted job may wait for its flow before the sweep starts it again."""

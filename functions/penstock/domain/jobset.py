@@ -12,9 +12,9 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from penstock.domain import limits
 from penstock.domain.jobfile import Dependency, JobFile, Problem, Problems, variant
-from penstock.domain.jobfile.checks import did_you_mean
+from penstock.kernel import limits
+from penstock.toml.checks import did_you_mean
 
 NOT_HERE = "every `.sh` file of the folder is a job of the set"
 

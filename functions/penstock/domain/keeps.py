@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.domain import custody, endings
-from penstock.domain.errors import Refused
 from penstock.domain.holds import Hold, clock
 from penstock.domain.jobs import Job, Outcome
 from penstock.domain.specs import Keep
 from penstock.domain.units import Unit, UnitState, is_held
+from penstock.kernel.errors import Refused
 
 
 @dataclass(frozen=True)

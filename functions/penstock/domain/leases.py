@@ -18,7 +18,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 WORKER = 0
 """The order, and the step, of an attempt's worker; resources count from 1. It is acquired last and given back first."""

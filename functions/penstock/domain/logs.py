@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 CONTROL = "control"
 """The stream of our own decisions that every reader needs."""

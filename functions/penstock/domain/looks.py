@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from penstock.domain.errors import Fault, Refused
 from penstock.domain.estimates import Forecast, Way
 from penstock.domain.jobfile import JobFile
 from penstock.domain.leases import WORKER, Need, demand
 from penstock.domain.site import Site, Target
 from penstock.domain.users import User
+from penstock.kernel.errors import Fault, Refused
 
 Objections = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
 """What the driver of a name has against the options of one resource, by its well's settings and its type's."""

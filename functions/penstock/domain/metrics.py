@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from penstock.domain.causes import Boot, LostBy
 from penstock.domain.cooling import Cause, maker_of
-from penstock.domain.errors import (
+from penstock.domain.jobs import Outcome
+from penstock.domain.metric import Dimension, Fold, Level, Measure, Metric, among
+from penstock.domain.site import Site
+from penstock.domain.units import UnitKind, UnitState
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -19,10 +23,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.jobs import Outcome
-from penstock.domain.metric import Dimension, Fold, Level, Measure, Metric, among
-from penstock.domain.site import Site
-from penstock.domain.units import UnitKind, UnitState
 
 NAMESPACE = "Penstock"
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from penstock.domain.artifacts import Name
-from penstock.domain.rows import Key
+from penstock.kernel.rows import Key
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from penstock.domain.artifacts import collection
 from penstock.domain.owners import PIN, owner
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 REASON = 300
 """How many characters say why."""

@@ -22,8 +22,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
-from penstock.domain.rows import Change, Create, Delete, Key, Place, Replace, Row
 from penstock.domain.warmth import Setback, Warm
+from penstock.kernel.rows import Change, Create, Delete, Key, Place, Replace, Row
 
 RANK_BASE = 500
 """Ranks are text: priority p sorts as RANK_BASE - p, so that the higher priority comes first."""

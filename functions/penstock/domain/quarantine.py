@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.errors import DriverError, Misconfigured, Refused, Unsatisfiable
 from penstock.domain.holds import clock
 from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, gone, noted
+from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unsatisfiable
 
 REMIND = timedelta(days=1)
 """How often it is noted that a unit is still in quarantine."""

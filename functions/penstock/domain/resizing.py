@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, move
-from penstock.domain.rows import Change, Create
+from penstock.kernel.rows import Change, Create
 
 AT_REST = (SlotState.FREE, SlotState.AWAY)
 """Where a slot is that nobody has: which of the two, says whether its host is there."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain import limits
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Outcome
-from penstock.domain.rows import Key, Row
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key, Row
 
 HOUR = 3600
 DAY = 24 * HOUR

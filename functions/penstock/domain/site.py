@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from penstock.domain.retention import Spans
-from penstock.domain.rows import Key, Row
 from penstock.domain.warmth import Warm
+from penstock.kernel.rows import Key, Row
 
 REDIRECTS = 32
 """How many redirects may follow one another. Source: buildomat's bound."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.jobfile import Problems, parse
-from penstock.domain.jobfile.checks import record, text
-from penstock.domain.jobfile.place import Place
 from penstock.domain.site import CanaryScript
 from penstock.domain.sitehealth import check_script
 from penstock.domain.sitevalues import duration
+from penstock.toml.checks import Place, record, text
 
 DAY = 24 * 3600
 LEAST = 60

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from penstock.domain.jobfile.checks import listed, matching, number, record, text
-from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.site import GitHubApp
+from penstock.toml.checks import Place, clip, listed, matching, number, record, text
 
 REPOSITORIES = 1000
 API = re.compile(

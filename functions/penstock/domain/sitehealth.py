@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobfile.checks import record, wanted
-from penstock.domain.jobfile.place import Place
 from penstock.domain.site import Health
 from penstock.domain.sitevalues import duration
+from penstock.toml.checks import Place, record, wanted
 
 SECONDS = 300
 """How long a script may take at most: the job waits for it."""

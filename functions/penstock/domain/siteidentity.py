@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from penstock.domain import identity
-from penstock.domain.jobfile.checks import listed, record, text
-from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.site import Identity
 from penstock.domain.sitevalues import privilege
+from penstock.toml.checks import Place, clip, listed, record, text
 
 AUDIENCES = 50
 """How many audiences one site may name."""

@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from penstock.domain import limits, parts, sitecanary
-from penstock.domain.jobfile.checks import Check, entries, listed, matching, number, record, text, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.domain import parts, sitecanary
 from penstock.domain.jobfile.resources import check_options
 from penstock.domain.site import Limits, Maker, Quota, ResourceType, Site, Target
 from penstock.domain.sitegithub import check_github
@@ -17,6 +15,8 @@ from penstock.domain.siteidentity import check_identity
 from penstock.domain.siteretention import check_retention
 from penstock.domain.sitevalues import duration, privilege
 from penstock.domain.warmth import Warm
+from penstock.kernel import limits
+from penstock.toml.checks import Check, Place, clip, entries, listed, matching, number, record, text, wanted
 
 __all__ = ["ENTRIES", "SLOTS", "check_site"]
 

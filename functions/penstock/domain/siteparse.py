@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.domain import hosts, sitetext
-from penstock.domain.errors import Fault
-from penstock.domain.jobfile.checks import did_you_mean
-from penstock.domain.jobfile.place import Place, clip
+from penstock.domain import hosts
 from penstock.domain.site import REDIRECTS, Site, Target
 from penstock.domain.sitekeys import SLOTS, check_site
+from penstock.kernel.errors import Fault
+from penstock.toml import document as toml_document
+from penstock.toml.checks import Place, clip, did_you_mean
 
 __all__ = ["FAULTS", "SLOTS", "parse"]
 
@@ -20,7 +20,7 @@ FAULTS = 100
 
 def parse(text: str, path: str) -> Site | tuple[Fault, ...]:
     """The site that a TOML text describes, or its faults in the order of its lines; `path` is only for messages."""
-    document = sitetext.read(text, path)
+    document = toml_document.read(text, path)
     if isinstance(document, Fault):
         return (document,)
     top = Place()

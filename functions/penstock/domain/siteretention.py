@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 from penstock.domain.jobfile import parse_duration
-from penstock.domain.jobfile.checks import Check, record
-from penstock.domain.jobfile.place import Place
 from penstock.domain.retention import DAY, HOUR, Rule, Spans
+from penstock.toml.checks import Check, Place, record
 
 UNITS = ((DAY, "day"), (HOUR, "hour"), (60, "minute"), (1, "second"))
 

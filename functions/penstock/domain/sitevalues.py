@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from penstock.domain import users
 from penstock.domain.jobfile import parse_duration
-from penstock.domain.jobfile.checks import Check, text
-from penstock.domain.jobfile.place import Place, clip
+from penstock.toml.checks import Check, Place, clip, text
 
 
 def duration(most: int, spelled: str, least: int = 1) -> Check:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from penstock.domain.jobfile.caches import CacheAsk
 from penstock.domain.jobfile.posts import Post
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 
 @dataclass(frozen=True)

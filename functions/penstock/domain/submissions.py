@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 REMEMBERED = timedelta(days=1)
 """How long an Idempotency-Key is remembered."""

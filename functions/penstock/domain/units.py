@@ -27,8 +27,8 @@ from typing import Any, ClassVar
 
 from penstock.domain.holds import Drain, Hold
 from penstock.domain.journal import Journal
-from penstock.domain.rows import Key, Place, Row
 from penstock.domain.sights import Seen
+from penstock.kernel.rows import Key, Place, Row
 
 STEP_WITHIN = timedelta(seconds=45)
 """How long a message to a factory or well may take before the sweep sends it again."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Place, Row
 
 ADMIN = "admin"
 """The privilege of operators: everything."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

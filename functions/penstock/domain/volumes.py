@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from penstock.domain import ids
 from penstock.domain.artifacts import collection
-from penstock.domain.rows import Key, Place, Row
+from penstock.kernel import ids
+from penstock.kernel.rows import Key, Place, Row
 
 STORE = "store"
 """The volume that is an object in the object store."""

@@ -35,7 +35,6 @@ from penstock.domain.pins import Pin
 from penstock.domain.pools import Claim, Pool, Slot, SlotName
 from penstock.domain.published import Published, Series
 from penstock.domain.retention import LatestFailure, Retention
-from penstock.domain.rows import Row
 from penstock.domain.site import SiteText
 from penstock.domain.specs import Spec
 from penstock.domain.submissions import Submission, Watch
@@ -43,6 +42,7 @@ from penstock.domain.units import Unit
 from penstock.domain.users import Token, User
 from penstock.domain.values import Value
 from penstock.domain.volumes import Inventory, Volume
+from penstock.kernel.rows import Row
 
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind

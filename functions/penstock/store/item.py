@@ -8,7 +8,7 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
 
-from penstock.domain.rows import Row
+from penstock.kernel.rows import Row
 from penstock.store import codec
 
 DUE = "due"

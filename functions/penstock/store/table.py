@@ -11,7 +11,7 @@ from pynamodb.exceptions import DeleteError, PutError, TransactWriteError
 from pynamodb.expressions.condition import Condition
 from pynamodb.transactions import TransactWrite
 
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
 from penstock.store.item import DUE, LATER, Item, item_of, model, row_of
 
 R = TypeVar("R", bound=Row)

@@ -13,9 +13,9 @@ from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.logs import DETAIL
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
-from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.why import explain
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import ahead, counting, logs, outlook, privileges, race, retiring, stocktaking
 

@@ -8,15 +8,16 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain import failures, ids, jobs, leases, units, users
-from penstock.domain.errors import Refused
+from penstock.domain import failures, jobs, leases, units, users
 from penstock.domain.failures import Failure, Kind
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.logs import Line
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits, Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel import ids
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import (
     ahead,

@@ -8,11 +8,11 @@ from datetime import timedelta
 from penstock.domain import ahead, pools
 from penstock.domain.ahead import Room
 from penstock.domain.cooling import maker_of
-from penstock.domain.errors import Unknown
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import ResourceType, Site, Target
 from penstock.domain.units import Unit, UnitKind, UnitState, is_held, unit_key
+from penstock.kernel.errors import Unknown
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import cooling, evidence, race, retiring, sites
 

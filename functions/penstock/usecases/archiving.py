@@ -20,8 +20,8 @@ from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.logs import Batch, batch_key
 from penstock.domain.owners import JOB, owner
-from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.volumes import object_name
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import logs, owning, race, sites
 

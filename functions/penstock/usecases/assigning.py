@@ -6,13 +6,14 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain import leases, limits, origins, parts
-from penstock.domain.errors import Refused
+from penstock.domain import leases, origins, parts
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, lease_key
 from penstock.domain.site import GitHubApp, Health, Limits, Site
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.units import Unit, unit_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.system import System
 from penstock.usecases import inputs, sealing
 

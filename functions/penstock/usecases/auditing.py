@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.domain import audit, ids
+from penstock.domain import audit
 from penstock.domain.audit import LISTING, Entry
-from penstock.domain.rows import Change, Create
+from penstock.kernel import ids
+from penstock.kernel.rows import Change, Create
 from penstock.system import System
 
 SCANNED = 1000

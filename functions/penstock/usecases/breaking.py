@@ -12,8 +12,8 @@ from dataclasses import replace
 from penstock.domain import breakage, cooling, units
 from penstock.domain.cooling import Cause, Met, cool_down_key, maker_of, of_broken
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
 from penstock.usecases import cooling as remembering
 from penstock.usecases import race

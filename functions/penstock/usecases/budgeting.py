@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock.domain import budgets, cooling
 from penstock.domain.budgets import Budget, budget_key
-from penstock.domain.rows import Create, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind
+from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 
 TRIES = 4

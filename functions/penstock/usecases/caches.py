@@ -12,14 +12,15 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from penstock.domain import caches, ids, limits
+from penstock.domain import caches
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, entry_key, use_key
-from penstock.domain.errors import Moved, Refused, not_found
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.owners import CACHE
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Moved, Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import evicting, owning, race, sending, sites
 from penstock.usecases.fencing import fence

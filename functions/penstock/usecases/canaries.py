@@ -8,13 +8,14 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import canaries, limits
+from penstock.domain import canaries
 from penstock.domain.canaries import TAG, USER, Canary, canary_key
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.rows import Change, Create, Key, Replace
 from penstock.domain.site import CanaryScript, ResourceType, Site, Target
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Key, Replace
 from penstock.system import System
 from penstock.usecases import breaking, race, sites, submitting
 from penstock.usecases.keeps import units_of

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain import limits, sitekeys, siteparse
-from penstock.domain.errors import Fault, Refused, not_found
+from penstock.domain import sitekeys, siteparse
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
 from penstock.domain.units import STEP_WITHIN
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import auditing, canaries, race, sites
 
@@ -144,7 +145,7 @@ def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
     was = find(on, name)
     if was.names is not None:
         raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
-    most = sitekeys.AMOUNT if was.is_amount else siteparse.SLOTS
+    most = sitekeys.AMOUNT if was.is_amount else sitekeys.SLOTS
     if not 0 <= limit <= most:
         raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
     set_pool(on, name, replace(_shape(was), limit=limit), by)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from penstock.abilities import Chooser
 from penstock.domain import cooling
 from penstock.domain.cooling import Cause, CoolDown, Failure, Met, collection, maker_of
-from penstock.domain.errors import DriverError, RateLimited, Short
-from penstock.domain.rows import Create, Delete, Key, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.kernel.errors import DriverError, RateLimited, Short
+from penstock.kernel.rows import Create, Delete, Key, Replace
 from penstock.ports import NotYet, Ready
 from penstock.system import System
 from penstock.usecases import budgeting, sites

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock.domain import custody, pools, units
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.logs import DETAIL
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
 from penstock.usecases import auditing, keeping, logs, losing, race, retiring, sites
 

@@ -16,7 +16,7 @@ from penstock.domain.jobs import Job, job_key
 from penstock.domain.outputs import Output
 from penstock.domain.owners import JOB, owner
 from penstock.domain.retention import LatestFailure, Retention, latest_key, retention_key
-from penstock.domain.rows import Change, Delete, Replace
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import archiving, owning, race, retaining, sites
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.domain import caches, ids, limits
+from penstock.domain import caches
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.caches import CacheEntry, CacheUse, collection, use_key
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.owners import CACHE, parts
-from penstock.domain.rows import Change, Create, Delete, Key, Replace
 from penstock.domain.users import User, is_name
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
 from penstock.usecases import auditing, owning, race
 

@@ -6,9 +6,9 @@ It goes into its job's log. Of one that has no job yet, the end of it is kept wh
 from __future__ import annotations
 
 from penstock.abilities import Witness
-from penstock.domain.errors import DriverError
 from penstock.domain.journal import LONGEST
 from penstock.domain.units import Unit
+from penstock.kernel.errors import DriverError
 from penstock.system import System
 from penstock.usecases import logs, sites
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
-from penstock.domain.rows import Key
+from penstock.kernel.rows import Key
 from penstock.system import System
 from penstock.usecases import archiving, dissolving, evicting, inventory, owning, pinning
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain import keepers, limits
+from penstock.domain import keepers
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.caches import CacheEntry
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.keepers import Keeper, Kept
 from penstock.domain.outputs import Output
@@ -18,9 +17,11 @@ from penstock.domain.owners import CACHE, JOB, PIN, PUBLISHED, owner, parts
 from penstock.domain.pins import Pin
 from penstock.domain.published import Published, published_key
 from penstock.domain.retention import Retention, retention_key
-from penstock.domain.rows import Key
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key
 from penstock.system import System
 from penstock.usecases import evicting, outputs, pinning
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from penstock.domain import comparing, units
 from penstock.domain.causes import Boot
 from penstock.domain.jobs import Job, job_key
-from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.usecases import losing, retiring
 

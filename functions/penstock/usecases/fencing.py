@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.rows import Check
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Check
 from penstock.system import System
 
 

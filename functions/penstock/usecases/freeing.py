@@ -7,8 +7,8 @@ from dataclasses import replace
 from penstock.domain import breakage, estimates, leases, pools
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools import Pool, Slot, pool_key
-from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import retiring
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 
-from penstock.domain.errors import DriverError, Short
+from penstock.kernel.errors import DriverError, Short
 from penstock.ports import Driver, NotYet, Order, Ready
 
 KEY = "(its key)"

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from penstock.domain import hosts, retries, users
 from penstock.domain.custody import LEASED
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.hosts import Host
 from penstock.domain.site import Limits
 from penstock.domain.units import CleanProof, Unit, UnitState
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused, not_found
 from penstock.system import System
 from penstock.usecases import losing, presence, retrying, returning, sites, warm
 from penstock.usecases.presence import Came

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.abilities import Identifier
-from penstock.domain.errors import DriverError, Refused
-from penstock.domain.rows import Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, noted
+from penstock.kernel.errors import DriverError, Refused
+from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.usecases import sites
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.domain import identity, limits, metrics
-from penstock.domain.errors import Refused
+from penstock.domain import identity, metrics
 from penstock.domain.jobs import Job
 from penstock.domain.logs import DETAIL
-from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.site import Identity
 from penstock.domain.users import User, user_key, why_not
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
 from penstock.usecases import auditing, logs, race, sites
 from penstock.usecases.fencing import Gone, fence

@@ -7,17 +7,18 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from penstock.domain import ids, inputs, limits
+from penstock.domain import inputs
 from penstock.domain.artifacts import Artifact, artifact_key, own
 from penstock.domain.dependencies import Dependency
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.inputs import Input, input_key
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.logs import DETAIL
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.owners import JOB, owner
-from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.volumes import object_name
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
 from penstock.usecases import judging, logs, owning, race, sending, sites
 from penstock.wire import InputParts, NewInput

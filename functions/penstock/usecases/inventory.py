@@ -16,8 +16,8 @@ from penstock.domain import metrics, owners, volumes
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.retention import Spans
-from penstock.domain.rows import Create, Replace
 from penstock.domain.volumes import INVENTORY_KEY, PREFIX, Inventory, Volume, VolumeState, listing, volume_key
+from penstock.kernel.rows import Create, Replace
 from penstock.ports import Stored
 from penstock.system import System
 from penstock.usecases import logs, sites

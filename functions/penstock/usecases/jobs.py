@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.domain import cooling as cooling_rules
-from penstock.domain import ids, jobs, judging, leases, plans, quarantine, users, waits, why
-from penstock.domain.errors import Refused, not_found
+from penstock.domain import jobs, judging, leases, plans, quarantine, users, waits, why
 from penstock.domain.inputs import Input
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.judging import Verdict
 from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.domain.why import Stopped, Why
+from penstock.kernel import ids
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import auditing, cooling, logs, outlook, race, settling
 

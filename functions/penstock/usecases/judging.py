@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from penstock.domain import inputs, judging, limits
+from penstock.domain import inputs, judging
 from penstock.domain.dependencies import Dependency, Dependent
-from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.judging import Verdict
 from penstock.domain.logs import DETAIL
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused, Unreached
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import acquiring, jobs, logs, race, retaining, settling
 

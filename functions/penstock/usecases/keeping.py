@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from penstock.abilities import Keeper
 from penstock.domain import breakage, estimates, idle, leases, metrics, pools, retries, units
-from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.logs import DETAIL
 from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.retries import EARLY
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import counting, logs, race, retiring, sites, turns
 

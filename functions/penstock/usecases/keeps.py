@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from penstock.domain import custody as rules
 from penstock.domain import keeps
-from penstock.domain.errors import Refused
 from penstock.domain.holds import MOST
 from penstock.domain.jobs import Job
 from penstock.domain.keeps import Held
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
 from penstock.domain.specs import Keep
 from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import custody, jobs, logs, race, sites
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 from penstock.domain import archives, logs
 from penstock.domain.archives import Archive, ArchiveState, archive_key
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
 from penstock.domain.logs import CONTROL, Batch, Event, Line, Most
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.submissions import WATCHED, Watch, watch_key
 from penstock.domain.volumes import object_name
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import race, sites
 

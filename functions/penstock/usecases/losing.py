@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from penstock.domain import jobs, retries
 from penstock.domain.jobs import Job, Report, Result, State, job_key
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, unit_key
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import logs, race
 from penstock.usecases.jobs import stop_waiting

@@ -7,14 +7,15 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from penstock.domain import ids, limits, outputs, retention
+from penstock.domain import outputs, retention
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.owners import JOB, owner
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.volumes import object_name
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import owning, race, sending, sites
 from penstock.usecases.fencing import fence

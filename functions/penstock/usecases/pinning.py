@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock.domain import artifacts, ids, limits
+from penstock.domain import artifacts
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.owners import PIN, parts
 from penstock.domain.pins import Pin, pin_key
-from penstock.domain.rows import Change, Check, Create, Delete, Replace
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import auditing, owning, race
 

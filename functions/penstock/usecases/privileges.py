@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from penstock.domain import jobs as rules
 from penstock.domain import users
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import LeaseState
 from penstock.domain.pools import Claim, Slot, collection
-from penstock.domain.rows import Change, Check, Replace, Row
 from penstock.domain.users import User, user_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check, Replace, Row
 from penstock.system import System
 from penstock.usecases import jobs, logs, race, sites
 from penstock.usecases import users as granting

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooling as cooling_rules
-from penstock.domain import holds, limits, proving, seeing
-from penstock.domain.errors import Refused, not_found
+from penstock.domain import holds, proving, seeing
 from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, lease_key
 from penstock.domain.pools import Pool, pool_key
@@ -16,6 +15,8 @@ from penstock.domain.site import Site, Target
 from penstock.domain.specs import Proves
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, not_found
 from penstock.system import System
 from penstock.usecases import cooling, jobs, logs, outputs, sites, submitting
 from penstock.usecases import seeing as looking

@@ -7,7 +7,6 @@ from typing import Any
 
 from penstock.domain import published, users
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.published import (
     EVERY,
     MOST_SERIES,
@@ -18,9 +17,10 @@ from penstock.domain.published import (
     published_key,
     series_key,
 )
-from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, volume_key
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import auditing, outputs, owning, race
 

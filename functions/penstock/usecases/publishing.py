@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.domain import artifacts, ids, limits, published
+from penstock.domain import artifacts, published
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.published import Published
-from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.specs import Publication, Spec, spec_key
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import auditing, logs, race
 

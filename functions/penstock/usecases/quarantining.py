@@ -8,9 +8,9 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import breakage, custody, pools, quarantine
 from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import auditing, breaking, cooling, freeing, logs, race, retiring, sites, turns
 from penstock.usecases.custody import find

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from penstock.domain.errors import Moved
-from penstock.domain.rows import Change, Row
+from penstock.kernel.errors import Moved
+from penstock.kernel.rows import Change, Row
 from penstock.system import System
 
 TRIES = 12

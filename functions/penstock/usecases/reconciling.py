@@ -15,10 +15,10 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import comparing, cooling, metrics
 from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep, comparison_key
-from penstock.domain.errors import DriverError
-from penstock.domain.rows import Create, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 from penstock.usecases import cooling as remembering
 from penstock.usecases import counting, fading, sites

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.domain import metrics, renewals, units
-from penstock.domain.errors import DriverError
-from penstock.domain.rows import Replace
 from penstock.domain.units import Unit
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order
 from penstock.system import System
 from penstock.usecases import cooling, counting, hiding, keeping, retrying, sealing, sites

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.domain import pools, resizing
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
-from penstock.domain.rows import Change, Replace
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import acquiring, presence, race, retiring
 

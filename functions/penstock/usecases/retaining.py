@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.domain import retention
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.retention import LatestFailure, Retention, retention_key
-from penstock.domain.rows import Change, Create, Replace
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import race, sites
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from penstock.domain import ahead, pools, units
 from penstock.domain.causes import Boot
 from penstock.domain.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.rows import Change, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import counting, race
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain import retries
-from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.usecases import logs
 

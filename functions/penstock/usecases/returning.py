@@ -8,11 +8,11 @@ from datetime import timedelta
 from math import ceil
 
 from penstock.domain import absence, metrics, quarantine, retries, units
-from penstock.domain.errors import DriverError, RateLimited
 from penstock.domain.logs import DETAIL
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.errors import DriverError, RateLimited
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.system import System
 from penstock.usecases import (

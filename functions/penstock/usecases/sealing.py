@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
 from penstock.system import System
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.domain import metrics, seeing
-from penstock.domain.errors import DriverError
-from penstock.domain.rows import Change, Replace
 from penstock.domain.seeing import Sight
 from penstock.domain.units import Unit, UnitKind, unit_key
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import counting, race, sites
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from penstock.domain import parts
 from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused
 from penstock.domain.volumes import object_name
+from penstock.kernel.errors import Refused
 from penstock.ports import Grant
 from penstock.system import System
 

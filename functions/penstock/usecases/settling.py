@@ -11,8 +11,8 @@ from penstock.domain.causes import Ending
 from penstock.domain.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Claim, claim_key
-from penstock.domain.rows import Change, Delete, Replace
 from penstock.domain.units import Unit, UnitKind, unit_key
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import archiving, counting, failing, logs, publishing, race, retaining, values, waking
 from penstock.usecases.github import hints

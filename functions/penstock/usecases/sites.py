@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock.abilities import Informed, Standing
 from penstock.domain import siteparse
-from penstock.domain.errors import Misconfigured
 from penstock.domain.site import SITE_KEY, Maker, Site, SiteText
 from penstock.domain.units import Unit, UnitKind
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import Driver
 from penstock.system import System
 

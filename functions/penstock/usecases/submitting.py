@@ -8,19 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
-from penstock.domain import caches, identity, limits, looks, metrics, origins, published
+from penstock.domain import caches, identity, looks, metrics, origins, published
 from penstock.domain.dependencies import Dependency
-from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile
 from penstock.domain.jobs import START_WITHIN, Job, State, Times, job_key
 from penstock.domain.leases import WORKER, Need
 from penstock.domain.logs import CONTROL, DETAIL
-from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
 from penstock.domain.specs import Keep, Proves, Spec, spec_key
 from penstock.domain.steps import numbers
 from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest, is_repository
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused, Unreached
+from penstock.kernel.rows import Change, Create
 from penstock.system import System
 from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites, users
 from penstock.wire import SubmitJob

@@ -16,8 +16,8 @@ from penstock.domain.jobs import FLOW_WITHIN, Job, State, job_key
 from penstock.domain.jobs import nudge as nudge_flow
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Pool, collection
-from penstock.domain.rows import Key, Replace
 from penstock.domain.units import Unit, UnitKind
+from penstock.kernel.rows import Key, Replace
 from penstock.system import System
 from penstock.usecases import (
     acquiring,

@@ -14,10 +14,10 @@ from aws_lambda_powertools import Logger
 
 from penstock.abilities import Fate, Listener, Tidings
 from penstock.domain import custody as wishes
-from penstock.domain.errors import DriverError
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import custody, evidence, logs, race, sites
 from penstock.usecases.units import bootstrap_key

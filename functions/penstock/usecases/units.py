@@ -13,13 +13,13 @@ from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, leases, metrics, renewals, retries, units
 from penstock.domain.causes import NO_HELLO, SILENT
 from penstock.domain.custody import is_recycled
-from penstock.domain.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.logs import DETAIL
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import (

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from penstock.domain import limits, values
-from penstock.domain.errors import Refused, not_found
+from penstock.domain import values
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.logs import DETAIL
-from penstock.domain.rows import Change, Check, Create, Delete, Replace
 from penstock.domain.values import Value, sealed_as, value_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import logs, race
 

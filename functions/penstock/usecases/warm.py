@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock.domain import idle, units
-from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import keeping, race
 

@@ -8,11 +8,12 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits, pins
+from penstock.domain import pins
 from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
 from penstock.domain.keepers import Kept
 from penstock.domain.users import User, is_name
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.usecases import explaining, pinning, users
 from penstock.web.entry import body, page_after, reply, whole_number
 from penstock.web.times import stamp

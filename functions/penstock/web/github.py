@@ -8,9 +8,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
 from penstock.domain.github.checksets import CheckSet
 from penstock.domain.github.deliveries import Delivery
+from penstock.kernel import limits
 from penstock.usecases.github import binding, looking
 from penstock.web import views
 from penstock.web.entry import body, page_after, reply, whole_number

@@ -9,10 +9,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
-from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, State
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.usecases import inputs, jobs, keeps, logs, outputs, planning, submitting, users
 from penstock.web import views
 from penstock.web.entry import body, idempotency_key, is_on, page_after, reply, whole_number

@@ -8,9 +8,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
 from penstock.domain.published import Access, Published, Series
 from penstock.domain.users import User
+from penstock.kernel import limits
 from penstock.usecases import jobs, outputs, published, publishing, users
 from penstock.web.entry import body, reply, whole_number
 from penstock.web.times import present, stamp

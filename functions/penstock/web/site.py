@@ -8,11 +8,11 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
-from penstock.domain.errors import not_found
 from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.site import SITE_KEY, SiteText
 from penstock.domain.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import not_found
 from penstock.usecases import auditing, configuring, graph, outlook, presence, privileges, sites, users
 from penstock.web import makers, views
 from penstock.web.entry import body, is_on, moment, page_after, reply, whole_number

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from penstock.domain import holds, limits
+from penstock.domain import holds
+from penstock.kernel import limits
 from penstock.wire.shapes import Bound
 
 JobState = Literal["waiting", "queued", "acquiring", "running", "settled"]

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from penstock.domain.github.checksets import KEPT, CheckSet, set_key
 from penstock.domain.github.reports import Annotation
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 CONTROL = 0
 """The number of the check that speaks of the whole commit: what is wrong with its files, or that it awaits approval."""

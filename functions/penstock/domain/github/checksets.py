@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from penstock.domain.github.deliveries import Event
 from penstock.domain.github.policy import Policy
-from penstock.domain.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Place, Row
 
 KEPT = timedelta(days=90)
 """How long the jobs of a commit can be run again from its checks."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.rows import Key, Row
+from penstock.kernel.rows import Key, Row
 
 BACK = timedelta(days=3)
 """How far back GitHub can be asked. Source: GitHub, "Redelivering webhooks"."""

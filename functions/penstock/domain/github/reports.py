@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain.errors import Fault
-from penstock.domain.jobfile.problem import Problem
 from penstock.domain.jobs import Job, Outcome, Result, State
 from penstock.domain.outputs import Output
+from penstock.kernel.errors import Fault, Problem
 
 LINES = 20
 COLUMNS = 90

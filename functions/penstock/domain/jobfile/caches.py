@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import entries, listed, matching, record, text
 from penstock.domain.jobfile.matrix import REFERENCE, fill
-from penstock.domain.jobfile.place import Place, clip
+from penstock.kernel import limits
+from penstock.toml.checks import Place, clip, entries, listed, matching, record, text
 
 __all__ = ["CacheAsk", "check_caches", "fill_cache"]
 

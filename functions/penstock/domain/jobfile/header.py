@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from penstock.domain.jobfile.problem import Problem
-from penstock.domain.jobfile.source import BOM
+from penstock.kernel.errors import Problem
+from penstock.toml.document import BOM
 
 __all__ = ["Header", "read_header"]
 

@@ -5,12 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from penstock.domain import limits
 from penstock.domain.jobfile.caches import check_caches
-from penstock.domain.jobfile.checks import GUESSES, Check, did_you_mean, flag, number, text
 from penstock.domain.jobfile.matrix import check_matrix, check_references
 from penstock.domain.jobfile.paths import check_paths
-from penstock.domain.jobfile.place import Fault, Place, clip
 from penstock.domain.jobfile.posts import check_posts
 from penstock.domain.jobfile.relations import (
     check_access_repos,
@@ -28,6 +25,8 @@ from penstock.domain.jobfile.settings import (
     check_timeout,
     one_of,
 )
+from penstock.kernel import limits
+from penstock.toml.checks import GUESSES, Check, Fault, Place, clip, did_you_mean, flag, number, text
 
 __all__ = ["KEYS", "check_document", "check_key"]
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import did_you_mean, entries, listed, text, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.kernel import limits
+from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, text, wanted
 
 __all__ = ["Matrix", "check_matrix", "check_references", "fill", "variable"]
 

@@ -1,6 +1,7 @@
 """From the text of a job file to a `JobFile`, or to everything that is wrong with it."""
 
-import re
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,32 +10,15 @@ from typing import Any
 from penstock.domain.jobfile.caches import CacheAsk
 from penstock.domain.jobfile.header import Header, read_header
 from penstock.domain.jobfile.keys import check_document
-from penstock.domain.jobfile.locate import Spot, locate, nearest
 from penstock.domain.jobfile.matrix import Matrix
-from penstock.domain.jobfile.place import Fault, Path
 from penstock.domain.jobfile.posts import Post
-from penstock.domain.jobfile.problem import Problem, Problems
 from penstock.domain.jobfile.relations import Dependency, Publish
 from penstock.domain.jobfile.resources import ResourceAsk
 from penstock.domain.jobfile.rules import OutputRule
 from penstock.domain.jobfile.source import decode, flaws
-from penstock.domain.jobfile.tokens import tokenise, too_deep
-
-__all__ = ["JobFile", "parse"]
-
-# What `tomllib` says, and what usually led to it.
-TOML_HINTS = {
-    "Unclosed array": "close the list with `]`; entries are separated by commas",
-    "Cannot overwrite a value": "the same key is written twice",
-    "Cannot declare": "the same table is written twice",
-    "Invalid value": 'strings stand in double quotes: target = "default"',
-    "Expected '=' after a key": "a line is `key = value`; other text goes on a `#` line without the colon",
-    "Illegal character '\\n'": "close the string with a double quote",
-    "Unterminated string": "close the string with a double quote",
-    "Expected newline": 'one `key = value` per line; a double quote inside a string is written `\\"`',
-    "Unclosed inline table": "close the table with `}`, on the line that opened it",
-}
-AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
+from penstock.kernel.errors import Problem, Problems
+from penstock.toml.checks import Fault, Path
+from penstock.toml.document import AT, TOML_HINTS, Spot, locate, nearest, tokenise, too_deep
 
 
 @dataclass(frozen=True)

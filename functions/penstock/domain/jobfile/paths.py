@@ -2,9 +2,8 @@
 
 import re
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import listed, text
-from penstock.domain.jobfile.place import Place, clip
+from penstock.kernel import limits
+from penstock.toml.checks import Place, clip, listed, text
 
 __all__ = ["check_paths"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import NOT_TEXT, listed, matching, record, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.kernel import limits
+from penstock.toml.checks import NOT_TEXT, Place, clip, listed, matching, record, wanted
 
 __all__ = ["ON", "Post", "check_posts"]
 

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from penstock.domain import limits
 from penstock.domain.dependencies import On
-from penstock.domain.jobfile.checks import entries, flag, listed, matching, record, text, wanted
 from penstock.domain.jobfile.matrix import REFERENCE
-from penstock.domain.jobfile.place import Fault, Place, clip
+from penstock.kernel import limits
+from penstock.toml.checks import Fault, Place, clip, entries, flag, listed, matching, record, text, wanted
 
 __all__ = [
     "Dependency",

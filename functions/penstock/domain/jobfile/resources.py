@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import GUESSES, NOT_TEXT, entries, listed, matching, record, wanted
-from penstock.domain.jobfile.place import Place
+from penstock.kernel import limits
+from penstock.toml.checks import GUESSES, NOT_TEXT, Place, entries, listed, matching, record, wanted
 
 __all__ = ["ResourceAsk", "check_resources"]
 

@@ -3,11 +3,9 @@
 import re
 from collections.abc import Callable
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import NOT_TEXT, Check, entries, listed, text, wanted
-from penstock.domain.jobfile.durations import parse_duration
-from penstock.domain.jobfile.place import Place, clip
 from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
+from penstock.kernel import limits
+from penstock.toml.checks import NOT_TEXT, Check, Place, clip, entries, listed, parse_duration, text, wanted
 
 __all__ = ["check_env", "check_hold", "check_on_failure", "check_output_rules", "check_tags", "check_timeout", "one_of"]
 

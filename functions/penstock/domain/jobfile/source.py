@@ -1,13 +1,12 @@
 """From what was handed in to text that can be read: size, encoding, and what breaks a script unseen."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
-from penstock.domain import limits
-from penstock.domain.jobfile.problem import Problem
-
-__all__ = ["BOM", "decode", "flaws"]
-
-BOM = "\ufeff"
+from penstock.kernel import limits
+from penstock.kernel.errors import Problem
+from penstock.toml.document import BOM
 
 
 def decode(source: str | bytes, path: str) -> str | Problem:

@@ -11,7 +11,9 @@ from itertools import count
 from typing import Any, TypeVar
 
 from penstock.abilities import Informed, Keeper, Standing
-from penstock.domain.errors import (
+from penstock.domain.retries import MESSAGE_MOST
+from penstock.domain.units import CleanProof
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -20,8 +22,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.retries import MESSAGE_MOST
-from penstock.domain.units import CleanProof
 from penstock.ports import Driver, NotYet, Order, Ready
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)

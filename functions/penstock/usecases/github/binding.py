@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.domain import users as user_rules
-from penstock.domain.errors import Refused
-from penstock.domain.rows import Change, Replace
 from penstock.domain.users import User, user_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import auditing, race, users
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
-from penstock.domain.errors import Misconfigured, RateLimited
 from penstock.domain.github.missed import Pause, pause_key
-from penstock.domain.rows import Create, Replace
 from penstock.domain.site import GitHubApp
 from penstock.forge import Ask, Scope, Told
+from penstock.kernel.errors import Misconfigured, RateLimited
+from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 from penstock.usecases import sites
 

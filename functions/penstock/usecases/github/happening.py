@@ -9,7 +9,7 @@ from penstock.domain.github import checksets
 from penstock.domain.github.checks import CONTROL, Check
 from penstock.domain.github.checksets import CheckSet, Stage, Tip, set_key, tip_key
 from penstock.domain.github.deliveries import Event
-from penstock.domain.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import published, race
 from penstock.usecases.github import binding, calls, running

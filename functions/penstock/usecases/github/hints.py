@@ -9,7 +9,7 @@ from penstock.domain.github.checksets import CheckSet
 from penstock.domain.github.deliveries import Delivery
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs import Job
-from penstock.domain.rows import Key
+from penstock.kernel.rows import Key
 from penstock.system import System
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.domain.errors import Refused, not_found
 from penstock.domain.github.checksets import CheckSet
 from penstock.domain.github.deliveries import Delivery, delivery_key, is_id
-from penstock.domain.rows import Change, Replace
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import auditing, race
 from penstock.usecases.github import hints

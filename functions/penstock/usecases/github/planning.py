@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from penstock.domain import jobset, limits
+from penstock.domain import jobset
 from penstock.domain.github import checks, checksets, policy
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Check, check_key
 from penstock.domain.github.checksets import CheckSet, Stage, set_key
@@ -14,7 +14,8 @@ from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.github.reports import Annotation, annotation
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse
 from penstock.domain.jobset import Member
-from penstock.domain.rows import Change, Create, Replace
+from penstock.kernel import limits
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases import race
 from penstock.usecases.github import binding, calls, reading, running

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.domain.errors import Refused
 from penstock.domain.github import deliveries
 from penstock.domain.github.deliveries import BODY_BYTES, Delivery, Event, Malformed, is_id, matters
-from penstock.domain.rows import Create
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.system import System
 
 IGNORED = "ignored"

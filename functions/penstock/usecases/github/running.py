@@ -10,16 +10,16 @@ from functools import partial
 from typing import Any
 
 from penstock.domain import users as user_rules
-from penstock.domain.errors import Refused
 from penstock.domain.github import checks, checksets, reports
 from penstock.domain.github.checks import CONTROL, Check
 from penstock.domain.github.checksets import CheckSet, Stage
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.jobset import Member
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.rows import Check as Still
 from penstock.domain.submissions import Submission, submission_key
 from penstock.domain.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Check as Still
 from penstock.system import System
 from penstock.usecases import jobs, logs, race, submitting, users
 from penstock.usecases.github.reading import wanted

@@ -9,14 +9,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain.errors import RateLimited
 from penstock.domain.github import checksets, reports
 from penstock.domain.github.checks import BUSY, CONTROL, Check
 from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.logs import CONTROL as ESSENTIAL
 from penstock.domain.logs import DETAIL, Batch
-from penstock.domain.rows import Change, Key, Replace
+from penstock.kernel.errors import RateLimited
+from penstock.kernel.rows import Change, Key, Replace
 from penstock.system import System
 from penstock.usecases import outputs, race
 from penstock.usecases.github import calls

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.errors import RateLimited
 from penstock.domain.github import checks, checksets
 from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
-from penstock.domain.rows import Replace
+from penstock.kernel.errors import RateLimited
+from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.usecases.github import happening, planning, showing, tokens
 

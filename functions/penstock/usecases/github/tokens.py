@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from penstock.domain.errors import Refused
 from penstock.domain.github import checks, policy
 from penstock.domain.github.checks import Check
 from penstock.domain.github.checksets import CheckSet, set_key
@@ -27,9 +26,10 @@ from penstock.domain.github.tokens import (
     waited,
 )
 from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.rows import Create, Delete, Replace
 from penstock.domain.values import Value, value_key
 from penstock.forge import Scope
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import logs, values
 from penstock.usecases.fencing import fence

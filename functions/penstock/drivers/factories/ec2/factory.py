@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.abilities import Fate, Tidings
-from penstock.domain.errors import Misconfigured
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity, keys
@@ -18,6 +17,7 @@ from penstock.drivers.factories.ec2.search import has_way, launched, metadata
 from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
 
 if TYPE_CHECKING:

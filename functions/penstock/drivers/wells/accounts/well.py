@@ -12,8 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from penstock.abilities import Standing
-from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
-from penstock.domain.jobfile.place import clip
 from penstock.domain.retries import MESSAGE_MOST
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
@@ -21,7 +19,9 @@ from penstock.drivers.wells.accounts import cleaner
 from penstock.drivers.wells.accounts import settings as keys
 from penstock.drivers.wells.accounts.cleaner import WORDS, Ask
 from penstock.drivers.wells.accounts.drift import PART_CHARS, PARTS, Look, differs
+from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
+from penstock.toml.checks import clip
 
 HOME = "PENSTOCK_HOME"
 LATER = 15

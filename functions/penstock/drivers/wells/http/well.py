@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from penstock.abilities import Standing
-from penstock.domain.errors import Misconfigured, Unknown, Unsatisfiable
-from penstock.domain.jobfile.place import clip
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.credentials import resolver
@@ -33,7 +31,9 @@ from penstock.drivers.wells.http.protocol import (
     TEXT_CHARS,
     UNIT_CHARS,
 )
+from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
+from penstock.toml.checks import clip
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
 NOTHING: Mapping[str, Any] = {}

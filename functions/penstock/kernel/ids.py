@@ -6,7 +6,11 @@ import re
 from datetime import UTC, datetime
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
 RANDOM_BYTES = 10
+
+
 _SHAPE = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 

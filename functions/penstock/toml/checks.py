@@ -1,37 +1,101 @@
-"""Checks that many keys share. A check takes a value and its place, reports faults, returns what to store.
+"""Where a check stands in a document, and what it found wrong there. Knows nothing of lines and columns.
+
+Durations as people write them.
+
+Checks that many keys share. A check takes a value and its place, reports faults, returns what to store.
 
 What it returns after a fault is of no account: a document with faults is never used.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, time
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from penstock.domain import limits
-from penstock.domain.jobfile.place import Place, clip
+from penstock.kernel import limits
 
-__all__ = [
-    "Check",
-    "did_you_mean",
-    "entries",
-    "flag",
-    "listed",
-    "matching",
-    "number",
-    "record",
-    "text",
-    "wanted",
-]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at a path; `on_key` when the key is at fault, not its value."""
+
+    path: Path
+    message: str
+    hint: str | None = None
+    on_key: bool = False
+
+    @property
+    def where(self) -> str:
+        """The path as people write it: `resources.db.type`, `output_rules[2]`."""
+        return "".join(f"[{step}]" if isinstance(step, int) else f".{clip(step)}" for step in self.path).lstrip(".")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path into the document, with the list that all faults go to."""
+
+    path: Path = ()
+    faults: list[Fault] = field(default_factory=list)
+
+    def __truediv__(self, step: str | int) -> Place:
+        return Place((*self.path, step), self.faults)
+
+    @property
+    def label(self) -> str:
+        name = ".".join(step for step in self.path if isinstance(step, str))
+        entry = "an entry of " if isinstance(self.path[-1], int) else ""
+        return f"{entry}`{clip(name)}`"
+
+    def fault(self, message: str, hint: str | None = None, *, on_key: bool = False) -> None:
+        self.faults.append(Fault(self.path, message, hint, on_key))
+
+
+def clip(text: str, most: int = 80) -> str:
+    """Fit for a message: short, and without characters that would act on a terminal."""
+    short = text if len(text) <= most else text[: most - 3] + "..."
+    return "".join(char if char.isprintable() else "?" for char in short)
+
+
+SHAPE = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?")
+
+
+UNITS = (24 * 3600, 3600, 60, 1)
+
+
+MOST_SECONDS = 10**9
+
+
+def parse_duration(value: object) -> int | str:
+    """Seconds in `"90s"`, `"30m"`, `"1d"`, `"1h30m"` or a whole number of them; else what is wrong."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return 'wanted a duration like "30m" or "1h30m", or a whole number of seconds'
+    if isinstance(value, int):
+        return value if 0 <= value <= MOST_SECONDS else f"wanted seconds from 0 to {MOST_SECONDS}"
+    found = SHAPE.fullmatch(value)
+    if not found or not value:
+        return 'wanted a duration: whole numbers with the units d, h, m, s in this order, like "30m" or "1h30m"'
+    return sum(int(count) * unit for count, unit in zip(found.groups(), UNITS, strict=True) if count)
+
 
 Check = Callable[[Any, Place], Any]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
 NOT_TEXT = re.compile(r"[\x00\ud800-\udfff]")
+
+
 # How many faults of one table to report: guessing what was meant takes time, and a file may hold very many.
 GUESSES = 50
+
+
 KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "true or false"),
     (int, "a whole number"),

@@ -14,6 +14,8 @@
         └── Misconfigured      the site's settings are wrong: the operator must act
 
 A driver that is not done yet returns NotYet; that is not an error. The docstring's first line is the default message.
+
+What is wrong with a job file, where, and what was meant.
 """
 
 from __future__ import annotations
@@ -127,3 +129,28 @@ def not_found(what: str, name: str) -> Refused:
     """The refusal for something that is not there, or not the caller's to see."""
     code = what.replace(" ", "-")
     return Refused(404, f"{code}-not-found", f"there is no {what} {name!r} that you may see")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault at one place. Lines and columns count from 1; columns count characters."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.message}{hint}"
+
+
+@dataclass(frozen=True)
+class Problems:
+    """Everything wrong with one job file, in the order of its lines."""
+
+    items: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.items))

@@ -10,7 +10,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock import bootstrap, messages
+from penstock import bootstrap
+from penstock.aws import sqs
 from penstock.usecases import tidings, units
 
 log = Logger()
@@ -31,4 +32,4 @@ def step(message: dict[str, Any]) -> None:
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return messages.each(event, context, step)
+    return sqs.each(event, context, step)

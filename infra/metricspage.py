@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 
-from penstock.adapters.metrics import EmfMetrics
+from penstock.aws.cloudwatch import EmfMetrics
 from penstock.domain import siteparse
 from penstock.domain.metric import Dimension, Fold, Level, Metric
 from penstock.domain.metrics import METRICS, NAMESPACE, how_many

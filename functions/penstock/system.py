@@ -9,10 +9,8 @@ from typing import Any
 from penstock.domain.identity import PublicKey
 from penstock.domain.metric import Metric
 from penstock.domain.site import GitHubApp
-from penstock.forge import Ask, Forge, Told
 from penstock.kernel.errors import Misconfigured, Refused
-from penstock.keys import Signer, Vault
-from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Store, World
+from penstock.ports import Ask, Drivers, Flows, Forge, Metrics, Objects, Queues, Signer, Store, Told, Vault, World
 
 
 class Untold:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.objects import S3Objects
+from penstock.aws.s3 import S3Objects
 from penstock.domain import parts
 from penstock.domain.parts import PART_BYTES, Part
 from tests.aws.account import BUCKET, Account

@@ -12,7 +12,7 @@ from typing import Any
 
 from pynamodb.exceptions import PynamoDBException
 
-from penstock.adapters.world import RealWorld
+from penstock.aws.clock import RealWorld
 from penstock.domain.leases import WORKER
 from penstock.drivers import Registry
 from penstock.kernel.errors import Moved

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Keeper, Witness
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
@@ -24,7 +23,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import Driver, NotYet, Order, Ready
+from penstock.ports import Driver, Keeper, NotYet, Order, Ready, Witness
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 START = datetime(2026, 1, 1, tzinfo=UTC)

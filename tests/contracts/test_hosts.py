@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from penstock.aws.dynamodb import Table
 from penstock.domain.users import User
-from penstock.store.table import Table
 from penstock.usecases import sweeping
 from tests.twin.world import START, Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.flows import StepFlows
-from penstock.adapters.queues import SqsQueues
-from penstock.adapters.vault import KmsVault
 from penstock.agent.masking import Mask, resource_secrets
+from penstock.aws.kms import KmsVault
+from penstock.aws.sqs import SqsQueues
+from penstock.aws.stepfunctions import StepFlows
 from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
 from penstock.usecases import hiding, users

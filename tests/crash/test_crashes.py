@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from penstock.aws import dynamodb
 from penstock.domain.units import Unit
 from penstock.kernel.rows import Change, Check
-from penstock.store import table
 from penstock.system import System
 from penstock.usecases import acquiring, sweeping, turns
 from penstock.usecases.github import calls
@@ -122,12 +122,12 @@ def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pyte
 
 
 def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_by_one(self: table.Table, changes: Sequence[Change]) -> None:
+    def one_by_one(self: dynamodb.Table, changes: Sequence[Change]) -> None:
         for change in changes:
             if not isinstance(change, Check):
                 self._write(change)
 
-    monkeypatch.setattr(table.Table, "_transact", one_by_one)
+    monkeypatch.setattr(dynamodb.Table, "_transact", one_by_one)
     assert sweep.sweep("submit", [Mode.DIES_AFTER], first=True).found
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain import siteparse
 from penstock.domain.github import checks, checksets, deliveries, missed, policy, reports, tokens
-from penstock.domain.github.checks import Check
+from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.checksets import CheckSet, Stage, Tip
 from penstock.domain.github.deliveries import Delivery, Event, Malformed
 from penstock.domain.github.missed import Look, Pause
@@ -194,7 +194,7 @@ def test_approval_and_re_runs() -> None:
     ]
 
 
-def check(number: int, name: str, *needs: str) -> Check:
+def check(number: int, name: str, *needs: str) -> CheckRun:
     return checks.begin(SET, number, name, needs, NOW)
 
 

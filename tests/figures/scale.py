@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from penstock.aws import dynamodb
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Slot, SlotState
@@ -24,7 +25,6 @@ from penstock.domain.units import Unit, unit_key
 from penstock.domain.users import User
 from penstock.kernel.rows import Change, Check, Create, Delete, Key
 from penstock.ports import Order
-from penstock.store import codec
 from penstock.usecases import agents, configuring, submitting
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
@@ -144,7 +144,7 @@ class Works(Twin):
 
     def _drop(self, job: Job, keys: Sequence[Key]) -> None:
         if self.done % SAMPLED == 0:
-            self.sizes.append(sum(len(codec.dump(self.store.rows[key])) for key in keys))
+            self.sizes.append(sum(len(dynamodb.dump(self.store.rows[key])) for key in keys))
         for key in keys:
             del self.store.rows[key]
         flow = self.flows.executions.pop((job.id, job.attempt))

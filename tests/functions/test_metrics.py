@@ -16,7 +16,7 @@ import pytest
 from aws_lambda_powertools.metrics.provider.cold_start import reset_cold_start_flag
 
 from penstock import bootstrap
-from penstock.adapters.metrics import EmfMetrics
+from penstock.aws.cloudwatch import EmfMetrics
 from penstock.domain import metrics
 from penstock.domain.metric import Level
 from penstock.local.stack import SOURCES

@@ -14,6 +14,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
+from penstock.aws import dynamodb
 from penstock.domain.failures import heard
 from penstock.domain.github import checksets
 from penstock.domain.github.deliveries import ACTIONS, Delivery
@@ -22,7 +23,6 @@ from penstock.domain.logs import events as numbered
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Row
-from penstock.store import codec
 from penstock.system import NoForge
 from penstock.usecases.github import receiving
 from penstock.usecases.github.receiving import Hook
@@ -117,9 +117,9 @@ def _declared(refused: Refused) -> None:
 
 def _kept(row: Row) -> None:
     """A row comes back from the table as it went there."""
-    text = codec.dump(row)
+    text = dynamodb.dump(row)
     text.encode()
-    assert codec.load(row.kind, text, row.version) == row
+    assert dynamodb.load(row.kind, text, row.version) == row
 
 
 class Signed(NoForge):

@@ -10,9 +10,9 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from penstock.adapters.appkey import KmsAppKey
-from penstock.adapters.github import GitHub
-from penstock.domain.github.checks import Check
+from penstock.aws.github import GitHub
+from penstock.aws.kms import KmsAppKey
+from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.checksets import CheckSet, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
 from penstock.domain.jobs import Job, Result
@@ -116,8 +116,8 @@ class Rig:
         assert found is not None
         return found
 
-    def checks(self, sha: str = A) -> dict[str, Check]:
-        rows = self.on.store.find(set_key(55, sha).pk, "check#", Check)
+    def checks(self, sha: str = A) -> dict[str, CheckRun]:
+        rows = self.on.store.find(set_key(55, sha).pk, "check#", CheckRun)
         return {row.name: row for row in rows}
 
     def jobs(self, sha: str = A) -> dict[str, Job]:

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.github import EARLY
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Check
+from penstock.aws.github import EARLY
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, CheckRun
 from penstock.domain.github.checksets import Stage
 from penstock.domain.github.deliveries import BODY_BYTES
 from penstock.domain.jobs import Job
 from penstock.domain.published import EVERY, Access, Series, series_key
 from penstock.domain.values import Value, value_key
-from penstock.forge import Ask, Scope, Told
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
+from penstock.ports import Ask, Scope, Told
 from penstock.usecases import configuring, published, submitting
 from penstock.usecases.github import calls, hints, receiving, running, tokens
 from penstock.usecases.github.receiving import Hook
@@ -155,7 +155,7 @@ def test_a_job_may_be_called_like_the_check_of_the_commit(rig: Rig) -> None:
     rig.say("pull_request", pull_request(A))
     rig.say("check_run", check_run(rig.fake.shown(CONTROL_NAME), "ada", "approve"))
     assert [each.name for each in rig.all_jobs()] == [CONTROL_NAME]
-    rows = rig.on.store.find(rig.set().key.pk, "check#", Check)
+    rows = rig.on.store.find(rig.set().key.pk, "check#", CheckRun)
     assert [(row.number, bool(row.job)) for row in rows] == [(CONTROL, False), (CONTROL + 1, True)]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.github.checksets import Stage
-from penstock.forge import Told
 from penstock.kernel.errors import Refused
+from penstock.ports import Told
 from penstock.usecases import submitting
 from penstock.usecases.github import calls
 from penstock.usecases.github.calls import Repository

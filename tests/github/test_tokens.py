@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from penstock.aws import dynamodb
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs import Job
 from penstock.domain.values import Value, sealed_as, value_key
-from penstock.forge import Told
 from penstock.kernel.errors import Refused, Unknown
 from penstock.kernel.rows import Create, Delete, Replace
-from penstock.store import codec
+from penstock.ports import Told
 from penstock.usecases import submitting, values
 from penstock.usecases.github import hints, tokens
 from penstock.usecases.values import Put
@@ -66,7 +66,7 @@ def test_it_is_in_no_row_and_no_log_in_clear(rig: Rig) -> None:
     job = running(rig)
     token = ask(rig, job)
     assert token
-    assert not [row.key for row in rig.twin.store.rows.values() if token in codec.dump(row)]
+    assert not [row.key for row in rig.twin.store.rows.values() if token in dynamodb.dump(row)]
     assert "GitHub front end put GITHUB_TOKEN (secret) into the job's store" in told(rig.twin, job.id)
     with pytest.raises(Refused):
         values.shown(rig.on, job, "GITHUB_TOKEN")
@@ -308,7 +308,7 @@ def test_only_who_revokes_opens_what_is_kept_for_that(rig: Rig) -> None:
     job = running(rig)
     token = ask(rig, job)
     (row,) = rows(rig)
-    assert token not in codec.dump(row)
+    assert token not in dynamodb.dump(row)
     with pytest.raises(ValueError, match="not sealed as that"):
         rig.on.vault.open(row.sealed, sealed_as(job.id, "GITHUB_TOKEN"))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock import transaction
 from penstock.domain import endings, leases, pools
 from penstock.domain import resizing as domain_resizing
 from penstock.domain import units as domain_units
@@ -23,7 +24,6 @@ from penstock.usecases import (
     agents,
     cooling,
     freeing,
-    race,
     reconciling,
     resizing,
     retrying,
@@ -97,7 +97,9 @@ def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
         is_old = on.world.now() - unit.since > timedelta(minutes=30)
         if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
-            race.run(on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
+            transaction.run(
+                on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"))
+            )
             turns.go_on(on, unit)
         else:
             again(on, unit, reason, after)
@@ -113,7 +115,9 @@ def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
         if unit.made:
             put_back(on, unit)
             return
-        race.run(on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made")))
+        transaction.run(
+            on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
+        )
         turns.go_on(on, unit)
 
     patch.setattr(returning, "put_back", only)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock import transaction
 from penstock.domain import granting, pools
 from penstock.domain import jobs as domain_jobs
 from penstock.domain.jobs import Job, Report, State, job_key
@@ -15,17 +16,7 @@ from penstock.domain.leases import LeaseState, Need
 from penstock.domain.pools import Slot, SlotState
 from penstock.domain.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
-from penstock.usecases import (
-    acquiring,
-    agents,
-    jobs,
-    race,
-    reconciling,
-    returning,
-    settling,
-    submitting,
-    sweeping,
-)
+from penstock.usecases import acquiring, agents, jobs, reconciling, returning, settling, submitting, sweeping
 from penstock.usecases.fencing import Gone
 from penstock.usecases.reconciling import Compared
 from simulation import runner
@@ -50,7 +41,7 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
     def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         for need in acquiring._needs(on.store.get(job_key(job), Job), attempt, step):
             serve(on, need.pool)
-        held = race.run(on, lambda: acquiring._claim(on, job, attempt, step, token))
+        held = transaction.run(on, lambda: acquiring._claim(on, job, attempt, step, token))
         if not held or held[0].state is not LeaseState.WAITING:
             acquire(on, job, attempt, step, token)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from penstock.aws import dynamodb
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
 from penstock.kernel.errors import Refused
-from penstock.store import codec
 from penstock.usecases import agents, configuring, planning, submitting, units
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
@@ -45,7 +45,7 @@ def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> 
     assert [each["workdir"] for each in answer["tasks"]] == ["/work/oxide/hubris"]
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
-    assert codec.load("spec", codec.dump(spec), spec.version) == spec
+    assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
 
 
 def test_a_check_that_wants_no_clone(twin: Twin, ada: User) -> None:

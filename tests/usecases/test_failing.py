@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.abilities import Fate, Tidings
 from penstock.domain.failures import LINES, Failure, Kind
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.units import UnitKind
 from penstock.domain.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
+from penstock.ports import Fate, Tidings
 from penstock.usecases import agents, custody, jobs, submitting, tidings
 from penstock.usecases.lines import parse
 from penstock.wire import SubmitJob

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Informed, Standing
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import Informed, NotYet, Order, Ready, Standing
 from penstock.usecases import configuring, custody, jobs, returning, units
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.test_one_job import finish, hello, submit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.aws import dynamodb
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
-from penstock.store import codec
 from penstock.usecases import agents, submitting, units
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob
@@ -42,7 +42,7 @@ def test_the_agent_is_told_them_in_their_order(twin: Twin, ada: User) -> None:
     assert told(twin, job) == POSTS
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
-    assert codec.load("spec", codec.dump(spec), spec.version) == spec
+    assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
     finish(twin, job)
     assert told(twin, submitting.retry(twin.on, ada, job_of(twin, job))) == POSTS
 

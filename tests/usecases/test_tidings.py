@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Fate, Tidings
 from penstock.domain.jobs import Outcome, Result
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.kernel.errors import Misconfigured
+from penstock.ports import Fate, Tidings
 from penstock.usecases import configuring, custody, settling, tidings, units
 from tests.twin.world import Hand, Twin
 from tests.usecases.between import before_the_next_commit

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from penstock.abilities import Standing
 from penstock.domain.pools import SlotState
 from penstock.domain.units import CleanProof, UnitKind, UnitState
 from penstock.domain.users import User
@@ -21,7 +20,7 @@ from penstock.drivers.wells.accounts import cleaner, settings
 from penstock.drivers.wells.accounts.drift import Look, differs
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from penstock.usecases import configuring, custody
 from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told

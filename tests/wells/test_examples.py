@@ -7,7 +7,6 @@ import re
 import sys
 from pathlib import Path
 
-from penstock.abilities import Standing
 from penstock.domain import siteparse
 from penstock.domain.jobfile import parse
 from penstock.domain.site import Site
@@ -15,7 +14,7 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, drift
 from penstock.drivers.wells.accounts import settings as accounts
 from penstock.drivers.wells.accounts.well import AccountsWell
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from tests.wells.test_http import NOW
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Standing
 from penstock.domain.units import CleanProof
 from penstock.kernel.errors import (
     DriverError,
@@ -20,7 +19,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import SECRET, well
 

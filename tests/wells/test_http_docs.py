@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from openapi_spec_validator import validate
 
-from penstock.abilities import Standing
 from penstock.domain import siteparse
 from penstock.domain.site import Site
 from penstock.drivers import Registry
 from penstock.drivers.wells.http import codes, openapi, protocol
 from penstock.drivers.wells.http.client import BUDGET
 from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
-from penstock.ports import Order
+from penstock.ports import Order, Standing
 from tests.wells.rack import Rack
 from tests.wells.service import EXAMPLE, well
 from tests.wells.test_http import NOW

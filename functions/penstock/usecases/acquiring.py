@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from penstock import transaction
 from penstock.domain import granting, idling, jobs, leases, metrics, pools, proving, units
 from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
@@ -17,7 +18,7 @@ from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_k
 from penstock.domain.why import explain
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases import ahead, counting, logs, outlook, privileges, race, retiring, stocktaking
+from penstock.usecases import ahead, counting, logs, outlook, privileges, retiring, stocktaking
 
 GRANTS = 25
 """How many grants one serving makes; if more could be made it asks to be called again."""
@@ -31,7 +32,7 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         error = "Cancelled" if job and job.cancelled_by else "Stale"
         on.flows.fail(token, error, "the attempt needs nothing more")
         return
-    held = race.run(on, lambda: _claim(on, job_id, attempt, step, token))
+    held = transaction.run(on, lambda: _claim(on, job_id, attempt, step, token))
     if not held:
         on.flows.fail(token, "Stale", "the attempt needs nothing more")
     elif held[0].state is not LeaseState.WAITING:
@@ -276,7 +277,7 @@ def run(on: System, job_id: str, attempt: int, token: str) -> None:
             return [], "done"
         return ([Replace(job, replace(job, run_token=token))] if job.run_token != token else []), None
 
-    if race.run(on, decide):
+    if transaction.run(on, decide):
         on.flows.succeed(token)
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import failures, jobs, leases, units, users
 from penstock.domain.failures import Failure, Kind
 from penstock.domain.jobs import Job, Report, Result, State, job_key
@@ -29,7 +30,6 @@ from penstock.usecases import (
     keeps,
     logs,
     owning,
-    race,
     sites,
     warm,
 )
@@ -94,7 +94,7 @@ def _hello(on: System, ask: Hello) -> dict[str, Any]:
         return _idle(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        found = race.run(on, lambda: _welcome(on, ask, digest, site))
+        found = transaction.run(on, lambda: _welcome(on, ask, digest, site))
     except Gone:
         waiting = _idle(on, ask.worker, site.limits)
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
@@ -146,7 +146,7 @@ def _welcome(
         return _arrive(on, ask, digest, site, unit), (None, unit)
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
-        race.stands(on, unit)
+        transaction.stands(on, unit)
         raise Gone
     if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
@@ -156,7 +156,7 @@ def _welcome(
         return [], (job, None)
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
-        race.stands(on, unit)  # its own repetition may have been welcomed meanwhile
+        transaction.stands(on, unit)  # its own repetition may have been welcomed meanwhile
         raise Gone
     if job.cancelled_by:
         raise Gone
@@ -228,7 +228,7 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
             raise Gone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
     return _news(on, caller) | {"lease_seconds": seconds}
 
 
@@ -294,7 +294,7 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
         changes += [*keeps.reported(on, told), *canaries.reported(on, told)] if changes and not broken else []
         return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
 
-    job = race.run(on, decide)
+    job = transaction.run(on, decide)
     canaries.worked(on, job)
     if job.run_token:
         on.flows.succeed(job.run_token)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from penstock import transaction
 from penstock.domain import ahead, pools
 from penstock.domain.ahead import Room
 from penstock.domain.cooling import maker_of
@@ -14,7 +15,7 @@ from penstock.domain.units import Unit, UnitKind, UnitState, is_held, unit_key
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import cooling, evidence, race, retiring, sites
+from penstock.usecases import cooling, evidence, retiring, sites
 
 MISSED = "NoHello"
 """The code under which workers that were made ahead of need and never heard of are counted with their factory."""
@@ -103,7 +104,7 @@ def ready(on: System, unit: Unit, lease: timedelta) -> None:
         fresh = on.store.get(unit.key, Unit)
         return (arrive(on, unit, None, lease) if fresh == unit else []), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def let_go(on: System, begun: Unit) -> None:
@@ -118,7 +119,7 @@ def let_go(on: System, begun: Unit) -> None:
             return [], None
         return [Replace(fresh, ahead.idle_again(fresh))], fresh
 
-    unit = race.run(on, decide)
+    unit = transaction.run(on, decide)
     if unit:
         on.queues.advance(unit.id, is_worker=False)
 
@@ -138,7 +139,7 @@ def end(on: System, unit: Unit) -> None:
     """What becomes of an idle unit whose time is over: it is destroyed, unless it is one of those the pool wants."""
     if unit.until and unit.until > on.world.now():
         retiring.retire(on, unit.id, SILENT, is_setback=True)
-    elif not race.run(on, lambda: _stay(on, unit.id)):
+    elif not transaction.run(on, lambda: _stay(on, unit.id)):
         retiring.retire(on, unit.id, WORN)
 
 

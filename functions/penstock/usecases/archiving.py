@@ -13,6 +13,7 @@ from hashlib import sha256
 
 from aws_lambda_powertools import Logger
 
+from penstock import transaction
 from penstock.domain import archives
 from penstock.domain.archives import Archive, ArchiveState, archive_key
 from penstock.domain.artifacts import Artifact, artifact_key
@@ -23,7 +24,7 @@ from penstock.domain.owners import JOB, owner
 from penstock.domain.volumes import object_name
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases import logs, owning, race, sites
+from penstock.usecases import logs, owning, sites
 
 STEPS = 8
 """How many steps one look takes: some seconds' work, and 40 MiB."""
@@ -193,4 +194,4 @@ def end(on: System, job: str) -> None:
         left = owning.without(on, found, owner(JOB, job)) if found else []
         return [Replace(row, archives.gone(row, on.world.now())), *left], None
 
-    race.run(on, decide)
+    transaction.run(on, decide)

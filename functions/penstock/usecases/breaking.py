@@ -9,6 +9,7 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain import breakage, cooling, units
 from penstock.domain.cooling import Cause, Met, cool_down_key, maker_of, of_broken
 from penstock.domain.pools import Pool, pool_key
@@ -16,7 +17,6 @@ from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
 from penstock.usecases import cooling as remembering
-from penstock.usecases import race
 
 
 def came_back(on: System, unit: Unit) -> None:
@@ -49,7 +49,7 @@ def proved(on: System, unit: Unit) -> None:
 
 def cannot_be_cleaned(on: System, worker: str, shown: str, why: str) -> None:
     """A worker's agent that shows the token of its last job (hashed) says that it cannot clean up after it. [UNIT-2]"""
-    unit = race.run(on, lambda: _cannot_be_cleaned(on, worker, shown, why))
+    unit = transaction.run(on, lambda: _cannot_be_cleaned(on, worker, shown, why))
     if unit and unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, is_worker=True)
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import caches
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, entry_key, use_key
@@ -22,11 +23,11 @@ from penstock.kernel import ids, limits
 from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import evicting, owning, race, sending, sites
+from penstock.usecases import evicting, owning, sending, sites
 from penstock.usecases.fencing import fence
 from penstock.wire.agent import AgentFile, AgentParts
 
-ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + race.TRIES
+ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + transaction.TRIES
 """How many writes may make room for one entry, with some to spare for what others add meanwhile."""
 
 
@@ -127,7 +128,7 @@ def begin(on: System, job: Job, ask: Ask, size: int, sha256: str, composite: str
         id=on.world.ulid(), path=file.path, size=size, sha256=sha256, composite=composite, by=job.owner,
         time=on.world.now(), sort=CACHE, job=job.id,
     )  # fmt: skip
-    race.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
+    transaction.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
     return {"there": False, "id": made.id, **sending.leave(on, made.id, file)}
 
 
@@ -168,7 +169,7 @@ def commit(on: System, job: Job, ask: Ask, id: str) -> dict[str, Any]:
     if size != begun.size:
         raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
     for _ in range(ROUNDS):
-        found = race.run(on, partial(_kept, on, job, shelf, ask, id))
+        found = transaction.run(on, partial(_kept, on, job, shelf, ask, id))
         if found:
             kept = found.entry
             return {"kept": found.is_new, **(_told(kept) if kept else {}), **({"why": found.why} if found.why else {})}

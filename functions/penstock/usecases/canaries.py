@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
+from penstock import transaction
 from penstock.domain import canaries
 from penstock.domain.canaries import TAG, USER, Canary, canary_key
 from penstock.domain.jobs import Job, Result, job_key
@@ -17,7 +18,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Key, Replace
 from penstock.system import System
-from penstock.usecases import breaking, race, sites, submitting
+from penstock.usecases import breaking, sites, submitting
 from penstock.usecases.keeps import units_of
 from penstock.wire import SubmitJob
 
@@ -120,6 +121,6 @@ def send(on: System, pool: str) -> Canary:
         asked = replace(canary, due=now)
         return [Replace(canary, asked)], asked
 
-    asked = race.run(on, decide)
+    asked = transaction.run(on, decide)
     nudge(on, asked.key)
     return on.store.get(asked.key, Canary) or asked

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import sitekeys, siteparse
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
@@ -15,7 +16,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import auditing, canaries, race, sites
+from penstock.usecases import auditing, canaries, sites
 
 LONGEST = 128
 """No pool's name has more characters."""
@@ -87,7 +88,7 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
         written = [Replace(was, row) if was else Create(row)]
         return auditing.note(on, written, by, "apply config", path, "; ".join(told)), told
 
-    told = race.run(on, decide)
+    told = transaction.run(on, decide)
     return told + _fit_pools(on, site) + canaries.fit(on, site)
 
 
@@ -136,7 +137,7 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
         changes = [Replace(was, replace(was, over=over, **given))]
         return auditing.note(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
 
 
@@ -161,7 +162,7 @@ def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
         changes = [Replace(was, now)] if was.paused != paused else []
         return auditing.note(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
 
-    pool = race.run(on, decide)
+    pool = transaction.run(on, decide)
     on.queues.schedule({"do": "resize" if paused else "serve", "pool": name})
     return pool
 

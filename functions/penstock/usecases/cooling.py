@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.abilities import Chooser
 from penstock.domain import cooling
 from penstock.domain.cooling import Cause, CoolDown, Failure, Met, collection, maker_of
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
 from penstock.kernel.rows import Create, Delete, Key, Replace
-from penstock.ports import NotYet, Ready
+from penstock.ports import Chooser, NotYet, Ready
 from penstock.system import System
 from penstock.usecases import budgeting, sites
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from penstock import transaction
 from penstock.domain import custody, pools, units
 from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, Result, job_key
@@ -19,7 +20,7 @@ from penstock.domain.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases import auditing, keeping, logs, losing, race, retiring, sites
+from penstock.usecases import auditing, keeping, logs, losing, retiring, sites
 
 LONGEST = 64
 """No unit's id has more characters."""
@@ -43,7 +44,7 @@ def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seco
         changes = [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)]
         return auditing.note(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
 
-    unit = race.run(on, decide)
+    unit = transaction.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
     return unit
 
@@ -81,7 +82,7 @@ def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
         changes, free = _released(on, find(on, is_a, unit_id), user.name)
         return auditing.note(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
 
-    unit = race.run(on, decide)
+    unit = transaction.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
     _go_on(on, unit)
     return unit
@@ -133,7 +134,7 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
         changes, after = removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
         return auditing.note(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
 
-    return _told(on, race.run(on, decide))
+    return _told(on, transaction.run(on, decide))
 
 
 def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
@@ -145,7 +146,7 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
         changes, after = removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
         return auditing.note(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
 
-    unit = race.run(on, decide)
+    unit = transaction.run(on, decide)
     end_attempt(on, unit)
     return _told(on, unit)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain import retention
 from penstock.domain.artifacts import Name
 from penstock.domain.inputs import Input
@@ -18,7 +19,7 @@ from penstock.domain.owners import JOB, owner
 from penstock.domain.retention import LatestFailure, Retention, latest_key, retention_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
-from penstock.usecases import archiving, owning, race, retaining, sites
+from penstock.usecases import archiving, owning, retaining, sites
 
 NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
 """What a job calls what it owns, by where these rows stand in its collection."""
@@ -34,7 +35,7 @@ def look(on: System, job: str) -> None:
         return
     if row.ended is None:
         _remember(on, job)
-        race.run(on, lambda: _end(on, job))
+        transaction.run(on, lambda: _end(on, job))
     else:
         _take_apart(on, row)
 
@@ -75,7 +76,7 @@ def _take_apart(on: System, row: Retention) -> None:
         if not left:
             return
     archiving.end(on, row.job)
-    race.run(on, lambda: _close(on, row.job))
+    transaction.run(on, lambda: _close(on, row.job))
 
 
 def _close(on: System, job: str) -> tuple[Sequence[Change], None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock import transaction
 from penstock.domain import caches
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.caches import CacheEntry, CacheUse, collection, use_key
@@ -17,7 +18,7 @@ from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
-from penstock.usecases import auditing, owning, race
+from penstock.usecases import auditing, owning
 
 
 def every(on: System, owner: str) -> list[CacheEntry]:
@@ -48,7 +49,7 @@ def drop(on: System, key: Key) -> None:
         row = on.store.get(key, CacheEntry)
         return (taken_out(on, row.shelf.owner, [row]) if row else []), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def run_out(on: System, owner: str, place: str) -> None:
@@ -60,7 +61,7 @@ def run_out(on: System, owner: str, place: str) -> None:
             return [], None
         return taken_out(on, owner, [row]), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def find(on: System, user: User, id: str) -> CacheEntry:
@@ -89,7 +90,7 @@ def delete(on: System, user: User, id: str) -> CacheEntry:
         what = f"{row.shelf.name}, {row.scope}: {row.words}"
         return auditing.note(on, changes, by, "delete cache", f"cache {id}", what), row
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def listed(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:

@@ -5,10 +5,10 @@ It goes into its job's log. Of one that has no job yet, the end of it is kept wh
 
 from __future__ import annotations
 
-from penstock.abilities import Witness
 from penstock.domain.journal import LONGEST
 from penstock.domain.units import Unit
 from penstock.kernel.errors import DriverError
+from penstock.ports import Witness
 from penstock.system import System
 from penstock.usecases import logs, sites
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.abilities import Identifier
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, noted
 from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.rows import Replace
+from penstock.ports import Identifier
 from penstock.system import System
 from penstock.usecases import sites
 

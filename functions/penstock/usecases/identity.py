@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import identity, metrics
 from penstock.domain.jobs import Job
 from penstock.domain.logs import DETAIL
@@ -16,7 +17,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases import auditing, logs, race, sites
+from penstock.usecases import auditing, logs, sites
 from penstock.usecases.fencing import Gone, fence
 
 ISSUER = "/v1/oidc"
@@ -51,7 +52,7 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
         detail = f"{said['sub']} for {audience}, attempt {job.attempt}, jti {said['jti']}"
         return auditing.note(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
 
-    said = race.run(on, decide)
+    said = transaction.run(on, decide)
     text = identity.unsigned(kid, said)
     made = identity.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import inputs
 from penstock.domain.artifacts import Artifact, artifact_key, own
 from penstock.domain.dependencies import Dependency
@@ -20,7 +21,7 @@ from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases import judging, logs, owning, race, sending, sites
+from penstock.usecases import judging, logs, owning, sending, sites
 from penstock.wire import InputParts, NewInput
 
 SIGNED_SECONDS = 3600
@@ -37,7 +38,7 @@ def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
     site = sites.current(on)
     sending.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    row = race.run(on, lambda: _await(on, job, ask, upload))
+    row = transaction.run(on, lambda: _await(on, job, ask, upload))
     if row.is_committed:
         return {"there": True, **sending.NOWHERE}
     return {"there": False, **sending.leave(on, row.artifact, ask)}
@@ -98,7 +99,7 @@ def commit(on: System, job: Job, name: str) -> None:
         size = sending.arrived(on, row.artifact, row.size)
         if size != row.size:
             raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
-        race.run(on, lambda: _arrived(on, job, row))
+        transaction.run(on, lambda: _arrived(on, job, row))
         logs.say(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
     judging.judge(on, job.id)
 
@@ -116,7 +117,7 @@ def _arrived(on: System, job: Job, seen: Input) -> tuple[Sequence[Change], None]
 def adopt(on: System, job: Job, of: Job) -> None:
     """Give a job the files of the one that it repeats: nothing is sent again. What is gone is waited for, and told."""
     for row in listed(on, of):
-        race.run(on, partial(_adopted, on, job, row))
+        transaction.run(on, partial(_adopted, on, job, row))
     judging.judge(on, job.id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock import transaction
 from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, judging, leases, plans, quarantine, users, waits, why
 from penstock.domain.inputs import Input
@@ -17,7 +18,7 @@ from penstock.kernel import ids
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import auditing, cooling, logs, outlook, race, settling
+from penstock.usecases import auditing, cooling, logs, outlook, settling
 
 SCANNED = 1000
 """How many jobs one page of a filtered list looks at."""
@@ -83,7 +84,7 @@ def cancel(on: System, user: User, job_id: str) -> Job:
         by = user.name if user.name != job.owner else ""  # what people do with their own is in the job's log
         return auditing.note(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
 
-    job, news = race.run(on, decide)
+    job, news = transaction.run(on, decide)
     if news:
         logs.say(on, job.id, job.attempt, f"cancelled by {user.name}")
     stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
+from penstock import transaction
 from penstock.domain import inputs, judging
 from penstock.domain.dependencies import Dependency, Dependent
 from penstock.domain.jobs import Job, State, job_key
@@ -19,7 +20,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import acquiring, jobs, logs, race, retaining, settling
+from penstock.usecases import acquiring, jobs, logs, retaining, settling
 
 
 def priors(on: System, user: User, dependencies: Sequence[Dependency]) -> dict[str, Job]:
@@ -66,7 +67,7 @@ def judge(on: System, job_id: str) -> None:
     if job is None or job.state is not State.WAITING:
         return
     broken = _pin(on, job) if look(on, job).is_ready else None
-    found, verdict = race.run(on, lambda: _judge(on, job_id, broken))
+    found, verdict = transaction.run(on, lambda: _judge(on, job_id, broken))
     if found is None:
         return
     if found.cancelled_by:
@@ -107,7 +108,7 @@ def _pin(on: System, job: Job) -> str | None:
     for each in job.dependencies:
         if each.copy_outputs:
             try:
-                race.run(on, partial(_pinned, on, each, job))
+                transaction.run(on, partial(_pinned, on, each, job))
             except Refused as refused:
                 return judging.gone(each, refused.detail)
     return None

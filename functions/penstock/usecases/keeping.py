@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.abilities import Keeper
+from penstock import transaction
 from penstock.domain import breakage, estimates, idle, leases, metrics, pools, retries, units
 from penstock.domain.leases import Lease, LeaseState, lease_key
 from penstock.domain.logs import DETAIL
@@ -15,8 +15,9 @@ from penstock.domain.retries import EARLY
 from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
+from penstock.ports import Keeper
 from penstock.system import System
-from penstock.usecases import counting, logs, race, retiring, sites, turns
+from penstock.usecases import counting, logs, retiring, sites, turns
 
 TRIES = 3
 """How often cleaning is tried before the unit is destroyed instead."""
@@ -88,7 +89,7 @@ def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit 
 
     What became of it; None when it was not being cleaned.
     """
-    unit = race.run(on, lambda: _decide(on, unit_id, proof, lease))
+    unit = transaction.run(on, lambda: _decide(on, unit_id, proof, lease))
     if unit is None:
         return None
     if unit.state is UnitState.DIRTY:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain import custody as rules
 from penstock.domain import keeps
 from penstock.domain.holds import MOST
@@ -18,7 +19,7 @@ from penstock.domain.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import custody, jobs, logs, race, sites
+from penstock.usecases import custody, jobs, logs, sites
 
 FAILED = "its script failed: to look at it"
 
@@ -46,7 +47,7 @@ def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *
         asked = replace(job, keep=kept)
         return [Replace(job, asked)], asked
 
-    job = race.run(on, decide)
+    job = transaction.run(on, decide)
     when = "when its script has ended" if whatever else "if its script fails"
     logs.say(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
     return job
@@ -80,7 +81,7 @@ def release(on: System, user: User, job_id: str) -> Job:
             raise Refused(409, "not-held", f"nothing of job {job_id} is held, or to be held, for its sake")
         return ([] if job.is_settled else [Replace(job, replace(job, keep=None))]), (job, job.keep)
 
-    job, keep = race.run(on, decide)
+    job, keep = transaction.run(on, decide)
     for unit in units_of(on, job):
         if keeps.is_of(keep, unit.hold):
             with suppress(Refused):  # it ran out, or somebody else let it go

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from penstock import transaction
 from penstock.domain import archives, logs
 from penstock.domain.archives import Archive, ArchiveState, archive_key
 from penstock.domain.jobs import Job
@@ -15,7 +16,7 @@ from penstock.domain.volumes import object_name
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import race, sites
+from penstock.usecases import sites
 
 BATCHES_PER_PAGE = 20
 PAGE_BYTES = 2 * 1024**2
@@ -46,7 +47,7 @@ def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *,
         batch = None if is_gone else logs.say(last, job, attempt, lines, is_end=is_end)
         return ([Create(batch)] if batch else []), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def hear(on: System, job: Job, first: int, lines: Sequence[Line]) -> Full | None:
@@ -59,7 +60,7 @@ def hear(on: System, job: Job, first: int, lines: Sequence[Line]) -> Full | None
         batch = None if is_gone else logs.hear(last, job.id, job.attempt, first, lines, most)
         return ([Create(batch)] if batch else []), batch or last
 
-    ends = race.run(on, decide)
+    ends = transaction.run(on, decide)
     return Full(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
 
 

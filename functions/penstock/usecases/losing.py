@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from penstock import transaction
 from penstock.domain import jobs, retries
 from penstock.domain.jobs import Job, Report, Result, State, job_key
 from penstock.domain.units import STEP_WITHIN, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import logs, race
+from penstock.usecases import logs
 from penstock.usecases.jobs import stop_waiting
 
 
@@ -34,7 +35,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         told = jobs.report(job, Report(Result.LOST, cause, now))
         return [later, Replace(job, told)], (told, True)
 
-    found = race.run(on, decide)
+    found = transaction.run(on, decide)
     if found is None:
         return None
     job, is_news = found

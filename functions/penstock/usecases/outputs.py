@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import outputs, retention
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.jobs import Job
@@ -17,7 +18,7 @@ from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import owning, race, sending, sites
+from penstock.usecases import owning, sending, sites
 from penstock.usecases.fencing import fence
 from penstock.wire.agent import AgentFile, AgentParts
 
@@ -53,7 +54,7 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
     upload = timedelta(seconds=site.retention.upload)
     for start in range(0, len(fresh), AT_ONCE):
-        race.run(on, partial(_named, on, job, fresh[start : start + AT_ONCE], upload))
+        transaction.run(on, partial(_named, on, job, fresh[start : start + AT_ONCE], upload))
     return {"uploads": [_upload(on, row, file) for row, file in zip(rows, files, strict=True)]}
 
 
@@ -109,7 +110,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
         size = sending.arrived(on, row.artifact, row.size)
         if size != row.size:
             raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
-        race.run(on, partial(_arrived, on, job, name))
+        transaction.run(on, partial(_arrived, on, job, name))
     return {}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from penstock import transaction
 from penstock.domain import artifacts, volumes
 from penstock.domain.artifacts import Artifact, Name, artifact_key, collection
 from penstock.domain.outputs import Output, output_key
@@ -20,7 +21,6 @@ from penstock.domain.volumes import Volume, VolumeState, volume_key
 from penstock.kernel import ids
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
-from penstock.usecases import race
 
 log = Logger(child=True)
 
@@ -61,7 +61,7 @@ def let_go(on: System, name: Key, kind: type[Name], owner: str) -> None:
         artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
         return ([Delete(row), *(without(on, artifact, owner) if artifact else [])] if row else []), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def without(on: System, artifact: Artifact, owner: str) -> list[Change]:
@@ -93,7 +93,7 @@ def forget(on: System, id: str) -> None:
         name = on.store.get(output_key(artifact.job, id), Output)
         return [*gone(on, artifact), *([Delete(name)] if name else [])], None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def late(on: System, id: str) -> None:
@@ -106,7 +106,7 @@ def late(on: System, id: str) -> None:
         return [Replace(volume, volumes.doom(volume, now))], None
 
     forget(on, id)
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def destroy(on: System, id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from penstock import transaction
 from penstock.domain import artifacts
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.owners import PIN, parts
@@ -15,7 +16,7 @@ from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases import auditing, owning, race
+from penstock.usecases import auditing, owning
 
 
 def find(on: System, user: User, id: str) -> Artifact:
@@ -49,7 +50,7 @@ def pin(on: System, user: User, id: str, reason: str, seconds: int | None) -> Ar
         changes = [Replace(known, made) if known else Create(made), own]
         return auditing.note(on, changes, _by(user, found), "pin", f"artifact {id}", reason), after
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def unpin(on: System, user: User, id: str, by: str) -> None:
@@ -68,7 +69,7 @@ def unpin(on: System, user: User, id: str, by: str) -> None:
         changes = [Delete(pinned), *owning.without(on, found, pinned.owner)]
         return auditing.note(on, changes, _by(user, found), "unpin", f"artifact {id}"), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def _by(user: User, artifact: Artifact) -> str:
@@ -86,7 +87,7 @@ def run_out(on: System, id: str, by: str) -> None:
         found = on.store.get(artifact_key(id), Artifact)
         return [Delete(row), *(owning.without(on, found, row.owner) if found else [])], None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def pins_of(on: System, artifact: Artifact) -> dict[str, Pin | None]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from penstock import transaction
 from penstock.domain import hosts, pools
 from penstock.domain.hosts import Host, host_key
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
@@ -18,7 +19,6 @@ from penstock.domain.why import Away
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import race
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def meet(on: System, came: Came, lease: timedelta) -> Host:
 
     Raises Refused 404 for one that the site does not know, 409 for a second agent of one.
     """
-    host, touched = race.run(on, lambda: _meet(on, came, lease))
+    host, touched = transaction.run(on, lambda: _meet(on, came, lease))
     _fit(on, touched)
     return host
 
@@ -133,7 +133,7 @@ def _go(on: System, name: str, is_to_go: Callable[[Host], bool]) -> None:
             return [], []
         return [Replace(host, hosts.leave(host, on.world.now())), *_due(on, [host.pool])], [host.pool]
 
-    _fit(on, race.run(on, decide))
+    _fit(on, transaction.run(on, decide))
 
 
 def _due(on: System, names: Sequence[str]) -> list[Change]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from penstock import transaction
 from penstock.domain import jobs as rules
 from penstock.domain import users
 from penstock.domain.jobs import Job, State, job_key
@@ -20,7 +21,7 @@ from penstock.domain.users import User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace, Row
 from penstock.system import System
-from penstock.usecases import jobs, logs, race, sites
+from penstock.usecases import jobs, logs, sites
 from penstock.usecases import users as granting
 
 R = TypeVar("R", bound=Row)
@@ -59,7 +60,7 @@ def refuse(on: System, job_id: str, why: str) -> bool:
         now = rules.refuse(job, why, on.world.now())
         return [Replace(job, now)], now
 
-    job = race.run(on, decide)
+    job = transaction.run(on, decide)
     if job is None:
         return False
     logs.say(on, job.id, job.attempt, why)

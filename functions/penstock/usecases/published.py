@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import published, users
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.published import (
@@ -22,7 +23,7 @@ from penstock.domain.volumes import Volume, volume_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases import auditing, outputs, owning, race
+from penstock.usecases import auditing, outputs, owning
 
 READ = 100
 """How many names are read at once."""
@@ -115,7 +116,7 @@ def unpublish(on: System, user: User, of: str, series: str, version: str, name: 
         changes = [Replace(row, after), *(owning.without(on, artifact, row.owner) if artifact else [])]
         return auditing.note(on, changes, user.name, "unpublish", row.full), after
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def shown(on: System, user: User, of: str) -> list[Series]:
@@ -143,7 +144,7 @@ def open_to(on: System, user: User, of: str, series: str, access: Access | None,
         told = " ".join(filter(None, (access or "as the others", privilege)))
         return auditing.note(on, changes, user.name, "open series", f"{of}/{series}", told), now
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def keep_private(on: System, of: str) -> None:
@@ -153,7 +154,7 @@ def keep_private(on: System, of: str) -> None:
         said_already = on.store.get(series_key(of, EVERY), Series)
         return ([] if said_already else [Create(Series(of=of, name=EVERY, access=Access.PRIVATE))]), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def _check(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:

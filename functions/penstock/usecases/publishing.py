@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock import transaction
 from penstock.domain import artifacts, published
 from penstock.domain.artifacts import Artifact, artifact_key
 from penstock.domain.jobs import Job
@@ -20,7 +21,7 @@ from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import auditing, logs, race
+from penstock.usecases import auditing, logs
 
 TOLD = 3
 """How many that could not be published a job's reason names; all of them are in its log."""
@@ -96,7 +97,7 @@ def _give(on: System, job: Job, output: Output, wanted: Publication, by: str, *,
         changes: list[Change] = [Replace(known, made) if known else Create(made), _own(on, made)]
         return auditing.note(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def _own(on: System, made: Published) -> Change:

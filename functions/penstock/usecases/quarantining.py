@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger
 
+from penstock import transaction
 from penstock.domain import breakage, custody, pools, quarantine
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import auditing, breaking, cooling, freeing, logs, race, retiring, sites, turns
+from penstock.usecases import auditing, breaking, cooling, freeing, logs, retiring, sites, turns
 from penstock.usecases.custody import find
 
 PAGE = 500
@@ -78,7 +79,7 @@ def removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) 
         changes = freeing.free(on, unit, gone)[0]
         return auditing.note(on, changes, user.name, "remove", f"{is_a} {unit_id}", checked), gone
 
-    unit = race.run(on, decide)
+    unit = transaction.run(on, decide)
     logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
     cooling.destroyed(on, unit, sites.current(on))
     turns.go_on(on, unit)

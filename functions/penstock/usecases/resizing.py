@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain import pools, resizing
 from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import acquiring, presence, race, retiring
+from penstock.usecases import acquiring, presence, retiring
 
 
 def resize(on: System, pool_name: str) -> None:
     """Bring a pool's slots to what its row says, then serve it, and who may go first where it is smaller or paused."""
-    for tries in range(race.TRIES):
+    for tries in range(transaction.TRIES):
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
             return

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain import retention
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.retention import LatestFailure, Retention, retention_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import race, sites
+from penstock.usecases import sites
 
 
 def begin(job: Job) -> Create:
@@ -53,7 +54,7 @@ def unpin(on: System, job: str, dependent: str) -> None:
         after = row and retention.unpinned(row, dependent)
         return ([Replace(row, after)] if row and after and after != row else []), None
 
-    race.run(on, decide)
+    transaction.run(on, decide)
 
 
 def remember(on: System, job: Job) -> None:
@@ -63,7 +64,7 @@ def remember(on: System, job: Job) -> None:
     """
     failure = retention.failure(job)
     if failure:
-        race.run(on, lambda: _remembered(on, failure))
+        transaction.run(on, lambda: _remembered(on, failure))
 
 
 def _remembered(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock import transaction
 from penstock.domain import ahead, pools, units
 from penstock.domain.causes import Boot
 from penstock.domain.pools import Pool, Slot, SlotState, pool_key
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import counting, race
+from penstock.usecases import counting
 
 
 def retire(
@@ -29,7 +30,9 @@ def retire(
     `boot` is what then became of a worker that was never heard of. With `if_coming` one that came meanwhile stays. What
     is `known` besides the reason is for its journal.
     """
-    unit = race.run(on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known))
+    unit = transaction.run(
+        on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known)
+    )
     if unit is None:
         return False
     if ahead.never_came(unit):

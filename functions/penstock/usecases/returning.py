@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 
+from penstock import transaction
 from penstock.domain import absence, metrics, quarantine, retries, units
 from penstock.domain.logs import DETAIL
 from penstock.domain.site import Site
@@ -24,11 +25,10 @@ from penstock.usecases import (
     keeping,
     logs,
     quarantining,
-    race,
     retrying,
     sites,
-    turns,
-)  # fmt: skip
+    turns,  # fmt: skip
+)
 
 
 def put_back(on: System, unit: Unit) -> None:
@@ -102,7 +102,7 @@ def _let_go(on: System, unit: Unit) -> None:
         ends = freeing.end_lease(on, unit)
         return ends, bool(ends)
 
-    if race.run(on, decide):
+    if transaction.run(on, decide):
         logs.say(
             on, unit.job, unit.attempt, f"nothing runs on {unit.slot} any more, which is still to be cleaned", DETAIL
         )
@@ -111,7 +111,7 @@ def _let_go(on: System, unit: Unit) -> None:
 
 def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
     """Free the slots of a unit that is clean, and hand them over."""
-    released = race.run(on, lambda: _release(on, unit.id, proof))
+    released = transaction.run(on, lambda: _release(on, unit.id, proof))
     counting.gone(on, unit, proof, released)
     if released:
         took = int((proof.time - unit.since).total_seconds())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock import transaction
 from penstock.domain import metrics, seeing
 from penstock.domain.seeing import Sight
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import counting, race, sites
+from penstock.usecases import counting, sites
 
 
 def look(on: System, unit_id: str) -> None:
@@ -27,7 +28,7 @@ def look(on: System, unit_id: str) -> None:
         told = seeing.saw(fresh, sight, on.world.now())
         return [Replace(fresh, told)], told
 
-    told = race.run(on, decide)
+    told = transaction.run(on, decide)
     if told and seeing.phase(told):
         on.queues.advance(unit_id, told.is_a is UnitKind.WORKER, seeing.EACH)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from penstock import transaction
 from penstock.domain import endings, idling, judging, leases, units
 from penstock.domain.causes import Ending
 from penstock.domain.jobs import Job, Outcome, Result, State, job_key
@@ -14,7 +15,7 @@ from penstock.domain.pools import Claim, claim_key
 from penstock.domain.units import Unit, UnitKind, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
-from penstock.usecases import archiving, counting, failing, logs, publishing, race, retaining, values, waking
+from penstock.usecases import archiving, counting, failing, logs, publishing, retaining, values, waking
 from penstock.usecases.github import hints
 
 
@@ -32,7 +33,7 @@ def settle(
     it: only if the job is due by then, still, when its end is written; and its flow, which nothing moves on, is then to
     be stopped.
     """
-    ended = race.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
+    ended = transaction.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
         ending, waited_for = ended
         after = ending.after

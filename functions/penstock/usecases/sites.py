@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.abilities import Informed, Standing
 from penstock.domain import siteparse
 from penstock.domain.site import SITE_KEY, Maker, Site, SiteText
 from penstock.domain.units import Unit, UnitKind
 from penstock.kernel.errors import Misconfigured
-from penstock.ports import Driver
+from penstock.ports import Driver, Informed, Standing
 from penstock.system import System
 
 _parsed: dict[str, Site] = {}

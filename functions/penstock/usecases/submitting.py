@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
+from penstock import transaction
 from penstock.domain import caches, identity, looks, metrics, origins, published
 from penstock.domain.dependencies import Dependency
 from penstock.domain.jobfile import JobFile
@@ -23,7 +24,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
-from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites, users
+from penstock.usecases import acquiring, inputs, judging, keeps, logs, requests, retaining, sites, users
 from penstock.wire import SubmitJob
 
 
@@ -93,7 +94,7 @@ def submit(
         begun = [Create(job), Create(spec), retaining.begin(job), *judging.rows(job, made.priors)]
         return [*begun, *([Create(memory)] if memory else [])], job.id
 
-    accepted = race.run(on, decide)
+    accepted = transaction.run(on, decide)
     if accepted == job.id:
         on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
         waits = made.priors or job.inputs

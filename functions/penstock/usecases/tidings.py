@@ -12,14 +12,15 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from penstock.abilities import Fate, Listener, Tidings
+from penstock import transaction
 from penstock.domain import custody as wishes
 from penstock.domain.site import Site
 from penstock.domain.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
+from penstock.ports import Fate, Listener, Tidings
 from penstock.system import System
-from penstock.usecases import custody, evidence, logs, race, sites
+from penstock.usecases import custody, evidence, logs, sites
 from penstock.usecases.units import bootstrap_key
 
 log = Logger(child=True)
@@ -46,7 +47,7 @@ def _told(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> Tid
 
 
 def _act(on: System, told: Tidings, factory: str) -> None:
-    unit, is_news = race.run(on, lambda: _decide(on, told, factory))
+    unit, is_news = transaction.run(on, lambda: _decide(on, told, factory))
     if unit is None:
         return
     if is_news and (unit.state in wishes.LEASED or unit.hold):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.abilities import Chooser
+from penstock import transaction
 from penstock.domain import cooling as cooling_rules
 from penstock.domain import jobs, leases, metrics, renewals, retries, units
 from penstock.domain.causes import NO_HELLO, SILENT
@@ -20,7 +20,7 @@ from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import Chooser, NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import (
     acquiring,
@@ -34,7 +34,6 @@ from penstock.usecases import (
     logs,
     losing,
     quarantining,
-    race,
     renewing,
     retiring,
     retrying,
@@ -42,7 +41,9 @@ from penstock.usecases import (
     sealing,
     seeing,
     sites,
-)  # fmt: skip
+)
+
+# fmt: skip
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -188,7 +189,7 @@ def _hand_over(on: System, unit: Unit, made: Unit) -> None:
             Replace(job, jobs.step_on(job, on.world.now())),
         ], lease
 
-    lease = race.run(on, decide)
+    lease = transaction.run(on, decide)
     if lease:
         took = int((on.world.now() - unit.since).total_seconds())
         logs.say(

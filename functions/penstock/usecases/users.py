@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from penstock import transaction
 from penstock.domain import canaries, users
 from penstock.domain.users import ADMIN, AS, Token, User, digest, token_key, user_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import auditing, race
+from penstock.usecases import auditing
 
 PRIVILEGES = 500
 """How many privileges one user may have."""
@@ -95,7 +96,7 @@ def change(on: System, name: str, privilege: str, *, grant: bool, by: str = "") 
         changes = [Replace(was, now)] if now != was else []
         return auditing.note(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def issue(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from penstock import transaction
 from penstock.domain import values
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.logs import DETAIL
@@ -14,7 +15,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases import logs, race
+from penstock.usecases import logs
 
 Guard = Callable[[System, Job], Check]
 """What else a write names, besides the job."""
@@ -53,7 +54,7 @@ def put(on: System, job: Job, ask: Put, guards: Sequence[Guard] = ()) -> Value:
         guarded = [guard(on, fresh) for guard in guards]
         return [Replace(was, now) if was else Create(now), goes_on, *guarded], (now, was is None)
 
-    value, is_new = race.run(on, decide)
+    value, is_new = transaction.run(on, decide)
     if is_new:
         what = f"{value.name} (secret)" if value.is_secret else value.name
         logs.say(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store", DETAIL)

@@ -6,12 +6,13 @@ import hmac
 from collections.abc import Sequence
 from datetime import timedelta
 
+from penstock import transaction
 from penstock.domain import idle, units
 from penstock.domain.site import Limits
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import keeping, race
+from penstock.usecases import keeping
 
 ASK_AGAIN = 5
 """How many seconds an idle worker's agent waits before it asks again, if its site's heartbeat is not shorter."""
@@ -35,7 +36,7 @@ def wait(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> b
     if unit.state is UnitState.CLEANING:
         proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
         keeping.keep(on, worker, proof, lease)
-    return race.run(on, lambda: _hear(on, worker, lease))
+    return transaction.run(on, lambda: _hear(on, worker, lease))
 
 
 def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:

@@ -24,7 +24,7 @@ BUSY = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(Row):
+class CheckRun(Row):
     """One job of a commit. `run` counts its re-runs, `needs` are the checks whose jobs its own waits for.
 
     `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `run_id` is the
@@ -94,15 +94,15 @@ def key_of(id: str) -> Key:
     return check_key(int(repository_id), sha, int(number))
 
 
-def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datetime) -> Check:
+def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datetime) -> CheckRun:
     """A check that is new: it is to be shown."""
-    return Check(
+    return CheckRun(
         repository=of.repository, repository_id=of.repository_id, installation=of.installation, sha=of.sha,
         number=number, name=name, since=of.since, needs=tuple(needs), due=now,
     )  # fmt: skip
 
 
-def again(check: Check, now: datetime) -> Check:
+def again(check: CheckRun, now: datetime) -> CheckRun:
     """A check whose job is to be run again: with a check run of its own. The one before it is to end, if it has not."""
     past = (*check.past, check.run) if check.begun and not check.over else check.past
     return replace(
@@ -111,17 +111,17 @@ def again(check: Check, now: datetime) -> Check:
     )  # fmt: skip
 
 
-def submitted(check: Check, job: str, now: datetime) -> Check:
+def submitted(check: CheckRun, job: str, now: datetime) -> CheckRun:
     """A check whose job was accepted."""
     return replace(check, job=job, told="", due=now)
 
 
-def refused(check: Check, told: str, now: datetime, annotations: Sequence[Annotation] = ()) -> Check:
+def refused(check: CheckRun, told: str, now: datetime, annotations: Sequence[Annotation] = ()) -> CheckRun:
     """A check that has no job, and says why."""
     return replace(check, told=told, annotations=tuple(annotations), due=now)
 
 
-def behind(checks: Iterable[Check], first: Check) -> list[Check]:
+def behind(checks: Iterable[CheckRun], first: CheckRun) -> list[CheckRun]:
     """A check and all whose jobs wait for it, however many are between."""
     found, names = {first.number: first}, {first.name}
     rest = [check for check in checks if check.number != first.number]
@@ -131,7 +131,7 @@ def behind(checks: Iterable[Check], first: Check) -> list[Check]:
     return [found[number] for number in sorted(found)]
 
 
-def submit_key(check: Check) -> str:
+def submit_key(check: CheckRun) -> str:
     """The Idempotency-Key of a check's job: of commit, name and run, so that nothing is submitted twice."""
     name = hashlib.sha256(check.name.encode()).hexdigest()
     return f"github-{check.repository_id}-{check.sha}-{check.run}-{name}"

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
-from penstock.abilities import Informed, Keeper, Standing
 from penstock.domain.retries import MESSAGE_MOST
 from penstock.domain.units import CleanProof
 from penstock.kernel.errors import (
@@ -22,7 +21,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import Driver, NotYet, Order, Ready
+from penstock.ports import Driver, Informed, Keeper, NotYet, Order, Ready, Standing
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 METADATA_BYTES, NOTES_BYTES = 16 * 1024, 8 * 1024

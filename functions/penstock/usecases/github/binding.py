@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain import users as user_rules
 from penstock.domain.users import User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import auditing, race, users
+from penstock.usecases import auditing, users
 
 
 def owner(on: System, name: str, id: int) -> User | str:
@@ -29,7 +30,7 @@ def owner(on: System, name: str, id: int) -> User | str:
         now = replace(found, repository_id=id)
         return ([] if now == found else [Replace(found, now)]), now
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def is_of(on: System, name: str, id: int) -> bool:
@@ -51,7 +52,7 @@ def accept(on: System, name: str, id: int, by: str) -> User:
         changes = [Replace(was, now)] if now != was else []
         return auditing.note(on, changes, by, "accept repository", f"user {name}", f"{was.repository_id} to {id}"), now
 
-    return race.run(on, decide)
+    return transaction.run(on, decide)
 
 
 def _taken(found: User, id: int) -> str:

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from penstock.domain.github.missed import Pause, pause_key
 from penstock.domain.site import GitHubApp
-from penstock.forge import Ask, Scope, Told
 from penstock.kernel.errors import Misconfigured, RateLimited
 from penstock.kernel.rows import Create, Replace
+from penstock.ports import Ask, Scope, Told
 from penstock.system import System
 from penstock.usecases import sites
 

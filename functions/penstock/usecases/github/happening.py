@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain.github import checksets
-from penstock.domain.github.checks import CONTROL, Check
+from penstock.domain.github.checks import CONTROL, CheckRun
 from penstock.domain.github.checksets import CheckSet, Stage, Tip, set_key, tip_key
 from penstock.domain.github.deliveries import Event
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import published, race
+from penstock.usecases import published
 from penstock.usecases.github import binding, calls, running
 from penstock.usecases.github.calls import Repository
 
@@ -36,7 +37,7 @@ def _heard(on: System, of: Repository, event: Event) -> str:
         published.keep_private(on, owner)
     tip = on.store.get(tip_key(of.id, event.line), Tip)
     is_tip = tip is None or tip.sha == event.sha or calls.end_of(on, of, event.line) == event.sha
-    race.run(on, lambda: _note(on, event, is_tip=is_tip))
+    transaction.run(on, lambda: _note(on, event, is_tip=is_tip))
     on.forge.tell({"set": [of.id, event.sha]})
     if is_tip and tip and tip.sha != event.sha:
         on.forge.tell({"set": [of.id, tip.sha]})
@@ -81,13 +82,13 @@ def _pressed(on: System, of: Repository, event: Event) -> str:
     return running.run_again(on, found, check) if event.asked == "rerun" else "ignored: an unknown button"
 
 
-def _named(on: System, of: Repository, event: Event) -> Check | None:
+def _named(on: System, of: Repository, event: Event) -> CheckRun | None:
     """The check whose button it was: of this repository, this commit, and its present run. [SEC-2]"""
-    rows = on.store.find(set_key(of.id, event.sha).pk, "check#", Check)
+    rows = on.store.find(set_key(of.id, event.sha).pk, "check#", CheckRun)
     return next((row for row in rows if row.external_id == event.check), None)
 
 
-def _approve(on: System, check: Check, by: str) -> str:
+def _approve(on: System, check: CheckRun, by: str) -> str:
     """Somebody lets the jobs of one commit run, and of no other."""
     if check.number != CONTROL:
         return "ignored: there is nothing to approve"
@@ -97,7 +98,7 @@ def _approve(on: System, check: Check, by: str) -> str:
         now = checksets.approve(was, by, on.world.now()) if was else was
         return ([Replace(was, now)] if was and now and now != was else []), bool(was and was.stage is Stage.AWAITING)
 
-    if not race.run(on, decide):
+    if not transaction.run(on, decide):
         return "ignored: nothing awaits approval"
     on.forge.tell({"set": [check.repository_id, check.sha]})
     return f"approved by {by}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock import transaction
 from penstock.domain.github.checksets import CheckSet
 from penstock.domain.github.deliveries import Delivery, delivery_key, is_id
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases import auditing, race
+from penstock.usecases import auditing
 from penstock.usecases.github import hints
 
 
@@ -38,6 +39,6 @@ def redeliver(on: System, id: str, by: str) -> Delivery:
         now = replace(row, outcome="", tries=0, due=on.world.now())
         return auditing.note(on, [Replace(row, now)], by, "redeliver", f"delivery {id}"), now
 
-    row = race.run(on, decide)
+    row = transaction.run(on, decide)
     hints.hint(on, {"delivery": id})
     return row

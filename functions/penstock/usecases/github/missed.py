@@ -11,9 +11,9 @@ from typing import Any
 from penstock.domain.github import missed
 from penstock.domain.github.deliveries import Delivery, delivery_key, is_id, matters
 from penstock.domain.github.missed import LOOK_KEY, Look
-from penstock.forge import Ask
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create, Replace
+from penstock.ports import Ask
 from penstock.system import System
 from penstock.usecases.github import calls, receiving
 

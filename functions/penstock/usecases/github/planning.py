@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from penstock import transaction
 from penstock.domain import jobset
 from penstock.domain.github import checks, checksets, policy
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Check, check_key
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, CheckRun, check_key
 from penstock.domain.github.checksets import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.github.reports import Annotation, annotation
@@ -17,7 +18,6 @@ from penstock.domain.jobset import Member
 from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases import race
 from penstock.usecases.github import binding, calls, reading, running
 from penstock.usecases.github.calls import Repository
 from penstock.usecases.github.reading import People, Unread
@@ -122,26 +122,26 @@ def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
     """Write where a set got to, and what its check says of it, in one commit: a check may be shown as soon as it is
     there, and has its button only while its set awaits that. Who was faster has left the set due."""
 
-    def decide() -> tuple[Sequence[Change], Check | None]:
+    def decide() -> tuple[Sequence[Change], CheckRun | None]:
         if on.store.get(found.key, CheckSet) != found:
             return [], None
         changes, told = _controlled(on, found, wrong)
         return [*changes, Replace(found, to)], told
 
-    told = race.run(on, decide)
+    told = transaction.run(on, decide)
     if told:
         on.forge.tell({"check": told.id})
 
 
 def _control(on: System, found: CheckSet) -> None:
     """The check of the whole commit, if there is one, is well again: there is nothing to say."""
-    told = race.run(on, partial(_controlled, on, found, None))
+    told = transaction.run(on, partial(_controlled, on, found, None))
     if told:
         on.forge.tell({"check": told.id})
 
 
-def _controlled(on: System, found: CheckSet, wrong: Wrong | None) -> tuple[Sequence[Change], Check | None]:
-    was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), Check)
+def _controlled(on: System, found: CheckSet, wrong: Wrong | None) -> tuple[Sequence[Change], CheckRun | None]:
+    was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
     if was is None and wrong is None:
         return [], None
     check = was or checks.begin(found, CONTROL, CONTROL_NAME, (), on.world.now())

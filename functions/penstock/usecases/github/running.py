@@ -9,9 +9,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from penstock import transaction
 from penstock.domain import users as user_rules
 from penstock.domain.github import checks, checksets, reports
-from penstock.domain.github.checks import CONTROL, Check
+from penstock.domain.github.checks import CONTROL, CheckRun
 from penstock.domain.github.checksets import CheckSet, Stage
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.jobset import Member
@@ -21,7 +22,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.kernel.rows import Check as Still
 from penstock.system import System
-from penstock.usecases import jobs, logs, race, submitting, users
+from penstock.usecases import jobs, logs, submitting, users
 from penstock.usecases.github.reading import wanted
 from penstock.wire import SubmitJob
 
@@ -29,9 +30,9 @@ ONCE_MORE = timedelta(minutes=5)
 """When a superseded set is looked at again: whoever submitted jobs of it meanwhile has noted them, or died, by then."""
 
 
-def of(on: System, found: CheckSet) -> list[Check]:
+def of(on: System, found: CheckSet) -> list[CheckRun]:
     """A commit's checks, in the order of their numbers."""
-    return on.store.find(found.key.pk, "check#", Check)
+    return on.store.find(found.key.pk, "check#", CheckRun)
 
 
 def submit(
@@ -61,15 +62,17 @@ def submit(
         _cancel_all(on, fresh)
 
 
-def _begin(on: System, found: CheckSet, member: Member, known: Mapping[str, Check]) -> Check | None:
+def _begin(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
     """The row of a new check, as long as the set stands."""
     number = 1 + max((check.number for check in known.values()), default=CONTROL)
     check = checks.begin(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
     made = on.store.commit([Create(check), Still(found)])
-    return on.store.get(check.key, Check) if made else None
+    return on.store.get(check.key, CheckRun) if made else None
 
 
-def _submit(on: System, user: User, found: CheckSet, member: Member, check: Check, ids: Mapping[str, str]) -> Check:
+def _submit(
+    on: System, user: User, found: CheckSet, member: Member, check: CheckRun, ids: Mapping[str, str]
+) -> CheckRun:
     """A check with its job, or with why there is none."""
     lacking = next((each.job for each in member.dependencies if each.job not in ids), None)
     if lacking is not None:
@@ -83,15 +86,15 @@ def _submit(on: System, user: User, found: CheckSet, member: Member, check: Chec
     return checks.submitted(check, job, on.world.now())
 
 
-def _note(on: System, was: Check, now: Check) -> Check:
+def _note(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
     """Write what became of a check, over whatever was noted meanwhile of how it is shown."""
 
-    def decide() -> tuple[Sequence[Change], Check]:
-        fresh = on.store.get(was.key, Check) or was
+    def decide() -> tuple[Sequence[Change], CheckRun]:
+        fresh = on.store.get(was.key, CheckRun) or was
         after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
         return ([Replace(fresh, after)] if fresh.run == was.run else []), after
 
-    noted = race.run(on, decide)
+    noted = transaction.run(on, decide)
     on.forge.tell({"check": noted.id})
     return noted
 
@@ -127,7 +130,7 @@ def _cancel_all(on: System, found: CheckSet) -> None:
         cancel(on, check, "a newer commit")
 
 
-def cancel(on: System, check: Check, by: str) -> str:
+def cancel(on: System, check: CheckRun, by: str) -> str:
     """Cancel a check's job; what depends on it settles with it. Also one whose submit was not noted yet."""
     owner = check.repository.replace("/", ":")
     job = job_of(on, check)
@@ -139,7 +142,7 @@ def cancel(on: System, check: Check, by: str) -> str:
     return f"cancelled by {by}"
 
 
-def job_of(on: System, check: Check) -> Job | None:
+def job_of(on: System, check: CheckRun) -> Job | None:
     """The job of a check; also one that was accepted while nobody was left to note it."""
     key = submission_key(check.repository.replace("/", ":"), user_rules.digest(checks.submit_key(check)))
     known = None if check.job or check.number == CONTROL else on.store.get(key, Submission)
@@ -147,7 +150,7 @@ def job_of(on: System, check: Check) -> Job | None:
     return on.store.get(job_key(job), Job) if job else None
 
 
-def run_again(on: System, found: CheckSet, first: Check | None = None) -> str:
+def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str:
     """Run a check's job again, and all that wait for it; without one, all of the commit's.
 
     The check that was asked for comes last, in one commit with the set: until then the same may be asked again, and who
@@ -155,26 +158,26 @@ def run_again(on: System, found: CheckSet, first: Check | None = None) -> str:
     """
     rows = of(on, found)
     wanted = [check for check in (checks.behind(rows, first) if first else rows) if check.number != CONTROL]
-    last: list[Check] = []
+    last: list[CheckRun] = []
     for check in wanted:
         if check.job or check.told or job_of(on, check):
             cancel(on, check, "a re-run")
             if first and check.number == first.number:
                 last.append(check)
             else:
-                race.run(on, partial(_again, on, check))
-    race.run(on, partial(_plan_again, on, found, last))
+                transaction.run(on, partial(_again, on, check))
+    transaction.run(on, partial(_plan_again, on, found, last))
     on.forge.tell({"set": [found.repository_id, found.sha]})
     return f"{len(wanted)} to be run again"
 
 
-def _again(on: System, was: Check) -> tuple[Sequence[Change], None]:
-    fresh = on.store.get(was.key, Check)
+def _again(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
+    fresh = on.store.get(was.key, CheckRun)
     is_same = fresh is not None and fresh.run == was.run
     return [Replace(fresh, checks.again(fresh, on.world.now()))] if fresh and is_same else [], None
 
 
-def _plan_again(on: System, found: CheckSet, last: Sequence[Check]) -> tuple[Sequence[Change], None]:
+def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[Sequence[Change], None]:
     was = on.store.get(found.key, CheckSet)
     now = checksets.plan_again(was, on.world.now()) if was else was
     again = [change for check in last for change in _again(on, check)[0]]

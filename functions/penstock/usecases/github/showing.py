@@ -9,8 +9,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from penstock import transaction
 from penstock.domain.github import checksets, reports
-from penstock.domain.github.checks import BUSY, CONTROL, Check
+from penstock.domain.github.checks import BUSY, CONTROL, CheckRun
 from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.logs import CONTROL as ESSENTIAL
@@ -18,7 +19,7 @@ from penstock.domain.logs import DETAIL, Batch
 from penstock.kernel.errors import RateLimited
 from penstock.kernel.rows import Change, Key, Replace
 from penstock.system import System
-from penstock.usecases import outputs, race
+from penstock.usecases import outputs
 from penstock.usecases.github import calls
 from penstock.usecases.github.calls import Repository
 
@@ -46,7 +47,7 @@ RUN_AGAIN = {
 
 def show(on: System, key: Key) -> None:
     """Have GitHub show a check as it is. One at a time: two could make two check runs of it."""
-    row, now = on.store.get(key, Check), on.world.now()
+    row, now = on.store.get(key, CheckRun), on.world.now()
     if row is None:
         return
     if not (row.job or row.told or row.run_id or row.past):  # it is due again as soon as there is something to show
@@ -66,10 +67,10 @@ def show(on: System, key: Key) -> None:
         after = _shown(on, row, taken, job)
     except RateLimited as limited:
         after = replace(taken, tries=row.tries, due=now + timedelta(seconds=limited.seconds))
-    race.run(on, lambda: _done(on, taken, after))
+    transaction.run(on, lambda: _done(on, taken, after))
 
 
-def _shown(on: System, row: Check, taken: Check, job: Job | None) -> Check:
+def _shown(on: System, row: CheckRun, taken: CheckRun, job: Job | None) -> CheckRun:
     """Have GitHub end what was shown of runs before this one, and show this one. The check as it is after that."""
     _end(on, row)
     ended = replace(taken, past=(), tries=0, due=None)
@@ -81,7 +82,7 @@ def _shown(on: System, row: Check, taken: Check, job: Job | None) -> Check:
     return replace(ended, run_id=run_id or 0, shown=shown, over=over, due=_next(on, run_id, job))
 
 
-def _end(on: System, row: Check) -> None:
+def _end(on: System, row: CheckRun) -> None:
     """The check runs of runs before this one end, for their jobs have."""
     of = Repository(row.installation, row.repository_id, row.repository)
     for run in row.past:
@@ -95,9 +96,9 @@ def _next(on: System, run_id: int | None, job: Job | None) -> Any:
     return reports.look_after(job, on.world.now()) if job and run_id else None
 
 
-def _done(on: System, taken: Check, after: Check) -> tuple[Sequence[Change], None]:
+def _done(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change], None]:
     """Note what is shown. What was changed meanwhile stays, and is due."""
-    fresh = on.store.get(taken.key, Check)
+    fresh = on.store.get(taken.key, CheckRun)
     if fresh is None:
         return [], None
     if fresh.version == taken.version + 1:
@@ -109,7 +110,7 @@ def _done(on: System, taken: Check, after: Check) -> tuple[Sequence[Change], Non
     return [Replace(fresh, noted)], None
 
 
-def _said(on: System, row: Check, job: Job | None) -> Mapping[str, Any]:
+def _said(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     """What a check has to say."""
     if job:
         kept = [one for one in outputs.listed(on, job)[0] if one.is_committed and one.attempt == job.attempt]
@@ -132,7 +133,7 @@ def _lines(on: System, job: Job) -> list[str]:
     return [line.payload for line in lines if line.stream not in (ESSENTIAL, DETAIL)]
 
 
-def _say(on: System, row: Check, said: Mapping[str, Any]) -> tuple[int | None, str]:
+def _say(on: System, row: CheckRun, said: Mapping[str, Any]) -> tuple[int | None, str]:
     """Tell GitHub what it does not show yet; the check run, and a digest of what it shows."""
     of = Repository(row.installation, row.repository_id, row.repository)
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]

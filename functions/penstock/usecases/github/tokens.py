@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from penstock.domain.github import checks, policy
-from penstock.domain.github.checks import Check
+from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.checksets import CheckSet, set_key
 from penstock.domain.github.policy import LEAST, Policy
 from penstock.domain.github.tokens import (
@@ -27,9 +27,9 @@ from penstock.domain.github.tokens import (
 )
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.values import Value, value_key
-from penstock.forge import Scope
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Delete, Replace
+from penstock.ports import Scope
 from penstock.system import System
 from penstock.usecases import logs, values
 from penstock.usecases.fencing import fence
@@ -56,7 +56,7 @@ def mint(on: System, job_id: str) -> bool:
         return False
     if is_fresh(on.store.get(value_key(job.id, NAME), Value), now):
         return False
-    check = on.store.get(checks.key_of(job.check), Check)
+    check = on.store.get(checks.key_of(job.check), CheckRun)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
     if not (found and check and check.job == job.id):
         return False
@@ -114,7 +114,7 @@ def _revoke(on: System, row: Minted) -> None:
             on.store.commit([Delete(replace(begun, version=row.version + 1))])
 
 
-def _scope(on: System, found: CheckSet, check: Check) -> Scope | None:
+def _scope(on: System, found: CheckSet, check: CheckRun) -> Scope | None:
     """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
 
     GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.

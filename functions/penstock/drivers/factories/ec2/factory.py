@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.abilities import Fate, Tidings
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity, keys
@@ -18,7 +17,7 @@ from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
 from penstock.kernel.errors import Misconfigured
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import Fate, NotYet, Order, Ready, Tidings
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from penstock.abilities import Standing
 from penstock.domain.retries import MESSAGE_MOST
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
@@ -20,7 +19,7 @@ from penstock.drivers.wells.accounts import settings as keys
 from penstock.drivers.wells.accounts.cleaner import WORDS, Ask
 from penstock.drivers.wells.accounts.drift import PART_CHARS, PARTS, Look, differs
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from penstock.toml.checks import clip
 
 HOME = "PENSTOCK_HOME"

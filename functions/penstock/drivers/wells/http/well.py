@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock.abilities import Standing
 from penstock.domain.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.credentials import resolver
@@ -32,7 +31,7 @@ from penstock.drivers.wells.http.protocol import (
     UNIT_CHARS,
 )
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from penstock.toml.checks import clip
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
+
 UPLOAD_SECONDS = 3600
+
+
 NO_UPLOAD = "NoSuchUpload"
+
+
 NOTHING = ("404", "InvalidRange", "NoSuchKey", "NotFound")
 """What S3 says of an object that is not there, or not as far."""
 

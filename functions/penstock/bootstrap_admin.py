@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.adapters.world import RealWorld
+from penstock.aws.clock import RealWorld
+from penstock.aws.dynamodb import Table
 from penstock.domain.users import ADMIN
 from penstock.kernel.errors import Refused
-from penstock.store.table import Table
 from penstock.system import System
 from penstock.usecases import users
 
 NAME = "admin"
+
+
 BY = "(AWS credentials)"
 
 

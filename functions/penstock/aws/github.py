@@ -12,18 +12,27 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from penstock.adapters.appkey import KmsAppKey
+from penstock.aws.kms import KmsAppKey
 from penstock.domain.site import GitHubApp
-from penstock.forge import Ask, Scope, Told
 from penstock.kernel.errors import RateLimited, Unknown
+from penstock.ports import Ask, Scope, Told
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+
 SECONDS = 20
+
+
 ANSWER_BYTES = 8 * 1024**2
+
+
 LONGEST_DELAY = 900
+
+
 LONGEST_LIMIT = 3600
+
+
 UNSAID = 60
 """Seconds to wait when a limit says nothing of how long. Source: GitHub, "Rate limits for the REST API"."""
 

@@ -13,10 +13,13 @@ from penstock.kernel.errors import Unreached
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
+
 MOST = 256
 """The longest error name. Source: the Step Functions API reference, SendTaskFailure."""
 
 LONGEST_CAUSE = 2000
+
+
 _ENDINGS: tuple[Literal["FAILED", "TIMED_OUT", "ABORTED"], ...] = ("FAILED", "TIMED_OUT", "ABORTED")
 
 

@@ -9,8 +9,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import agentfile, bootstrap
-from penstock.domain.failures import heard
-from penstock.domain.jobs import Result
+from penstock.domain.jobs.failures import heard
+from penstock.domain.jobs.jobs import Result
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, caches, hosts, identity, inputs, lines, outputs, users, values

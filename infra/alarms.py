@@ -19,8 +19,8 @@ from constructs import Construct
 
 from infra.measures import Watched
 from penstock.domain import metrics
-from penstock.domain.metric import Level
-from penstock.domain.units import UnitKind, UnitState
+from penstock.domain.metrics import Level
+from penstock.domain.units.units import UnitKind, UnitState
 from penstock.usecases.expiring import AT_ONCE as TIDY_AT_ONCE
 from penstock.usecases.sweeping import AT_ONCE
 

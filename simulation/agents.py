@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
-from penstock.domain.jobs import Result
-from penstock.domain.logs import Line
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.logs.logs import Line
 from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents

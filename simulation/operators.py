@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.units import Unit, UnitState, is_held, unit_key
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
+from penstock.domain.users.users import User
 from penstock.usecases import custody
 from simulation.commits import Moment
 from simulation.interfaces import Run

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.pools import Slot, SlotState, collection
+from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from simulation.faults import Weather
 from simulation.tasks import Task

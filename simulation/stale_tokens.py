@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents
 from penstock.usecases.agents import Hello

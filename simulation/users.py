@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.jobs import Job
-from penstock.domain.leases import demand
-from penstock.domain.pools import Pool
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.leases import demand
+from penstock.domain.pools.pools import Pool
+from penstock.domain.users.users import User
 from penstock.usecases import agents, configuring, jobs, submitting
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob

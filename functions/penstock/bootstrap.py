@@ -22,7 +22,7 @@ from penstock.aws.kms import KmsAppKey, KmsSigner, KmsVault
 from penstock.aws.s3 import S3Objects
 from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
-from penstock.domain.metric import Level
+from penstock.domain.metrics import Level
 from penstock.drivers import Registry
 from penstock.ports import Signer
 from penstock.system import Keyless, System

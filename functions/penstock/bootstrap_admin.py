@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from penstock.aws.clock import RealWorld
 from penstock.aws.dynamodb import Table
-from penstock.domain.users import ADMIN
+from penstock.domain.users.users import ADMIN
 from penstock.kernel.errors import Refused
 from penstock.system import System
 from penstock.usecases import users

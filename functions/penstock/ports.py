@@ -15,11 +15,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from penstock.domain.identity import PublicKey
-from penstock.domain.metric import Metric
-from penstock.domain.parts import Part
-from penstock.domain.site import GitHubApp
-from penstock.domain.units import CleanProof
+from penstock.domain.artifacts.volumes import Part
+from penstock.domain.metrics import Metric
+from penstock.domain.site.site import GitHubApp
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Shortage
 from penstock.kernel.rows import Change, Key, Row
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain.jobs import Result
+from penstock.domain.jobs.jobs import Result
 from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Unreached
 from penstock.usecases import agents

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from itertools import count
 
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import custody, jobs
 from simulation import operators

@@ -14,7 +14,7 @@ from moto import mock_aws
 from mypy_boto3_kms import KMSClient
 
 from penstock.aws.kms import KmsSigner
-from penstock.domain.identity import PublicKey
+from penstock.domain.users.oidc import PublicKey
 
 MESSAGE = b"x" * 5000
 """Longer than KMS takes."""

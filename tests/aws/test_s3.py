@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.wells.aws import prefixes
 from penstock.drivers.wells.aws.denials import Denials
 from penstock.kernel.errors import Misconfigured

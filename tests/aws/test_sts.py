@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws import denials, lent
 from penstock.drivers.wells.aws.lent import SITE

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws.lent import SITE
 from penstock.drivers.wells.s3 import S3Well

@@ -8,7 +8,7 @@ import pytest
 from libcloud.common.exceptions import BaseHTTPError
 from libcloud.compute.types import NodeState
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.ports import NotYet, Ready
 from tests.clouds.fake import Books

@@ -17,7 +17,7 @@ import libcloud
 import pytest
 import responses
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.factory import SITE, LibcloudFactory
 from penstock.drivers.factories.libcloud.names import Names

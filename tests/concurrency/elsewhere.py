@@ -22,7 +22,7 @@ import httpx
 
 from penstock.aws import dynamodb
 from penstock.aws.dynamodb import Table
-from penstock.domain.pools import Pool
+from penstock.domain.pools.pools import Pool
 from penstock.kernel.rows import Create, Replace
 from penstock.local.cloud import REGION
 from tests.concurrency.cloud import TABLE, surroundings

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock.aws.dynamodb import Table
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row
 
 R = TypeVar("R", bound=Row)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from penstock import processes
-from penstock.domain.units import CleanProof
-from penstock.domain.users import User
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.users import User
 from penstock.drivers import FACTORIES, MAKER, WELLS, Registry, kit
 from penstock.drivers.factories.process import TAG
 from penstock.drivers.fake import Cloud, FakeDriver, driver

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
 from penstock.kernel.errors import (
@@ -95,7 +95,9 @@ def test_what_was_proved_gone_never_comes_back(seed: int) -> None:
                 rig.create(number)
             elif rig.cloud.was_made(f"w-{number}"):
                 proof = rig.destroy(number)
-                if isinstance(proof, CleanProof) and not proof.lag:  # else it may come too early: domain/absence.py
+                if (
+                    isinstance(proof, CleanProof) and not proof.lag
+                ):  # else it may come too early: domain/units/visibility.py
                     gone.add(f"w-{number}")
         except KNOWN:
             pass

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.aws.dynamodb import Table
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.usecases import sweeping
 from tests.twin.world import START, Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states

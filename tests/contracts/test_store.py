@@ -18,11 +18,10 @@ from pynamodb.connection.base import Connection
 
 from penstock.aws import dynamodb
 from penstock.aws.dynamodb import Table
-from penstock.domain.budgets import Budget
-from penstock.domain.comparing import Comparison, LastSweep, Missing
-from penstock.domain.cooling import Cause, CoolDown, Failure
-from penstock.domain.pools import Pool, Slot, SlotState, collection, move
-from penstock.domain.users import Token, User, user_key
+from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move
+from penstock.domain.units.comparison import Comparison, LastSweep, Missing
+from penstock.domain.users.users import Token, User, user_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.ports import Store
 from tests.concurrency import faults

@@ -10,10 +10,10 @@ import pytest
 from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
 
 from penstock.aws.dynamodb import Table
-from penstock.domain.artifacts import Artifact
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.retention import Retention
-from penstock.domain.volumes import Volume, VolumeState
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.retention import Retention
+from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.kernel.rows import Change, Check, Create, Delete, Row
 from tests.domain.helpers import claim, pool, slot
 

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from penstock.aws import dynamodb
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.pools import Claim
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Row
 from tests.crash.agent import Agent
 from tests.crash.faults import Plan, calm

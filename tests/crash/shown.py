@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from penstock.domain.github import reports
+from penstock.domain.github import checks
 from penstock.domain.github.checks import CheckRun
-from penstock.domain.jobs import Job
+from penstock.domain.jobs.jobs import Job
 
 if TYPE_CHECKING:
     from tests.crash.life import Life
@@ -49,4 +49,4 @@ def over(life: Life) -> None:
 def _ended_as(check: CheckRun, job: Job, runs: Mapping[int, Mapping[str, Any]]) -> None:
     assert check.run_id in runs, f"nothing shows {check.name}"
     said = runs[check.run_id]["conclusion"]
-    assert said == reports.conclusion(job), f"{check.name} ended {job.outcome}, and GitHub shows {said}"
+    assert said == checks.conclusion(job), f"{check.name} ended {job.outcome}, and GitHub shows {said}"

@@ -15,8 +15,8 @@ import pytest
 
 from penstock import bootstrap
 from penstock.aws import dynamodb
-from penstock.domain import quarantine
-from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import System

@@ -20,7 +20,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from penstock.domain.users import ADMIN
+from penstock.domain.users.users import ADMIN
 from penstock.usecases import users
 from tests.crash import between, front, own, warm
 from tests.crash.branches import Branches, End, Trail

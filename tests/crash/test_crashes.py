@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.aws import dynamodb
-from penstock.domain.units import Unit
+from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check
 from penstock.system import System
 from penstock.usecases import acquiring, sweeping, turns

@@ -1,6 +1,6 @@
 """The bounds fit the keys and the items that they were chosen for."""
 
-from penstock.domain.pools import RANK_BASE
+from penstock.domain.pools.pools import RANK_BASE
 from penstock.kernel import limits
 
 ITEM_BYTES = 400 * 1024

@@ -27,7 +27,7 @@ from moto import mock_aws
 from moto.ec2.models import ec2_backends
 
 from penstock.aws import dynamodb
-from penstock.domain.units import Unit, unit_key
+from penstock.domain.units.units import Unit, unit_key
 from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.factory import SITE

@@ -9,7 +9,7 @@ from pynamodb.exceptions import PynamoDBException
 
 from penstock.aws import dynamodb
 from penstock.aws.dynamodb import Table
-from penstock.domain.users import User, user_key
+from penstock.domain.users.users import User, user_key
 from tests.crash.site import REGION
 from tests.ec2.account import account
 

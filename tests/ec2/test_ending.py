@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.factories.ec2.factory import EVIDENCE
 from penstock.kernel.errors import Misconfigured, RateLimited
 from penstock.ports import NotYet, Witness

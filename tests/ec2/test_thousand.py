@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.drivers.factories.ec2 import machines
 from penstock.drivers.factories.ec2.factory import LOOK_AGAIN
 from penstock.drivers.factories.ec2.machines import PAGE

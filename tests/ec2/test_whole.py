@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import SlotState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from penstock.kernel.errors import Refused

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from penstock.domain import granting
-from penstock.domain.jobs import Job
-from penstock.domain.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools import Slot, SlotName, SlotState
-from penstock.domain.units import Unit
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools.pools import Slot, SlotName, SlotState
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Create, Key, Row
 from penstock.usecases import acquiring, configuring, settling, submitting, units
 from penstock.wire import SubmitJob
@@ -138,7 +138,7 @@ class CountingTwin(Twin):
                 job=job.id, attempt=1, order=need.order, step=need.step, name=need.name, type=need.type,
                 pool=need.pool, state=LeaseState.WAITING, token="token", since=self.world.now(),
             )  # fmt: skip
-            claims = granting.claims(job, need.step, self.world.now())
+            claims = grants.claims(job, need.step, self.world.now())
             self.store.commit([Create(job), Create(lease), *map(Create, claims)])
 
     def slots(self, pool: str, count: int, state: SlotState) -> None:

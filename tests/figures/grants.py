@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.domain.pools import Pool, SlotState, pool_key
+from penstock.domain.pools.pools import Pool, SlotState, pool_key
 from penstock.kernel.rows import Replace
 from penstock.usecases import acquiring
 from tests.figures.counting import CountingTwin, Counts

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from penstock.aws import dynamodb
-from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.units import Unit, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.units.units import Unit, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Create, Delete, Key
 from penstock.ports import Order
 from penstock.usecases import agents, configuring, submitting

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.domain import granting
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Slot, SlotName, SlotState
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Slot, SlotName, SlotState
 from penstock.kernel.rows import Create
 from penstock.system import System
 from penstock.usecases import acquiring, submitting
@@ -80,7 +80,7 @@ def _waiting(on: System, job: Job) -> Iterator[Job | Lease]:
         job=job.id, attempt=1, order=need.order, step=1, name=need.name, type=need.type, pool=need.pool,
         state=LeaseState.WAITING, token="token", since=now,
     )  # fmt: skip
-    yield from granting.claims(job, 1, now)  # type: ignore[misc]
+    yield from grants.claims(job, 1, now)  # type: ignore[misc]
 
 
 def _serve(orders: Orders, threads: int, barrier: threading.Barrier, lost: object) -> None:

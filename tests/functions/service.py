@@ -15,7 +15,7 @@ import api
 import jsonschema
 
 from penstock.aws import dynamodb
-from penstock.domain.users import Token, User, digest
+from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.rows import Change, Create, Key, Replace, key_of
 from penstock.web.entry import document
 from tests.twin.store import MemoryStore

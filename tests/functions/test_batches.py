@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Outcome, job_key
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.jobs.jobs import Job, Outcome, job_key
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create
 from penstock.ports import Fate, Tidings
 from tests.functions.service import Context, Service

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.archives import Archive, archive_key
-from penstock.domain.submissions import Watch
+from penstock.domain.jobs.jobs import Watch
+from penstock.domain.logs.archives import Archive, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases import archiving
 from tests.functions.service import Service, conforms, refused

@@ -18,7 +18,7 @@ from aws_lambda_powertools.metrics.provider.cold_start import reset_cold_start_f
 from penstock import bootstrap
 from penstock.aws.cloudwatch import EmfMetrics
 from penstock.domain import metrics
-from penstock.domain.metric import Level
+from penstock.domain.metrics import Level
 from penstock.local.stack import SOURCES
 from penstock.usecases import configuring, sweeping
 from tests.functions.service import Context, Service

@@ -12,9 +12,9 @@ import api
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from penstock.domain.github import checksets
+from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
-from penstock.domain.units import Unit
+from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Create
 from penstock.usecases import units
 from penstock.web import openapi
@@ -78,7 +78,7 @@ class Stage:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        service.twin.store.commit([Create(DELIVERY), Create(checksets.begin(EVENT, START))])
+        service.twin.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
         service.ask("POST", "/v1/users", {"name": "oxide:hubris"}, as_="root")
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])

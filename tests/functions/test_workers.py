@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import Unit
+from penstock.domain.units.units import Unit
 from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.usecases import configuring
 from penstock.usecases.units import bootstrap_key

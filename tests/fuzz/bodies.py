@@ -15,11 +15,11 @@ from typing import Any
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from penstock.aws import dynamodb
-from penstock.domain.failures import heard
-from penstock.domain.github import checksets
+from penstock.domain.github import commits
 from penstock.domain.github.deliveries import ACTIONS, Delivery
-from penstock.domain.logs import Most, hear
-from penstock.domain.logs import events as numbered
+from penstock.domain.jobs.failures import heard
+from penstock.domain.logs.logs import Most, hear
+from penstock.domain.logs.logs import events as numbered
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Row
@@ -92,7 +92,7 @@ def webhook(data: bytes) -> None:
     for row in list(on.store.rows.values()):
         _kept(row)
         if isinstance(row, Delivery) and row.event:
-            _kept(checksets.begin(row.event, row.received))
+            _kept(commits.begin(row.event, row.received))
     assert told != "stored" or receiving.receive(on, hook) == "known"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from penstock.domain import jobset, siteparse
 from penstock.domain.github import policy as policies
 from penstock.domain.github.policy import Policy
-from penstock.domain.jobfile import JobFile, Problem, Problems, parse
-from penstock.domain.looks import could_any
-from penstock.domain.site import Site, Target
+from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
+from penstock.domain.jobs.admission import could_any
+from penstock.domain.site import parse as site_parse
+from penstock.domain.site.site import Site, Target
 from penstock.drivers import Registry
 from penstock.kernel.errors import Fault, Refused
 from penstock.system import System
@@ -30,7 +30,7 @@ def job_file(data: bytes) -> None:
         return
     assert found.script.encode() == data
     assert parse(found.script, "job.sh") == found
-    arranged = jobset.arrange([found])
+    arranged = sets.arrange([found])
     if isinstance(arranged, Problems):
         _placed(text, arranged.items)
     else:
@@ -45,7 +45,7 @@ def site(data: bytes) -> None:
     except Refused as refused:
         _bad_site(text, refused)
         return
-    assert siteparse.parse(text, "site.toml") == found
+    assert site_parse.parse(text, "site.toml") == found
     assert configuring.changes(found, found) == []
     _asked(found)
 

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from penstock.aws.github import GitHub
 from penstock.aws.kms import KmsAppKey
 from penstock.domain.github.checks import CheckRun
-from penstock.domain.github.checksets import CheckSet, set_key
+from penstock.domain.github.commits import CheckSet, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
-from penstock.domain.jobs import Job, Result
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.users.users import User
 from penstock.usecases import configuring, sweeping, users
 from penstock.usecases.github import receiving, steps
 from penstock.usecases.github.receiving import Hook

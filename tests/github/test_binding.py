@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.github.checksets import Stage
+from penstock.domain.github.commits import Stage
 from penstock.domain.published import EVERY, Series, series_key
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import auditing, users
 from penstock.usecases.github import binding

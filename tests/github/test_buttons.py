@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.domain.github import checks
-from penstock.domain.github.checksets import Stage
-from penstock.domain.jobs import Outcome, State
+from penstock.domain.github.commits import Stage
+from penstock.domain.jobs.jobs import Outcome, State
 from penstock.kernel.rows import Replace
 from penstock.usecases import users
 from penstock.usecases.github import calls, running, showing

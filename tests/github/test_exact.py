@@ -10,11 +10,11 @@ import pytest
 
 from penstock.aws.github import EARLY
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, CheckRun
-from penstock.domain.github.checksets import Stage
+from penstock.domain.github.commits import Stage
 from penstock.domain.github.deliveries import BODY_BYTES
-from penstock.domain.jobs import Job
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.store import Value, value_key
 from penstock.domain.published import EVERY, Access, Series, series_key
-from penstock.domain.values import Value, value_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
 from penstock.ports import Ask, Scope, Told

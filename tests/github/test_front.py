@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.github.checksets import Stage
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.specs import Spec, spec_key
+from penstock.domain.github.commits import Stage
+from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
 from penstock.usecases import jobs, logs
 from tests.github.fake import INSTALLATION
 from tests.github.payloads import push

@@ -8,7 +8,7 @@ import github_work
 import pytest
 
 from penstock import bootstrap
-from penstock.domain.github.missed import LOOK_KEY, Look
+from penstock.domain.github.deliveries import LOOK_KEY, Look
 from penstock.usecases.github import missed
 from tests.functions.service import Context
 from tests.github.payloads import push

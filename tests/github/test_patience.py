@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.github.checksets import TRIES, Stage
-from penstock.domain.jobs import Outcome
+from penstock.domain.github.commits import TRIES, Stage
+from penstock.domain.jobs.jobs import Outcome
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Replace
 from penstock.usecases import sweeping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.github.checksets import Stage
+from penstock.domain.github.commits import Stage
 from penstock.kernel.errors import Refused
 from penstock.ports import Told
 from penstock.usecases import submitting

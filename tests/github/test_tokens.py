@@ -12,8 +12,8 @@ import pytest
 from penstock.aws import dynamodb
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
-from penstock.domain.jobs import Job
-from penstock.domain.values import Value, sealed_as, value_key
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.store import Value, sealed_as, value_key
 from penstock.kernel.errors import Refused, Unknown
 from penstock.kernel.rows import Create, Delete, Replace
 from penstock.ports import Told

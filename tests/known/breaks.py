@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import granting, jobs
-from penstock.domain.jobs import Job
-from penstock.domain.leases import LeaseState, Need
-from penstock.domain.pools import Claim, Pool, Slot, collection
-from penstock.domain.units import Unit
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import LeaseState, Need
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection
+from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.usecases import acquiring, stocktaking, submitting
 from tests.twin.store import MemoryStore
@@ -141,17 +142,17 @@ def worker_first(patch: pytest.MonkeyPatch) -> None:
 
 def head_of_the_line(patch: pytest.MonkeyPatch) -> None:
     """`granting._grantable`: nobody may pass whoever is ahead in one of the queues."""
-    patch.setattr(granting, "OVERTAKEN", 0)
+    patch.setattr(grants, "OVERTAKEN", 0)
 
 
 def passes_without_end(patch: pytest.MonkeyPatch) -> None:
     """`granting._grantable`: nobody asks how often those ahead were overtaken."""
-    patch.setattr(granting, "OVERTAKEN", 10_000)
+    patch.setattr(grants, "OVERTAKEN", 10_000)
 
 
 def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
     """`granting.pick`: who had to wait once, waits for the slot that it saw, whatever else falls free."""
-    pick = granting.pick
+    pick = grants.pick
     waiting: set[Key] = set()
 
     def stuck(pool: str, stocks: Any) -> Any:
@@ -162,12 +163,12 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
             waiting.update(claim.key for claim in stocks[pool].claims)
         return found
 
-    patch.setattr(granting, "pick", stuck)
+    patch.setattr(grants, "pick", stuck)
 
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`granting.pick`: a claim that did not show itself for a minute has lost its place."""
-    stocks_of, pick = stocktaking.read, granting.pick
+    stocks_of, pick = stocktaking.read, grants.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
@@ -180,7 +181,7 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
         return pick(pool, {**stocks, pool: replace(stock, claims=young)})
 
     patch.setattr(stocktaking, "read", remember)
-    patch.setattr(granting, "pick", recent)
+    patch.setattr(grants, "pick", recent)
 
 
 def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from penstock import transaction
-from penstock.domain import endings, leases, pools
-from penstock.domain import resizing as domain_resizing
-from penstock.domain import units as domain_units
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock.domain.jobs import outcome
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import capacity as domain_resizing
+from penstock.domain.pools import leases, pools
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units import units as domain_units
+from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Replace
 from penstock.ports import Order
@@ -183,7 +184,7 @@ def silence_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
 
 def tries_without_end(patch: pytest.MonkeyPatch) -> None:
     """`endings._may_retry`: there is always a next attempt."""
-    patch.setattr(endings, "_may_retry", lambda job: True)
+    patch.setattr(outcome, "_may_retry", lambda job: True)
 
 
 def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.pools import Claim, Pool, Slot, collection
-from penstock.domain.site import Shape
-from penstock.domain.units import CleanProof, Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection
+from penstock.domain.site.site import Shape
+from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import configuring, resizing
 from tests.twin.world import START, TestDrivers, Twin

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.usecases import agents, jobs, sweeping, turns, units
 from penstock.usecases.agents import Hello

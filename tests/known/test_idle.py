@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import Outcome
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.usecases import agents, sweeping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.usecases import acquiring, agents, configuring, units
 from penstock.usecases.agents import Hello

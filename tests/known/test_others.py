@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, jobs

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import QuotaReached, Refused, Unreached
 from penstock.ports import Order
 from penstock.usecases import acquiring, agents, configuring, sweeping, units

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
-from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.pools import Pool
-from penstock.domain.units import Unit
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.pools.pools import Pool
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
 from penstock.usecases import agents, configuring, jobs, settling, submitting, sweeping, units

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.domain.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, settling, submitting, units
 from penstock.usecases.agents import Hello

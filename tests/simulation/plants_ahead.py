@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import ahead as rules
-from penstock.domain import pools
-from penstock.domain.ahead import Room
-from penstock.domain.pools import Pool, Slot
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, Slot
+from penstock.domain.units import prewarm as rules
+from penstock.domain.units.prewarm import Room
 from penstock.kernel.rows import Replace
 from penstock.usecases import ahead
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import pools, users
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.pools import Slot
-from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Slot
+from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
+from penstock.domain.users import users
 from penstock.usecases import acquiring, agents, keeping
 from penstock.usecases.units import bootstrap_key
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.units import Unit
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
 from penstock.usecases import configuring, jobs, resizing, settling, submitting, units
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin

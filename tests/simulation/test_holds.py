@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import Unit
+from penstock.domain.units.units import Unit
 from penstock.usecases import custody, returning, units
 from simulation import runner
 from simulation.runner import Run

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from penstock import transaction
-from penstock.domain import granting, pools
-from penstock.domain import jobs as domain_jobs
-from penstock.domain.jobs import Job, Report, State, job_key
-from penstock.domain.leases import LeaseState, Need
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.units import CleanProof, Unit, unit_key
+from penstock.domain.jobs import jobs as domain_jobs
+from penstock.domain.jobs.jobs import Job, Report, State, job_key
+from penstock.domain.pools import grants, pools
+from penstock.domain.pools.leases import LeaseState, Need
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.usecases import acquiring, agents, jobs, reconciling, returning, settling, submitting, sweeping
 from penstock.usecases.fencing import Gone
@@ -150,11 +150,11 @@ def last_comes_first(patch: pytest.MonkeyPatch) -> None:
     """A pool is served from the end of its queue."""
 
     def pick(pool: str, stocks: Any) -> Any:
-        turns = granting._turns(stocks)
-        found = (granting._grantable(claim, stocks, turns) for claim in reversed(stocks[pool].claims))
+        turns = grants._turns(stocks)
+        found = (grants._grantable(claim, stocks, turns) for claim in reversed(stocks[pool].claims))
         return next((each for each in found if each), None)
 
-    patch.setattr(granting, "pick", pick)
+    patch.setattr(grants, "pick", pick)
 
 
 def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:

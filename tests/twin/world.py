@@ -16,10 +16,10 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from penstock.domain import parts
-from penstock.domain.identity import PublicKey
-from penstock.domain.parts import Part
-from penstock.domain.units import CleanProof
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.volumes import Part
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.oidc import PublicKey
 from penstock.drivers import Registry
 from penstock.kernel import ids
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
@@ -151,7 +151,7 @@ class MemoryObjects:
     def join(self, name: str, count: int, composite: str) -> None:
         there = self.begun.get(name, {})
         digests = [hashlib.sha256(there[number]).hexdigest() for number in sorted(there)]
-        if len(there) == count and parts.composite(digests) == composite:
+        if len(there) == count and volumes.composite(digests) == composite:
             self.objects[name] = b"".join(there[number] for number in sorted(there))
             self.abandon(name)
 

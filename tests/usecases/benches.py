@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain.hosts import Host, host_key
-from penstock.domain.jobs import Result
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.hosts import Host, host_key
+from penstock.domain.users.users import User
 from penstock.usecases import agents, configuring, hosts
 from penstock.usecases.agents import Hello
 from penstock.usecases.hosts import Ask

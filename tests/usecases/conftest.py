@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.usecases import configuring
 from tests.twin.world import START, Twin
 

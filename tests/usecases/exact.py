@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.units import Unit
-from penstock.domain.users import User
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace, Row
 from penstock.usecases import configuring
 from tests.twin.world import Twin

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import State
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.jobs.jobs import State
+from penstock.domain.units.units import Unit, UnitState
 from penstock.usecases import sweeping
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import (

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import ahead as rules
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState, is_coming, unit_key
-from penstock.domain.users import User
-from penstock.domain.warmth import Warm
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Pool, Warm, pool_key
+from penstock.domain.units import prewarm as rules
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_coming, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready

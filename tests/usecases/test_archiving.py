@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import archives
-from penstock.domain.archives import Archive, ArchiveState, archive_key
-from penstock.domain.artifacts import Artifact
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.logs import Batch, Event, Line
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, object_name
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name
+from penstock.domain.logs import archives
+from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
+from penstock.domain.logs.logs import Batch, Event, Line
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, archiving, configuring, dissolving, expiring, logs
 from tests.twin.world import Twin

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, agents, jobs, settling, units

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.audit import KEPT, Entry
-from penstock.domain.jobs import Outcome
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import Token, User
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.audit import KEPT, Entry
+from penstock.domain.users.users import Token, User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
 from penstock.usecases import auditing, configuring, custody, jobs, privileges, quarantining, users

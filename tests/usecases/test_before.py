@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.aws import dynamodb
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Spec, spec_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, planning, submitting, units
 from penstock.usecases.agents import Hello

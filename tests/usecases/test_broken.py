@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain import breakage
-from penstock.domain.cooling import Cause, CoolDown
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Pool, SlotState, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User, digest
+from penstock.domain.cooldowns import Cause, CoolDown
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Pool, SlotState, pool_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User, digest
 from penstock.kernel.errors import NoCapacity, Refused
 from penstock.ports import NotYet
 from penstock.usecases import agents, breaking, configuring, cooling, custody, jobs
@@ -404,7 +404,7 @@ def test_a_probe_that_does_not_boot_either_cools_for_longer(twin: Twin, ada: Use
     (after,) = rows(twin)
     assert (after.count, after.probe) == (2, None)
     assert after.until - twin.world.now() > before.until - before.since
-    assert pool(twin).broken == breakage.IN_A_ROW + 1
+    assert pool(twin).broken == quarantine.BROKEN_IN_A_ROW + 1
 
 
 def test_a_probe_whose_target_has_a_check_works_when_its_job_has_ended(twin: Twin, ada: User) -> None:

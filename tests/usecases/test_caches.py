@@ -11,14 +11,21 @@ from typing import Any
 import pytest
 
 from penstock.domain import caches as rules
-from penstock.domain import parts
-from penstock.domain.artifacts import Artifact
-from penstock.domain.audit import Entry
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import (
+    LENT,
+    PART_BYTES,
+    WHOLE_BYTES,
+    Volume,
+    VolumeState,
+    object_name,
+    volume_key,
+)
 from penstock.domain.caches import CacheEntry, CacheUse
-from penstock.domain.jobs import Job
-from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
-from penstock.domain.users import User
-from penstock.domain.volumes import LENT, Volume, VolumeState, object_name, volume_key
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
@@ -557,7 +564,7 @@ def test_a_big_archive_comes_in_parts(twin: Twin, ada: User) -> None:
     digests = [hashlib.sha256(each).hexdigest() for each in data]
     size, whole = sum(map(len, data)), hashlib.sha256(b"".join(data)).hexdigest()
     job = run(twin, ada)
-    begun = caches.begin(twin.on, job, ask(), size, whole, parts.composite(digests))
+    begun = caches.begin(twin.on, job, ask(), size, whole, volumes.composite(digests))
     assert (begun["url"], begun["part_bytes"]) == ("", PART_BYTES)
     leaves = caches.in_parts(twin.on, job, AgentParts(begun["id"], 1, digests))["parts"]
     assert refused(lambda: caches.commit(twin.on, job, ask(), begun["id"])) == (409, "cache-incomplete")

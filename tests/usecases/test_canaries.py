@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.canaries import Canary, canary_key
-from penstock.domain.jobs import Job, Result
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.probes.canaries import Canary, canary_key
+from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Delete, Replace, key_of
 from penstock.usecases import agents, breaking, canaries, configuring, cooling, submitting, users

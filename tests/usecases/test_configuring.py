@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain import sitekeys, siteparse
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.site import keys, parse
+from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
@@ -53,7 +53,7 @@ def pool_of(twin: Twin, name: str) -> Pool:
 
 
 def parsed(toml: str) -> Site:
-    found = siteparse.parse(toml, "site.toml")
+    found = parse.parse(toml, "site.toml")
     assert isinstance(found, Site)
     return found
 
@@ -152,7 +152,7 @@ def test_an_amount_is_never_over_for_its_use_says_so_itself(twin: Twin) -> None:
     assert not pool_of(twin, "quota/cores").over
 
 
-@pytest.mark.parametrize(("name", "most"), [("quota/cores", sitekeys.AMOUNT), ("resource/licence", sitekeys.SLOTS)])
+@pytest.mark.parametrize(("name", "most"), [("quota/cores", keys.AMOUNT), ("resource/licence", keys.SLOTS)])
 def test_a_limit_has_a_bound(twin: Twin, name: str, most: int) -> None:
     assert configuring.resize(twin.on, name, most).limit == most
     assert configuring.resize(twin.on, name, 0).limit == 0

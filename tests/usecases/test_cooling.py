@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import cooling as rules
-from penstock.domain.cooling import CoolDown
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.units import CleanProof, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain import cooldowns as rules
+from penstock.domain.cooldowns import CoolDown
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.units.units import CleanProof, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain import custody as wishes
-from penstock.domain.jobs import Report, Result
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Report, Result
+from penstock.domain.units import maintenance as wishes
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, key_of
 from penstock.usecases import agents, configuring, custody

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.dependencies import Dependent
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.users import User
+from penstock.domain.jobs.dependencies import Dependent
+from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, Unreached
 from penstock.kernel.rows import Create

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.domain.dependencies import On
-from penstock.domain.jobs import Job, Outcome, State
-from penstock.domain.judging import ENDS
-from penstock.domain.users import User
+from penstock.domain.jobs.dependencies import On
+from penstock.domain.jobs.jobs import Job, Outcome, State
+from penstock.domain.jobs.prerequisites import ENDS
+from penstock.domain.users.users import User
 from penstock.usecases import jobs, settling, sweeping
 from tests.twin.world import START, Twin
 from tests.usecases.conftest import new_twin

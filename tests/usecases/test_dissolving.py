@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Job, Result
-from penstock.domain.outputs import Output
-from penstock.domain.retention import LatestFailure
-from penstock.domain.users import User
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.usecases import dissolving, owning, retaining

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.usecases import logs, units
 from tests.twin.world import Hand, Twin

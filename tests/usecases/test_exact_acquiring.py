@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, configuring, settling, units

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Report, Result, State
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.logs import Line
-from penstock.domain.specs import spec_key
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Report, Result, State, spec_key
+from penstock.domain.logs.logs import Line
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Key, Row
 from penstock.usecases import agents, custody, jobs, lines, units

@@ -8,11 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.site import SITE_KEY, SiteText
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.domain.warmth import Warm
+from penstock.domain.pools.pools import Pool, Warm, pool_key
+from penstock.domain.site.site import SITE_KEY, SiteText
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.usecases import ahead, configuring, custody, retiring, units

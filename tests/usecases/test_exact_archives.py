@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import archives
-from penstock.domain.archives import Archive, ArchiveState
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import job_key
-from penstock.domain.logs import Batch
-from penstock.domain.users import User
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.jobs.jobs import job_key
+from penstock.domain.logs import archives
+from penstock.domain.logs.archives import Archive, ArchiveState
+from penstock.domain.logs.logs import Batch
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.usecases import archiving
 from tests.twin.world import Twin

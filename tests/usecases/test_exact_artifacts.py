@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Result
-from penstock.domain.outputs import Output
-from penstock.domain.pins import Pin
-from penstock.domain.retention import LatestFailure
-from penstock.domain.users import User
-from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
+from penstock.domain.artifacts.artifacts import Artifact, Pin
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.rows import Key, Row
 from penstock.usecases import agents, dissolving, inventory, outputs, owning, pinning, retaining, settling

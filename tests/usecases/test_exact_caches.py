@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.domain.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.caches import CacheEntry
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.domain.users.users import User
 from penstock.usecases import caches, evicting
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import State
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.users import User
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.jobs.jobs import State
+from penstock.domain.users.users import User
 from penstock.usecases import inputs, judging, settling, sites
 from penstock.wire import NewInput
 from tests.twin.world import Twin

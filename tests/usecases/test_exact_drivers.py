@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
 from penstock.usecases import jobs, sealing, sites, units

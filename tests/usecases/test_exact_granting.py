@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.leases import LeaseState
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.usecases import acquiring, configuring, settling
 from tests.twin.world import Twin
 from tests.usecases.exact import (

@@ -9,16 +9,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.hand import Hand
-from penstock.domain.holds import Drain, Hold
-from penstock.domain.jobs import Result
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim
-from penstock.domain.retries import BACK_OFF
-from penstock.domain.site import Limits
-from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
-from penstock.domain.warmth import Warm
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.pools.grants import Hand
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim, Warm
+from penstock.domain.site.site import Limits
+from penstock.domain.units.retries import BACK_OFF
+from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Row
 from penstock.ports import NotYet

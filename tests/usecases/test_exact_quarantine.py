@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Pool, Slot, SlotState
-from penstock.domain.retries import BACK_OFF_MOST
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Pool, Slot, SlotState
+from penstock.domain.units.retries import BACK_OFF_MOST
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Row
 from penstock.usecases import freeing, quarantining, turns
 from tests.domain.helpers import lease, pool, slot, unit

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import comparing
-from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.units import comparison
+from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Create
 from penstock.usecases import reconciling
@@ -25,11 +25,11 @@ from tests.usecases.test_reconciling import STRAY, compared, regular
 MOMENT = timedelta(milliseconds=1)
 
 
-def remember(twin: Twin, *, resumed: timedelta = comparing.GRACE, **change: Any) -> None:
+def remember(twin: Twin, *, resumed: timedelta = comparison.GRACE, **change: Any) -> None:
     """A factory's comparison is due again, and the sweep was back `resumed` ago."""
     now = twin.world.now()
     last = LastSweep(at=now - timedelta(minutes=1), resumed=now - resumed)
-    row = Comparison(maker="factory/hand", tried=now - comparing.EVERY)
+    row = Comparison(maker="factory/hand", tried=now - comparison.EVERY)
     assert twin.store.commit([Create(last), Create(replace(row, **change))])
 
 
@@ -38,8 +38,8 @@ def test_the_quiet_after_an_outage_is_over_when_it_was_as_long_as_it_has_to(
     twin: Twin, early: timedelta, strays: int
 ) -> None:
     twin.drivers.hand.create(STRAY)
-    first = twin.world.now() - comparing.STRAY_AFTER
-    remember(twin, resumed=comparing.GRACE - early, strays={STRAY.id: first})
+    first = twin.world.now() - comparison.STRAY_AFTER
+    remember(twin, resumed=comparison.GRACE - early, strays={STRAY.id: first})
     assert reconciling.reconcile(twin.on).strays == strays
 
 
@@ -138,7 +138,7 @@ def unwanted(twin: Twin, ada: User) -> Unit:
 @pytest.mark.parametrize("is_quiet", [True, False], ids=["quiet", "as always"])
 def test_in_the_quiet_after_an_outage_nothing_is_put_back_either(twin: Twin, ada: User, is_quiet: bool) -> None:
     unit = unwanted(twin, ada)
-    remember(twin, resumed=timedelta(0) if is_quiet else comparing.GRACE)
+    remember(twin, resumed=timedelta(0) if is_quiet else comparison.GRACE)
     reconciling.reconcile(twin.on)
     assert (worker_of(twin, unit.job) == unit) is is_quiet
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.usecases import settling, units
 from tests.twin.world import START, Twin
 from tests.usecases.exact import (

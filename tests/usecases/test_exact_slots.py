@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.pools import Slot, collection
-from penstock.domain.site import Shape
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Slot, collection
+from penstock.domain.site.site import Shape
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.usecases import configuring
 from tests.twin.world import Twin
 from tests.usecases.exact import drop, pool_row, running, site

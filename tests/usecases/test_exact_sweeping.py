@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Outcome, Report, Result, State, job_key
-from penstock.domain.leases import LeaseState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.users.users import User
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, settling, sweeping
 from tests.twin.world import START, Twin

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Result, State, job_key
-from penstock.domain.leases import LeaseState
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, State, job_key
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.ports import NotYet
 from penstock.usecases import units
 from tests.twin.world import START, Twin

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Row
 from penstock.usecases import fading
 from tests.twin.world import START, Twin

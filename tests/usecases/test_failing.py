@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain.failures import LINES, Failure, Kind
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.units import UnitKind
-from penstock.domain.users import User
+from penstock.domain.jobs.failures import LINES, Failure, Kind
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import Fate, Tidings
 from penstock.usecases import agents, custody, jobs, submitting, tidings

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Result
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, key_of
 from penstock.usecases import agents, inputs, inventory, outputs, pinning, values
 from penstock.usecases.fencing import fence

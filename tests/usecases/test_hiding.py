@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CleanProof
-from penstock.domain.users import User
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Shortage, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import hiding, logs

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.artifacts import artifact_key
-from penstock.domain.jobs import Outcome, job_key
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.pools import pool_key
-from penstock.domain.units import unit_key
-from penstock.domain.users import User
-from penstock.domain.volumes import volume_key
+from penstock.domain.artifacts.artifacts import artifact_key
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import volume_key
+from penstock.domain.jobs.jobs import Outcome, job_key
+from penstock.domain.pools.pools import pool_key
+from penstock.domain.units.units import unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Key
 from penstock.usecases import acquiring, expiring, jobs, owning, resizing, settling, sweeping, units
 from tests.twin.world import Twin

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Claim, collection
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Claim, collection
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, Replace
 from penstock.ports import NotYet

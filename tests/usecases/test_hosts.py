@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.hosts import host_key
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.units.hosts import host_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet

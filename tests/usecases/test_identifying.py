@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.usecases import agents, configuring, custody
 from penstock.usecases.agents import Hello

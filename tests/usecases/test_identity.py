@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from penstock.domain import metrics
-from penstock.domain.audit import Entry
-from penstock.domain.identity import VOUCH
-from penstock.domain.jobs import Report, Result
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Report, Result
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.oidc import VOUCH
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import Keyless

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.ports import Informed, NotYet, Order, Ready, Standing
 from penstock.usecases import configuring, custody, jobs, returning, units

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.inputs import ARRIVE_WITHIN
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.users import User
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace

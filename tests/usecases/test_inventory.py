@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.users import User
-from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.domain.users.users import User
 from penstock.kernel import ids
 from penstock.ports import Stored
 from penstock.usecases import expiring, inventory

@@ -8,12 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Pool, Slot, SlotName, SlotState
-from penstock.domain.retries import EARLY
-from penstock.domain.site import Limits
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
-from penstock.domain.warmth import Warm
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.site.site import Limits
+from penstock.domain.units.retries import EARLY
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Delete, Replace, Row
 from penstock.ports import NotYet
 from penstock.usecases import configuring, keeping, logs, resizing, retiring, turns, warm

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.keeps import say
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.holds import say
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, custody, jobs, keeps, submitting
 from penstock.wire import SubmitJob

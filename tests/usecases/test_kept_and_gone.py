@@ -25,17 +25,17 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from penstock.domain import artifacts, jobs, retention, volumes
-from penstock.domain.archives import Archive, ArchiveState
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.jobs import Job, Report, Result, State, Times, job_key
-from penstock.domain.leases import WORKER, Lease, LeaseState
-from penstock.domain.outputs import Output
-from penstock.domain.pins import Pin
+from penstock.domain.artifacts import artifacts, retention, volumes
+from penstock.domain.artifacts.artifacts import Artifact, Pin, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import Retention
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, Report, Result, State, Times, job_key
+from penstock.domain.logs.archives import Archive, ArchiveState
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from penstock.domain.published import Published
-from penstock.domain.retention import Retention
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.kernel.rows import Change, Create, Delete, Replace, key_of
 from penstock.ports import Stored

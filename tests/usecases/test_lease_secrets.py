@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.usecases import agents, jobs, units

@@ -1,4 +1,4 @@
-"""Every move of a unit is in the table of `domain/lifecycle.py`, and every move in the table is made. [UNIT-1]"""
+"""Every move of a unit is in the table of `domain/units/lifecycle.py`, and every move in the table is made. [UNIT-1]"""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.lifecycle import LIFE, may_move
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.units.lifecycle import LIFE, may_move
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Unsatisfiable
 from penstock.kernel.rows import Change, key_of
 from penstock.usecases import configuring, custody, jobs, quarantining

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Result
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Change, Create, Replace, Row, key_of
 from penstock.ports import NotYet, Order, Ready

@@ -13,11 +13,11 @@ import pytest
 
 from penstock import usecases
 from penstock.domain import metrics
-from penstock.domain.jobs import Result
-from penstock.domain.metric import Fold, Level
-from penstock.domain.pools import Claim
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.metrics import Fold, Level
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order

@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.journal import LONGEST
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.units.units import JOURNAL_CHARS, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.usecases import ahead, configuring, cooling, evidence, fading, units
 from tests.twin.metrics import RecordedMetrics
@@ -124,9 +123,9 @@ def test_a_factory_that_knows_nothing_is_told_that_it_did_not_boot(twin: Twin) -
 def test_of_what_is_long_the_beginning_and_the_end_are_kept() -> None:
     told = "i-1 is running" + "." * 5000 + "kernel panic"
     kept = evidence.short(told)
-    assert len(kept) == LONGEST
+    assert len(kept) == JOURNAL_CHARS
     assert (kept.startswith("i-1 is running"), kept.endswith("kernel panic")) == (True, True)
-    assert evidence.short("x" * LONGEST) == "x" * LONGEST
+    assert evidence.short("x" * JOURNAL_CHARS) == "x" * JOURNAL_CHARS
 
 
 def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.logs import CONTROL, Event
-from penstock.domain.pools import Claim, Slot, SlotState, collection
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.logs.logs import CONTROL, Event
+from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.usecases import agents, jobs, logs, submitting, sweeping, units
 from penstock.usecases.agents import Caller, Hello
 from penstock.wire import SubmitJob

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.graph import Edge, Tie
-from penstock.domain.jobs import State
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import State
+from penstock.domain.pools.graph import Edge, Tie
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import configuring, graph, jobs, planning
 from penstock.wire import SubmitJob

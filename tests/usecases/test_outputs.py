@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.jobs import Job, Result
-from penstock.domain.outputs import Output
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Create, Replace

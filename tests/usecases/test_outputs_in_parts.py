@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import parts
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.outputs import Output
-from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, volume_key
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, Volume, volume_key
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, inputs, outputs
@@ -28,7 +27,7 @@ from tests.usecases.test_one_job import finish, hello, job_of, submit
 FIRST, LAST = b"a" * PART_BYTES, b"tail"
 PARTS = [digest(FIRST), digest(LAST)]
 WHOLE = digest(FIRST + LAST)
-BIG = AgentFile("/work/big", len(FIRST + LAST), WHOLE, parts.composite(PARTS))
+BIG = AgentFile("/work/big", len(FIRST + LAST), WHOLE, volumes.composite(PARTS))
 
 
 @pytest.fixture

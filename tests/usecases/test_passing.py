@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
 from penstock.usecases import acquiring, configuring, jobs, settling, stocktaking
 from tests.twin.world import Twin

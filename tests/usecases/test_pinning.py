@@ -7,12 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Result
-from penstock.domain.keepers import Kept
-from penstock.domain.pins import Pin
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
+from penstock.domain.artifacts.artifacts import Artifact, Pin
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.artifacts.why import Kept
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import auditing, explaining, outputs, pinning, retaining

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock.aws import dynamodb
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Spec, spec_key
+from penstock.domain.users.users import User
 from penstock.usecases import agents, submitting, units
 from penstock.usecases.agents import Hello
 from penstock.wire import SubmitJob

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Claim, SlotState
-from penstock.domain.units import UnitKind
-from penstock.domain.users import ADMIN, User, user_key
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Claim, SlotState
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import ADMIN, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.usecases import acquiring, configuring, custody, jobs, privileges, users

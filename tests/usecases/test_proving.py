@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import proving as checks
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.logs import Line
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.seeing import EACH, LATE
-from penstock.domain.sights import LOOKS
-from penstock.domain.specs import Proves
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.domain.users import User
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.jobs import Outcome, Proves, Result, State
+from penstock.domain.logs.logs import Line
+from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.probes import factory_test as checks
+from penstock.domain.units.units import LOOKS, Unit, UnitState, unit_key
+from penstock.domain.units.visibility import EACH, LATE
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.kernel.limits import PRIORITY
 from penstock.ports import NotYet

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.audit import Entry
-from penstock.domain.jobs import Result, State
-from penstock.domain.outputs import Output
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.jobs.jobs import Result, Spec, State
 from penstock.domain.published import EVERY, MOST_SERIES, Access, Published, Series
-from penstock.domain.specs import Spec
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import quarantine
-from penstock.domain.jobs import Outcome, PastAttempt, State
-from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, PastAttempt, State
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Claim, Slot, collection
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.usecases import acquiring
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.granting import OVERTAKEN, WINDOW
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Claim, Pool, pool_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.grants import OVERTAKEN, WINDOW
+from penstock.domain.pools.pools import Claim, Pool, pool_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
 from penstock.usecases import acquiring, configuring, jobs, sealing, settling, sweeping

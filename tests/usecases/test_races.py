@@ -13,10 +13,10 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.domain.jobs import Job, Outcome, Result, job_key
-from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection, pool_key
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.comparing import Comparison, comparison_key
-from penstock.domain.jobs import Outcome, State, job_key
-from penstock.domain.pools import Claim, collection
-from penstock.domain.units import UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State, job_key
+from penstock.domain.pools.pools import Claim, collection
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order

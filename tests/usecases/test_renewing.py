@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import agents, cooling, custody, sealing, units

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import AS, User
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import AS, User
 from penstock.kernel.errors import Refused
 from penstock.usecases import configuring, explaining, jobs, pinning, privileges, submitting, users
 from penstock.wire import SubmitJob

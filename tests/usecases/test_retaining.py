@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.jobs import Result
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.users import User
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check
 from penstock.usecases import configuring, retaining, settling

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.site import ResourceType, Site
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.site.site import ResourceType, Site
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
 from penstock.usecases import assigning, sealing, sites

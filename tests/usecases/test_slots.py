@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.site import Shape
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.site.site import Shape
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.usecases import acquiring, agents, configuring, lines, resizing, units

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.kernel.errors import DriverError, NoCapacity, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create
 from penstock.usecases import acquiring, configuring, jobs, resizing
 from tests.twin.world import Twin

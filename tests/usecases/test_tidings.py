@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import Fate, Tidings
 from penstock.usecases import configuring, custody, settling, tidings, units

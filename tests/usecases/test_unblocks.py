@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.domain.estimates import Unblock, Way
-from penstock.domain.jobs import Result, State
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.site import Shape
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Result, State
+from penstock.domain.pools.forecast import Unblock, Way
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.site.site import Shape
+from penstock.domain.users.users import User
 from penstock.usecases import configuring, jobs
 from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import volumes
-from penstock.domain.jobs import Outcome
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.units import CleanProof, Unit, UnitState
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Change, Create, Replace

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.jobs import State
-from penstock.domain.users import Token, User, digest
+from penstock.domain.jobs.jobs import State
+from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet

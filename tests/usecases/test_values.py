@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.users import User
-from penstock.domain.values import Value
+from penstock.domain.jobs.store import Value
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import settling, values

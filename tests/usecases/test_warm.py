@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Job, Outcome, Result, State
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready

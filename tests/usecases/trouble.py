@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain.jobs import Job, Outcome, Result
-from penstock.domain.pools import Claim, Slot, SlotState, collection
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Result
+from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases import agents, configuring, settling, submitting, sweeping, units
 from penstock.usecases.agents import Hello

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.jobs import Job, Result, State
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, State
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.drivers.wells.lock import LockWell

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from penstock.domain.pools import SlotState
-from penstock.domain.units import CleanProof, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.units.units import CleanProof, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, settings
 from penstock.drivers.wells.accounts.drift import Look, differs

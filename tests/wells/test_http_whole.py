@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.jobs import Outcome
-from penstock.domain.pools import SlotState
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.usecases import configuring, custody, jobs
 from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
+from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.usecases import jobs, settling
 from tests.aws.account import Account
 from tests.usecases.steps import sweep

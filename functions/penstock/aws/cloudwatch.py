@@ -12,8 +12,7 @@ from typing import Any
 
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-from penstock.domain.metric import Fold, Level, Metric
-from penstock.domain.metrics import NAMESPACE
+from penstock.domain.metrics import NAMESPACE, Fold, Level, Metric
 
 By = tuple[tuple[str, str], ...]
 

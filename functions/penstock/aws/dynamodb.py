@@ -23,37 +23,32 @@ from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
-from penstock.domain.archives import Archive
-from penstock.domain.artifacts import Artifact
-from penstock.domain.audit import Entry
-from penstock.domain.budgets import Budget
+from penstock.domain.artifacts.artifacts import Artifact, Pin
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure, Retention
+from penstock.domain.artifacts.volumes import Inventory, Volume
 from penstock.domain.caches import CacheEntry, CacheUse
-from penstock.domain.canaries import Canary
-from penstock.domain.comparing import Comparison, LastSweep
-from penstock.domain.cooling import CoolDown, Failure
-from penstock.domain.dependencies import Dependent
+from penstock.domain.cooldowns import Budget, CoolDown, Failure
 from penstock.domain.github.checks import CheckRun
-from penstock.domain.github.checksets import CheckSet, Tip
-from penstock.domain.github.deliveries import Delivery
-from penstock.domain.github.missed import Look, Pause
+from penstock.domain.github.commits import CheckSet, Tip
+from penstock.domain.github.deliveries import Delivery, Look, Pause
 from penstock.domain.github.tokens import Minted
-from penstock.domain.hosts import Host
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease
-from penstock.domain.logs import Batch
-from penstock.domain.outputs import Output
-from penstock.domain.pins import Pin
-from penstock.domain.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.jobs.dependencies import Dependent
+from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
+from penstock.domain.jobs.store import Value
+from penstock.domain.logs.archives import Archive
+from penstock.domain.logs.logs import Batch
+from penstock.domain.pools.leases import Lease
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
-from penstock.domain.retention import LatestFailure, Retention
-from penstock.domain.site import SiteText
-from penstock.domain.specs import Spec
-from penstock.domain.submissions import Submission, Watch
-from penstock.domain.units import Unit
-from penstock.domain.users import Token, User
-from penstock.domain.values import Value
-from penstock.domain.volumes import Inventory, Volume
+from penstock.domain.site.site import SiteText
+from penstock.domain.units.comparison import Comparison, LastSweep
+from penstock.domain.units.hosts import Host
+from penstock.domain.units.units import Unit
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import Token, User
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
 
 KINDS: Mapping[str, type[Row]] = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from penstock.aws.kms import KmsAppKey
-from penstock.domain.site import GitHubApp
+from penstock.domain.site.site import GitHubApp
 from penstock.kernel.errors import RateLimited, Unknown
 from penstock.ports import Ask, Scope, Told
 

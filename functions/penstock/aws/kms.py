@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from penstock.domain.identity import PublicKey
+from penstock.domain.users.oidc import PublicKey
 
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient

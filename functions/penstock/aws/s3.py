@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.domain import parts
-from penstock.domain.parts import Part
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.volumes import Part
 from penstock.ports import Grant, Stored
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class S3Objects:
         upload = self._unfinished(name)
         sent = self._sent(name, upload) if upload else []
         digests = [base64.b64decode(each["ChecksumSHA256"]).hex() for each in sent]
-        if upload and len(sent) == count and parts.composite(digests) == composite:
+        if upload and len(sent) == count and volumes.composite(digests) == composite:
             with contextlib.suppress(self._client.exceptions.NoSuchUpload):  # somebody else was told so as well
                 self._client.complete_multipart_upload(
                     Bucket=self._bucket, Key=name, UploadId=upload, MultipartUpload={"Parts": sent}

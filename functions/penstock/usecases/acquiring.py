@@ -7,15 +7,18 @@ from dataclasses import replace
 from datetime import datetime
 
 from penstock import transaction
-from penstock.domain import granting, idling, jobs, leases, metrics, pools, proving, units
-from penstock.domain.granting import WINDOW, Pick, Stock
-from penstock.domain.hand import Hand
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.leases import WORKER, Lease, LeaseState, Need
-from penstock.domain.logs import DETAIL
-from penstock.domain.pools import Claim, Pool, Slot, pool_key
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
-from penstock.domain.why import explain
+from penstock.domain import metrics
+from penstock.domain.jobs import jobs, unused
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import grants, leases, pools
+from penstock.domain.pools.grants import WINDOW, Hand, Pick, Stock
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
+from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.why import explain
+from penstock.domain.probes import factory_test
+from penstock.domain.units import units
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import ahead, counting, logs, outlook, privileges, retiring, stocktaking
@@ -44,7 +47,7 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
     else:
         serve(on, needs[0].pool)
-        _serve_who_was_before(on, granting.claims(job, step, on.world.now()))
+        _serve_who_was_before(on, grants.claims(job, step, on.world.now()))
         _tell_if_waiting(on, job_id, held[0])
 
 
@@ -83,9 +86,9 @@ def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tupl
         return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
     now = on.world.now()
     fresh = [_lease(job, need, token, now) for need in needs]
-    claims = granting.claims(job, step, now)
+    claims = grants.claims(job, step, now)
     claimed = jobs.acquire(job, now)
-    claimed = replace(claimed, due=idling.due(claimed, [*every, *fresh]))
+    claimed = replace(claimed, due=unused.due(claimed, [*every, *fresh]))
     return [Replace(job, claimed), *map(Create, claims), *map(Create, fresh)], fresh
 
 
@@ -112,7 +115,7 @@ def serve(on: System, pool_name: str) -> None:
     left: dict[str, None] = {}
     for tries in range(GRANTS):
         stocks = stocktaking.read(on, pool_name)
-        found = granting.pick(pool_name, stocks) if stocks else None
+        found = grants.pick(pool_name, stocks) if stocks else None
         if found is None:
             make_room(on, pool_name, stocks)
             if not stocks:
@@ -164,7 +167,7 @@ def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocktaking.IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
-        for unit in granting.evict(pool_name, known):
+        for unit in grants.evict(pool_name, known):
             was_idle = retiring.retire(on, unit, "it made room for others")
             on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
 
@@ -231,7 +234,7 @@ def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
 
 
 def _ordered(on: System, job: Job, lease: Lease, need: Need) -> Unit:
-    return proving.ordered(_unit(on, lease, need.maker), job, on.world.now())
+    return factory_test.ordered(_unit(on, lease, need.maker), job, on.world.now())
 
 
 def _unit(on: System, lease: Lease, maker: str) -> Unit:
@@ -287,7 +290,7 @@ def start(on: System, job_id: str) -> bool:
     False when the flow was started before.
     """
     job = on.store.get(job_key(job_id), Job)
-    if job is None or job.state is not State.QUEUED or idling.is_parked(job, on.world.now()):
+    if job is None or job.state is not State.QUEUED or unused.is_parked(job, on.world.now()):
         return True
     if job.attempt > 1:
         before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)

@@ -9,13 +9,16 @@ from datetime import timedelta
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import failures, jobs, leases, units, users
-from penstock.domain.failures import Failure, Kind
-from penstock.domain.jobs import Job, Report, Result, State, job_key
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.logs import Line
-from penstock.domain.site import Limits, Site
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.jobs import failures, jobs
+from penstock.domain.jobs.failures import Failure, Kind
+from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
+from penstock.domain.logs.logs import Line
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.site.site import Limits, Site
+from penstock.domain.units import units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users import users
 from penstock.kernel import ids
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import ahead, pools
-from penstock.domain.ahead import Room
-from penstock.domain.cooling import maker_of
-from penstock.domain.pools import Claim, Pool, Slot, pool_key
-from penstock.domain.site import ResourceType, Site, Target
-from penstock.domain.units import Unit, UnitKind, UnitState, is_held, unit_key
+from penstock.domain.cooldowns import maker_of
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.site.site import ResourceType, Site, Target
+from penstock.domain.units import prewarm
+from penstock.domain.units.prewarm import Room
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, unit_key
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
@@ -31,7 +32,7 @@ def fill(on: System, pool_name: str) -> None:
     Called whenever a pool was served and nobody waits for it, and by the sweep. A claim that comes in between finds the
     unit on its slot, and is handed it; or finds it in its way, and has it destroyed. [QUEUE-1]
     """
-    for tries in range(ahead.AT_ONCE):
+    for tries in range(prewarm.AT_ONCE):
         found = _decide(on, pool_name)
         if found is None:
             return
@@ -54,7 +55,7 @@ def _decide(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     warm = on.store.find(pools.collection(name), "free#warm#", Slot, limit=pool.warm.least)
     site = sites.current(on)
     kind = _kind(site, name)
-    if kind is None or not ahead.is_short(pool, len(warm), now):
+    if kind is None or not prewarm.is_short(pool, len(warm), now):
         return None
     uses = site.takes(kind.uses)
     found = {name: pool} | {each: on.store.get(pool_key(each), Pool) for each in uses}
@@ -64,7 +65,7 @@ def _decide(on: System, name: str) -> tuple[Unit, list[Change]] | None:
         return None
     is_a = UnitKind.WORKER if isinstance(kind, Target) else UnitKind.RESOURCE
     id = f"{'w' if is_a is UnitKind.WORKER else 'r'}-{on.world.ulid()}"
-    return ahead.order(ahead.unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
+    return prewarm.order(prewarm.unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
 
 
 def _kind(site: Site, pool: str) -> Target | ResourceType | None:
@@ -76,7 +77,7 @@ def _kind(site: Site, pool: str) -> Target | ResourceType | None:
 
 def _room(on: System, pool: Pool | None, count: int) -> Room | None:
     """What a pool has for a unit that nobody asked for; None while anybody waits for it. [QUEUE-2]"""
-    if pool is None or not ahead.is_open(pool):
+    if pool is None or not prewarm.is_open(pool):
         return None
     pk = pools.collection(pool.name)
     if on.store.find(pk, "wait#", Claim, limit=1):
@@ -88,12 +89,12 @@ def arrive(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> 
     """The commit by which a unit that was coming is there: by its well's word, or by its agent's first."""
     now = on.world.now()
     pool = on.store.get(pool_key(unit.pool), Pool)
-    come = ahead.there(unit, pool.warm if pool else None, token_hash, now, lease)
+    come = prewarm.there(unit, pool.warm if pool else None, token_hash, now, lease)
     changes: list[Change] = [Replace(unit, come)]
     if not is_held(unit, now):
         changes += [Replace(slot, pools.stamped(slot, now)) for slot in retiring.slots_of(on, unit)]
     if pool and pool.setback:
-        changes.append(Replace(pool, ahead.succeeded(pool)))
+        changes.append(Replace(pool, prewarm.succeeded(pool)))
     return changes
 
 
@@ -117,7 +118,7 @@ def let_go(on: System, begun: Unit) -> None:
         fresh = on.store.get(begun.key, Unit)
         if fresh is None or fresh.busy is None or fresh.busy != begun.busy:
             return [], None
-        return [Replace(fresh, ahead.idle_again(fresh))], fresh
+        return [Replace(fresh, prewarm.idle_again(fresh))], fresh
 
     unit = transaction.run(on, decide)
     if unit:
@@ -153,7 +154,7 @@ def _stay(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     if is_held(unit, now):  # [UNIT-3]
         return [], False
     warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.least + 1)
-    kept = ahead.stay(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
+    kept = prewarm.stay(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
     if kept is None or len(warm) > pool.warm.least or not _is_as_said(on, site, unit):
         return [], False
     return [Replace(unit, kept)], True

@@ -14,14 +14,13 @@ from hashlib import sha256
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain import archives
-from penstock.domain.archives import Archive, ArchiveState, archive_key
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.logs import Batch, batch_key
-from penstock.domain.owners import JOB, owner
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, owner
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.logs import archives
+from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
+from penstock.domain.logs.logs import Batch, batch_key
+from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases import logs, owning, sites

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain import leases, origins, parts
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.site import GitHubApp, Health, Limits, Site
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.units import Unit, unit_key
+from penstock.domain.artifacts import volumes
+from penstock.domain.jobs import origins
+from penstock.domain.jobs.jobs import Job, Spec, spec_key
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.site.site import GitHubApp, Health, Limits, Site
+from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
@@ -65,7 +66,7 @@ def _limits(bounds: Limits) -> dict[str, int]:
     """How much of each the agent may send: bytes of a file, a part, an archive, a line and a batch, and counts."""
     return {
         "output_bytes": bounds.output_bytes,
-        "part_bytes": parts.PART_BYTES,
+        "part_bytes": volumes.PART_BYTES,
         "cache_bytes": bounds.archive_bytes,
         "outputs": limits.OUTPUTS,
         "line_bytes": limits.EVENT_LINE_BYTES,

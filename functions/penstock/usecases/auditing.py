@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.domain import audit
-from penstock.domain.audit import LISTING, Entry
+from penstock.domain.users import audit
+from penstock.domain.users.audit import LISTING, Entry
 from penstock.kernel import ids
 from penstock.kernel.rows import Change, Create
 from penstock.system import System

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain import breakage, cooling, units
-from penstock.domain.cooling import Cause, Met, cool_down_key, maker_of, of_broken
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import Cause, Met, cool_down_key, maker_of, of_broken
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units import quarantine, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
 from penstock.usecases import cooling as remembering
@@ -21,9 +22,9 @@ from penstock.usecases import cooling as remembering
 
 def came_back(on: System, unit: Unit) -> None:
     """A worker's slot was given back, or its worker quarantined: one that was bad may be one too many."""
-    pool = on.store.get(pool_key(unit.pool), Pool) if breakage.is_bad(unit) else None
-    if pool and pool.broken >= breakage.IN_A_ROW:
-        why = f"{pool.broken} in a row; the last: {breakage.why(unit)}"[: cooling.WHY_CHARS]
+    pool = on.store.get(pool_key(unit.pool), Pool) if quarantine.is_broken(unit) else None
+    if pool and pool.broken >= quarantine.BROKEN_IN_A_ROW:
+        why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: cooldowns.WHY_CHARS]
         remembering.meet(on, maker_of(unit.is_a, unit.maker), Met(of_broken(unit.type), Cause.BROKEN, why), unit)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.domain import budgets, cooling
-from penstock.domain.budgets import Budget, budget_key
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import Budget, budget_key
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 
@@ -19,14 +19,14 @@ def token(on: System, site: Site, unit: Unit) -> int | None:
     found = makers.get(unit.maker)
     if found is None or found.rate is None:
         return None
-    maker = cooling.maker_of(unit.is_a, unit.maker)
+    maker = cooldowns.maker_of(unit.is_a, unit.maker)
     for tries in range(TRIES):
         now = on.world.now()
         row = on.store.get(budget_key(maker), Budget)
-        left = budgets.take(row, maker, found.rate, now)
+        left = cooldowns.take_token(row, maker, found.rate, now)
         if left is None and row:
-            return budgets.wait(row, found.rate, unit.id, now)
+            return cooldowns.budget_wait(row, found.rate, unit.id, now)
         if left and on.store.commit([Replace(row, left) if row else Create(left)]):
             return None
         on.world.pause(tries)
-    return cooling.spread(unit.id, 5)
+    return cooldowns.spread(unit.id, 5)

@@ -14,11 +14,10 @@ from typing import Any
 
 from penstock import transaction
 from penstock.domain import caches
-from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.artifacts import CACHE, Artifact, artifact_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, entry_key, use_key
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.owners import CACHE
-from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace

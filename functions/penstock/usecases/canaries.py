@@ -9,11 +9,11 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain import canaries
-from penstock.domain.canaries import TAG, USER, Canary, canary_key
-from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.site import CanaryScript, ResourceType, Site, Target
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.probes import canaries
+from penstock.domain.probes.canaries import TAG, USER, Canary, canary_key
+from penstock.domain.site.site import CanaryScript, ResourceType, Site, Target
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Key, Replace

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import sitekeys, siteparse
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
-from penstock.domain.units import STEP_WITHIN
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.site import keys, parse
+from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
+from penstock.domain.units.units import STEP_WITHIN
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
@@ -27,7 +27,7 @@ WHOLE = ("limits", "identity")
 
 def check(on: System, toml: str, path: str) -> Site:
     """The site that a text describes. Raises Refused 422 with everything that is wrong."""
-    found = siteparse.parse(toml, path)
+    found = parse.parse(toml, path)
     faults = list(found) if isinstance(found, tuple) else [*_drivers(on, found, path), *_hosts(on, found, path)]
     if faults or isinstance(found, tuple):
         raise Refused(422, "bad-site", f"{path} cannot be applied", faults)
@@ -146,7 +146,7 @@ def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
     was = find(on, name)
     if was.names is not None:
         raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
-    most = sitekeys.AMOUNT if was.is_amount else sitekeys.SLOTS
+    most = keys.AMOUNT if was.is_amount else keys.SLOTS
     if not 0 <= limit <= most:
         raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
     set_pool(on, name, replace(_shape(was), limit=limit), by)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.domain import cooling
-from penstock.domain.cooling import Cause, CoolDown, Failure, Met, collection, maker_of
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import Cause, CoolDown, Failure, Met, collection, maker_of
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
 from penstock.kernel.rows import Create, Delete, Key, Replace
 from penstock.ports import Chooser, NotYet, Ready
@@ -38,7 +38,7 @@ class Leave:
 def rows(on: System, maker: str) -> list[CoolDown]:
     """The cool-downs of a maker that are not forgotten."""
     found = on.store.find(collection(maker), "scope#", CoolDown)
-    return cooling.known(found, on.world.now())
+    return cooldowns.known(found, on.world.now())
 
 
 def failures(on: System, maker: str) -> list[Failure]:
@@ -50,7 +50,7 @@ def leave(on: System, site: Site, unit: Unit) -> Leave:
     """Whether a unit may be made now. At most one gets leave to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = rows(on, maker)
-    kinds = (cooling.of_type(unit.type), cooling.of_broken(unit.type))
+    kinds = (cooldowns.of_type(unit.type), cooldowns.of_broken(unit.type))
     whole = [row for row in found if row.stops or (row.scope in kinds and not unit.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
@@ -70,19 +70,19 @@ def leave(on: System, site: Site, unit: Unit) -> Leave:
 
 
 def _concerns(row: CoolDown, unit: Unit) -> bool:
-    return cooling.concerns(row, unit.type)
+    return cooldowns.concerns(row, unit.type)
 
 
 def _stopped(on: System, by: Sequence[CoolDown], unit: Unit) -> Leave:
     now = on.world.now()
-    last = max(by, key=lambda row: cooling.wait(row, unit.id, now))
-    return Leave(wait=cooling.wait(last, unit.id, now), why=cooling.say(last, now))
+    last = max(by, key=lambda row: cooldowns.wait(row, unit.id, now))
+    return Leave(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.say(last, now))
 
 
 def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
     """Become the one that probes: by one conditional write, of which only one can win."""
     now = on.world.now()
-    return row.is_open_to(unit.id, now) and on.store.commit([Replace(row, cooling.probe(row, unit.id, now))])
+    return row.is_open_to(unit.id, now) and on.store.commit([Replace(row, cooldowns.probe(row, unit.id, now))])
 
 
 def answered(on: System, unit: Unit, given: Leave, done: Ready | NotYet) -> None:
@@ -96,7 +96,7 @@ def answered(on: System, unit: Unit, given: Leave, done: Ready | NotYet) -> None
             if row.probe == unit.id and row.stops:
                 take_off(on, row.key, unit)
         return
-    short = cooling.short(done.shortages)
+    short = cooldowns.short(done.shortages)
     for what in short:
         meet(on, maker, what, unit)
     for row in rows(on, maker) if given.probes else ():
@@ -109,7 +109,7 @@ def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[s
     """Remember what a create met; the reason for people, and when to look again where that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count(on, maker, error)
-    news = cooling.met(error, unit.type, given.avoid)
+    news = cooldowns.met(error, unit.type, given.avoid)
     for what in news:
         meet(on, maker, what, unit)
     for row in rows(on, maker) if given.probes else ():
@@ -119,7 +119,7 @@ def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[s
     found = _first(on, unit) if news or isinstance(error, Short) else None
     if found is None:
         return reason, None
-    return (reason if news else cooling.say(found, now)), cooling.wait(found, unit.id, now)
+    return (reason if news else cooldowns.say(found, now)), cooldowns.wait(found, unit.id, now)
 
 
 def spared(on: System, unit: Unit, given: Leave) -> tuple[str, int | None]:
@@ -129,7 +129,9 @@ def spared(on: System, unit: Unit, given: Leave) -> tuple[str, int | None]:
             _let_go(on, row.key, unit)
     found, now = _first(on, unit), on.world.now()
     return (
-        (cooling.say(found, now), cooling.wait(found, unit.id, now)) if found else ("all was too short of late", None)
+        (cooldowns.say(found, now), cooldowns.wait(found, unit.id, now))
+        if found
+        else ("all was too short of late", None)
     )
 
 
@@ -137,7 +139,7 @@ def _first(on: System, unit: Unit) -> CoolDown | None:
     """The cool-down for which a unit waits least."""
     now = on.world.now()
     ours = [row for row in rows(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
-    return min(ours, key=lambda row: cooling.wait(row, unit.id, now), default=None)
+    return min(ours, key=lambda row: cooldowns.wait(row, unit.id, now), default=None)
 
 
 def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
@@ -145,7 +147,7 @@ def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
     maker = maker_of(unit.is_a, unit.maker)
     count(on, maker, error)
     if isinstance(error, RateLimited):
-        for what in cooling.met(error, unit.type):
+        for what in cooldowns.met(error, unit.type):
             meet(on, maker, what, unit)
 
 
@@ -156,7 +158,7 @@ def destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
     """
     own = rows(on, maker_of(unit.is_a, unit.maker))
     for row in [*own, *(_shared(on, site, unit) if site else ())]:
-        told = cooling.sooner(row, on.world.now())
+        told = cooldowns.sooner(row, on.world.now())
         if told and on.store.commit([Replace(row, told)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
 
@@ -177,10 +179,10 @@ def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
 
 def count(on: System, maker: str, error: DriverError) -> None:
     """Count a failure by its code."""
-    key = cooling.failure_key(maker, cooling.code_of(error))
+    key = cooldowns.failure_key(maker, cooldowns.code_of(error))
     for tries in range(TRIES):
         row = on.store.get(key, Failure)
-        told = cooling.failed(row, maker, error, on.world.now())
+        told = cooldowns.failed(row, maker, error, on.world.now())
         if on.store.commit([Replace(row, told) if row else Create(told)]):
             return
         on.world.pause(tries)
@@ -189,8 +191,8 @@ def count(on: System, maker: str, error: DriverError) -> None:
 def meet(on: System, maker: str, what: Met, unit: Unit) -> None:
     """Write a cool-down, or a longer one."""
     for tries in range(TRIES):
-        row = on.store.get(cooling.cool_down_key(maker, what.scope), CoolDown)
-        told = cooling.meet(row, what, maker, unit.id, on.world.now())
+        row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
+        told = cooldowns.meet(row, what, maker, unit.id, on.world.now())
         if told is None or on.store.commit([Replace(row, told) if row else Create(told)]):
             return
         on.world.pause(tries)
@@ -203,7 +205,7 @@ def take_off(on: System, key: Key, unit: Unit) -> None:
 
 def _let_go(on: System, key: Key, unit: Unit) -> None:
     """The probe asked for something else in the end: the next one may try."""
-    _of_probe(on, key, unit, lambda row: Replace(row, cooling.let_go(row)))
+    _of_probe(on, key, unit, lambda row: Replace(row, cooldowns.let_go(row)))
 
 
 def _of_probe(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from penstock.domain import metrics
-from penstock.domain.causes import Boot, Ending
-from penstock.domain.cooling import maker_of
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease
-from penstock.domain.units import CleanProof, Unit
+from penstock.domain.cooldowns import maker_of
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.outcome import Boot, Ending
+from penstock.domain.pools.leases import Lease
+from penstock.domain.units.units import CleanProof, Unit
 from penstock.ports import NotYet
 from penstock.system import System
 

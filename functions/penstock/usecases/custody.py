@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import custody, pools, units
-from penstock.domain.holds import clock
-from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.logs import DETAIL
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units import maintenance, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, clock, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
@@ -36,11 +36,11 @@ def find(on: System, is_a: UnitKind, unit_id: str) -> Unit:
 
 def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seconds: int) -> Unit:
     """Keep a unit as it is. Raises Refused 400, 404 or 409."""
-    custody.check(reason, seconds, required=True)
+    maintenance.check(reason, seconds, required=True)
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        held = custody.hold(unit, user.name, reason, seconds, on.world.now())
+        held = maintenance.hold(unit, user.name, reason, seconds, on.world.now())
         changes = [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)]
         return auditing.note(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
 
@@ -90,7 +90,7 @@ def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
 
 def _released(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change], Unit]:
     now = on.world.now()
-    free = custody.release(unit, by, now, timedelta(seconds=sites.current(on).limits.lease))
+    free = maintenance.release(unit, by, now, timedelta(seconds=sites.current(on).limits.lease))
     if unit.state is not UnitState.IDLE:
         return [Replace(unit, free)], free
     pool, slots = on.store.get(pool_key(unit.pool), Pool), retiring.slots_of(on, unit)
@@ -118,7 +118,7 @@ def waits(on: System, unit: Unit) -> bool:
     A hold that has run out is taken off first, and the step taken after that.
     """
     if units.is_held(unit, on.world.now()):
-        return unit.state in custody.PARKED
+        return unit.state in maintenance.PARKED
     changes, free = _released(on, unit, None)
     if on.store.commit(changes):
         _go_on(on, free)
@@ -127,11 +127,11 @@ def waits(on: System, unit: Unit) -> bool:
 
 def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
     """Lend a unit to nobody after its present lease. Raises Refused 400, 404 or 409."""
-    custody.check(reason)
+    maintenance.check(reason)
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        changes, after = removed(on, unit, custody.drain(unit, user.name, reason, on.world.now()))
+        changes, after = removed(on, unit, maintenance.drain(unit, user.name, reason, on.world.now()))
         return auditing.note(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
 
     return _told(on, transaction.run(on, decide))
@@ -139,11 +139,11 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 
 def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
     """Have a unit destroyed now; the attempt that leases it is lost. Raises Refused 400, 404 or 409."""
-    custody.check(reason)
+    maintenance.check(reason)
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        changes, after = removed(on, unit, custody.recycle(unit, user.name, reason, on.world.now()))
+        changes, after = removed(on, unit, maintenance.recycle(unit, user.name, reason, on.world.now()))
         return auditing.note(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
 
     unit = transaction.run(on, decide)
@@ -162,7 +162,7 @@ def removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit
 
 
 def _told(on: System, unit: Unit) -> Unit:
-    if unit.state in custody.LEASED and not custody.is_recycled(unit):
+    if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
         logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
     elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
@@ -171,4 +171,4 @@ def _told(on: System, unit: Unit) -> Unit:
 
 def end_attempt(on: System, unit: Unit) -> None:
     """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
-    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", custody.is_recycled, unit.reason)
+    losing.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", maintenance.is_recycled, unit.reason)

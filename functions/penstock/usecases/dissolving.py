@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain import retention
-from penstock.domain.artifacts import Name
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.outputs import Output
-from penstock.domain.owners import JOB, owner
-from penstock.domain.retention import LatestFailure, Retention, latest_key, retention_key
+from penstock.domain.artifacts import retention
+from penstock.domain.artifacts.artifacts import JOB, Name, owner
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key, retention_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import archiving, owning, retaining, sites

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from penstock import transaction
 from penstock.domain import caches
-from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.artifacts import CACHE, Artifact, artifact_key, parts
 from penstock.domain.caches import CacheEntry, CacheUse, collection, use_key
-from penstock.domain.owners import CACHE, parts
-from penstock.domain.users import User, is_name
+from penstock.domain.users.users import User, is_name
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace

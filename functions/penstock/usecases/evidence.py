@@ -5,8 +5,7 @@ It goes into its job's log. Of one that has no job yet, the end of it is kept wh
 
 from __future__ import annotations
 
-from penstock.domain.journal import LONGEST
-from penstock.domain.units import Unit
+from penstock.domain.units.units import JOURNAL_CHARS, Unit
 from penstock.kernel.errors import DriverError
 from penstock.ports import Witness
 from penstock.system import System
@@ -38,6 +37,6 @@ def of(on: System, unit: Unit, hide: str) -> str | None:
 
 def short(told: str) -> str:
     """As much as an entry of a journal holds: the beginning, and the end, which is what was printed last."""
-    if len(told) <= LONGEST:
+    if len(told) <= JOURNAL_CHARS:
         return told
-    return f"{told[:HEAD]} … {told[-(LONGEST - HEAD - 3) :]}"
+    return f"{told[:HEAD]} … {told[-(JOURNAL_CHARS - HEAD - 3) :]}"

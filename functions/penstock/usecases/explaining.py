@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain import keepers
-from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts import why as artifacts_why
+from penstock.domain.artifacts.artifacts import CACHE, JOB, PIN, PUBLISHED, Artifact, Pin, artifact_key, owner, parts
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.why import Keeper, Kept
 from penstock.domain.caches import CacheEntry
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.keepers import Keeper, Kept
-from penstock.domain.outputs import Output
-from penstock.domain.owners import CACHE, JOB, PIN, PUBLISHED, owner, parts
-from penstock.domain.pins import Pin
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.published import Published, published_key
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Key
@@ -72,18 +70,18 @@ def why(on: System, artifact: Artifact, known: Known | None = None) -> Kept:
     """Why an artifact is kept, and until when."""
     known, pins = known or Known(on), pinning.pins_of(on, artifact)
     found = [_keeper(on, known, owner, pins.get(owner)) for owner in artifact.owners]
-    return keepers.kept(artifact, on.store.get(volume_key(artifact.id), Volume), found)
+    return artifacts_why.kept(artifact, on.store.get(volume_key(artifact.id), Volume), found)
 
 
 def _keeper(on: System, known: Known, owner: str, pin: Pin | None) -> Keeper:
     kind, id = parts(owner)
     if kind == PIN:
-        return keepers.by_pin(pin, owner)
+        return artifacts_why.by_pin(pin, owner)
     if kind == PUBLISHED:
-        return keepers.by_name(known.named(id), owner)
+        return artifacts_why.by_name(known.named(id), owner)
     if kind == CACHE:
-        return keepers.by_cache(evicting.of(on, owner), owner)
-    return keepers.by_job(*known.of(id), owner)
+        return artifacts_why.by_cache(evicting.of(on, owner), owner)
+    return artifacts_why.by_job(*known.of(id), owner)
 
 
 def listed(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Kept], str | None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from penstock.domain import comparing, units
-from penstock.domain.causes import Boot
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.outcome import Boot
+from penstock.domain.units import comparison, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.usecases import losing, retiring
@@ -23,7 +23,7 @@ def vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:
         return retiring.retire(on, unit.id, cause, is_setback=True, boot=Boot.DISAPPEARED)
 
     def is_lost(fresh: Unit) -> bool:
-        return fresh.state is unit.state and not comparing.was_heard(fresh, start, lease)
+        return fresh.state is unit.state and not comparison.was_heard(fresh, start, lease)
 
     return losing.lose(on, unit, cause, is_lost, cause) is not None
 

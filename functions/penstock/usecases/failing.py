@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from penstock.domain import failures, losses
-from penstock.domain.causes import Ending, LostBy
-from penstock.domain.failures import Failure, Kind
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease
+from penstock.domain.jobs import failures, outcome
+from penstock.domain.jobs.failures import Failure, Kind
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.outcome import Ending, LostBy
+from penstock.domain.pools.leases import Lease
 from penstock.system import System
 from penstock.usecases import logs
 
@@ -22,9 +22,9 @@ def told(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
     job = ending.after
     kind = job.failure.kind if job.failure else None
     if kind is Kind.QUEUE_EXPIRED:
-        return replace(job, failure=losses.expired(ending, leases))
+        return replace(job, failure=outcome.expired(ending, leases))
     if kind is Kind.WORKER_LOST:
-        return replace(job, failure=_with_lines(on, ending, losses.lost(ending)))
+        return replace(job, failure=_with_lines(on, ending, outcome.lost(ending)))
     return job
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import Job
-from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Check
 from penstock.system import System

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.domain import breakage, estimates, leases, pools
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, pool_key
-from penstock.domain.units import Unit
+from penstock.domain.pools import forecast, leases, pools
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, pool_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import retiring
@@ -39,9 +40,9 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     """Slots come back. The pool's row is part of it: lowering its limit decides which slots may be free. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
     leased = [slot for slot in slots if slot.job]
-    learned = estimates.learn(pool, leased, on.world.now()) if pool else None
+    learned = forecast.learn(pool, leased, on.world.now()) if pool else None
     if learned and leased:
-        learned = breakage.counted(learned, unit)
+        learned = quarantine.count_broken(learned, unit)
     if pool and learned and pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from penstock.domain import metrics
-from penstock.domain.canaries import Canary, is_failing
-from penstock.domain.comparing import Comparison, comparison_key
-from penstock.domain.cooling import maker_of
-from penstock.domain.metric import Fold, Level, Metric
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind, UnitState, is_held
+from penstock.domain.cooldowns import maker_of
+from penstock.domain.metrics import Fold, Level, Metric
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.probes.canaries import Canary, is_failing
+from penstock.domain.site.site import Site
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held
 from penstock.system import System
 from penstock.usecases import cooling
 from penstock.usecases.counting import elapsed

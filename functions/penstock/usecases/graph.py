@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.domain import graph
-from penstock.domain.graph import Graph
-from penstock.domain.pools import Pool
+from penstock.domain.pools import graph
+from penstock.domain.pools.graph import Graph
+from penstock.domain.pools.pools import Pool
 from penstock.system import System
 from penstock.usecases import outlook
 

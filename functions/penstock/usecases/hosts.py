@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from penstock.domain import hosts, retries, users
-from penstock.domain.custody import LEASED
-from penstock.domain.hosts import Host
-from penstock.domain.site import Limits
-from penstock.domain.units import CleanProof, Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.site.site import Limits
+from penstock.domain.units import hosts, retries
+from penstock.domain.units.hosts import Host
+from penstock.domain.units.maintenance import LEASED
+from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.users import users
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.system import System
 from penstock.usecases import losing, presence, retrying, returning, sites, warm

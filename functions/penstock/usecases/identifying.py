@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind, noted
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import Unit, UnitKind, noted
 from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.rows import Replace
 from penstock.ports import Identifier

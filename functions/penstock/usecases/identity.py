@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import identity, metrics
-from penstock.domain.jobs import Job
-from penstock.domain.logs import DETAIL
-from penstock.domain.site import Identity
-from penstock.domain.users import User, user_key, why_not
+from penstock.domain import metrics
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.site.site import Identity
+from penstock.domain.users import oidc
+from penstock.domain.users.users import User, user_key, why_not
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
@@ -42,7 +43,7 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
 
     def decide() -> tuple[Sequence[Change], dict[str, Any]]:
         fresh, now = _alive(on, job), on.world.now()
-        said = identity.claims(fresh, issuer(on), audience, on.world.ulid(), now)
+        said = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
         if said["exp"] <= said["iat"]:
             raise Refused(409, "too-late", "the job's time is over: no identity token would outlive this answer")
         if fresh.identities >= limits.IDENTITIES:
@@ -53,15 +54,15 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
         return auditing.note(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
 
     said = transaction.run(on, decide)
-    text = identity.unsigned(kid, said)
-    made = identity.signed(text, on.signer.sign(text.encode()))
+    text = oidc.unsigned(kid, said)
+    made = oidc.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)
     logs.say(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}", DETAIL)
     return {"token": made, "expires": datetime.fromtimestamp(said["exp"], UTC).isoformat()}
 
 
 def _check_audience(allowed: Identity, audience: str) -> None:
-    if not identity.is_audience(audience):
+    if not oidc.is_audience(audience):
         raise Refused(400, "bad-request", "an audience is 1 to 255 printable characters of ASCII, without blanks")
     if audience not in allowed.audiences:
         known = ", ".join(allowed.audiences) or "none"

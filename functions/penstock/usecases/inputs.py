@@ -8,15 +8,14 @@ from functools import partial
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import inputs
-from penstock.domain.artifacts import Artifact, artifact_key, own
-from penstock.domain.dependencies import Dependency
-from penstock.domain.inputs import Input, input_key
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.logs import DETAIL
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.owners import JOB, owner
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts import inputs
+from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, own, owner
+from penstock.domain.artifacts.inputs import Input, input_key
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.dependencies import Dependency
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.logs.logs import DETAIL
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace

@@ -12,11 +12,12 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import metrics, owners, volumes
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.retention import Spans
-from penstock.domain.volumes import INVENTORY_KEY, PREFIX, Inventory, Volume, VolumeState, listing, volume_key
+from penstock.domain import metrics
+from penstock.domain.artifacts import artifacts, volumes
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, PREFIX, Inventory, Volume, VolumeState, listing, volume_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Stored
 from penstock.system import System
@@ -101,7 +102,7 @@ def _tell(on: System, volume: Volume) -> None:
     artifact = on.store.get(artifact_key(volume.artifact), Artifact)
     if artifact is None:
         return
-    for kind, id in map(owners.parts, artifact.owners):
-        job = on.store.get(job_key(id), Job) if kind == owners.JOB else None
+    for kind, id in map(artifacts.parts, artifact.owners):
+        job = on.store.get(job_key(id), Job) if kind == artifacts.JOB else None
         if job:
             logs.say(on, id, job.attempt, f"{artifact.path} is lost: its bytes are no longer in the store")

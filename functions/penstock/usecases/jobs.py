@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock import transaction
-from penstock.domain import cooling as cooling_rules
-from penstock.domain import jobs, judging, leases, plans, quarantine, users, waits, why
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.judging import Verdict
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.domain.users import User
-from penstock.domain.why import Stopped, Why
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.jobs import jobs, plans, prerequisites
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.prerequisites import Verdict
+from penstock.domain.pools import leases, why
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.why import Stopped, Why
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.domain.users import users
+from penstock.domain.users.users import User
 from penstock.kernel import ids
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
@@ -115,7 +118,7 @@ def every_lease(on: System, job: Job) -> list[Lease]:
 
 def explain(on: System, job: Job) -> Why:
     """Why a job is where it is, when it may go on, and what has to happen before."""
-    return _explain_waiting(on, job, waits.DEEP) if job.state is State.WAITING else _explain(on, job)
+    return _explain_waiting(on, job, why.DEEP) if job.state is State.WAITING else _explain(on, job)
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
@@ -123,9 +126,9 @@ def _explain_waiting(on: System, job: Job, deep: int) -> Why:
     verdict, priors = look(on, job)
     first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
     if first is None:
-        return waits.explain(job, verdict, priors, None)
+        return why.explain_dependencies(job, verdict, priors, None)
     next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain(on, first)
-    return waits.explain(job, verdict, priors, next_)
+    return why.explain_dependencies(job, verdict, priors, next_)
 
 
 def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
@@ -133,7 +136,7 @@ def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
     found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
     priors = {prior.id: prior for prior in found if prior}
     files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
-    return judging.judge(job.dependencies, priors, files, on.world.now()), priors
+    return prerequisites.judge(job.dependencies, priors, files, on.world.now()), priors
 
 
 def _explain(on: System, job: Job) -> Why:

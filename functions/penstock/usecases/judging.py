@@ -10,12 +10,13 @@ from contextlib import suppress
 from functools import partial
 
 from penstock import transaction
-from penstock.domain import inputs, judging
-from penstock.domain.dependencies import Dependency, Dependent
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.judging import Verdict
-from penstock.domain.logs import DETAIL
-from penstock.domain.users import User
+from penstock.domain.artifacts import inputs
+from penstock.domain.jobs import prerequisites
+from penstock.domain.jobs.dependencies import Dependency, Dependent
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.prerequisites import Verdict
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create, Replace
@@ -73,7 +74,7 @@ def judge(on: System, job_id: str) -> None:
     if found.cancelled_by:
         settling.settle(on, job_id, found.attempt, "Cancelled", None)
     elif verdict.broken:
-        settling.settle(on, job_id, found.attempt, judging.ERROR, verdict.broken)
+        settling.settle(on, job_id, found.attempt, prerequisites.ERROR, verdict.broken)
     elif verdict.is_ready:
         logs.say(on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited(found)})", DETAIL)
         with suppress(Unreached):  # its row is due: the sweep will start it
@@ -88,10 +89,10 @@ def _judge(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change
     if job.cancelled_by or verdict.broken:
         return [], (job, verdict)
     if verdict.is_ready:
-        queued = judging.ready(job, now)
+        queued = prerequisites.ready(job, now)
         return [Replace(job, queued)], (queued, verdict)
     is_due = job.due is None or job.due <= now
-    return [Replace(job, judging.look_again(job, verdict, now))] if is_due else [], (job, verdict)
+    return [Replace(job, prerequisites.look_again(job, verdict, now))] if is_due else [], (job, verdict)
 
 
 def look(on: System, job: Job) -> Verdict:
@@ -110,7 +111,7 @@ def _pin(on: System, job: Job) -> str | None:
             try:
                 transaction.run(on, partial(_pinned, on, each, job))
             except Refused as refused:
-                return judging.gone(each, refused.detail)
+                return prerequisites.gone(each, refused.detail)
     return None
 
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import breakage, estimates, idle, leases, metrics, pools, retries, units
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.logs import DETAIL
-from penstock.domain.pools import Pool, Slot, pool_key
-from penstock.domain.retries import EARLY
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain import metrics
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import forecast, leases, pools
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, pool_key
+from penstock.domain.units import quarantine, retries, reuse, units
+from penstock.domain.units.retries import EARLY
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import Keeper
@@ -114,8 +116,8 @@ def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tu
     reason = why_not(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
         return _not_kept(unit, reason or "", on)
-    kept = idle.keep(unit, proof, pool.warm, now, lease)
-    learned = breakage.counted(estimates.learn(pool, slots[:1], now), unit)
+    kept = reuse.keep(unit, proof, pool.warm, now, lease)
+    learned = quarantine.count_broken(forecast.learn(pool, slots[:1], now), unit)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
     for at, slot in enumerate(slots):
         changes += pools.move(slot, pools.keep(slot, is_own=at == 0, now=now))
@@ -130,7 +132,7 @@ def why_not(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) ->
     if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
         return "its slot was withdrawn"
     others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
-    return idle.why_not_kept(unit, pool.warm, len(others), on.world.now())
+    return reuse.why_not_kept(unit, pool.warm, len(others), on.world.now())
 
 
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:

@@ -7,15 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain import custody as rules
-from penstock.domain import keeps
-from penstock.domain.holds import MOST
-from penstock.domain.jobs import Job
-from penstock.domain.keeps import Held
-from penstock.domain.site import Site
-from penstock.domain.specs import Keep
-from penstock.domain.units import Unit, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs import holds
+from penstock.domain.jobs.holds import Held
+from penstock.domain.jobs.jobs import Job, Keep
+from penstock.domain.site.site import Site
+from penstock.domain.units import maintenance as rules
+from penstock.domain.units.units import HOLD_MOST, Unit, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
@@ -26,7 +24,7 @@ FAILED = "its script failed: to look at it"
 
 def check(site: Site, user: User, seconds: int) -> None:
     """Raises Refused 422 for a hold that a user may not ask for: what is held, others wait for."""
-    most = MOST if user.is_admin else site.limits.hold
+    most = HOLD_MOST if user.is_admin else site.limits.hold
     if seconds > most:
         told = f"this site holds what a job has for at most {most} s" if most else "this site holds nothing for users"
         raise Refused(422, "hold-too-long", f"{told} (limits.hold); ask an operator for more")
@@ -36,7 +34,7 @@ def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *
     """Hold what a job has when its script has ended. Raises Refused 400, 404, 409 or 422."""
     rules.check(reason, seconds, required=True)
     site = sites.current(on)
-    kept = Keep(user.name, reason, seconds or min(site.limits.hold, MOST) or MOST, whatever)
+    kept = Keep(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
     check(site, user, kept.seconds)
 
     def decide() -> tuple[Sequence[Change], Job]:
@@ -56,8 +54,8 @@ def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *
 def reported(on: System, job: Job) -> list[Change]:
     """What is written with the report of an attempt whose worker and resources are to be held."""
     now = on.world.now()
-    keep = keeps.wanted(job, now)
-    return [Replace(was, after) for was, after in keeps.hold(keep, units_of(on, job), now)] if keep else []
+    keep = holds.wanted(job, now)
+    return [Replace(was, after) for was, after in holds.hold(keep, units_of(on, job), now)] if keep else []
 
 
 def units_of(on: System, job: Job) -> list[Unit]:
@@ -69,7 +67,7 @@ def units_of(on: System, job: Job) -> list[Unit]:
 
 def held(on: System, job: Job) -> Held | None:
     """What of a job is held now for its sake."""
-    return keeps.held(job.keep, units_of(on, job), on.world.now()) if job.keep else None
+    return holds.held(job.keep, units_of(on, job), on.world.now()) if job.keep else None
 
 
 def release(on: System, user: User, job_id: str) -> Job:
@@ -83,7 +81,7 @@ def release(on: System, user: User, job_id: str) -> Job:
 
     job, keep = transaction.run(on, decide)
     for unit in units_of(on, job):
-        if keeps.is_of(keep, unit.hold):
+        if holds.is_of(keep, unit.hold):
             with suppress(Refused):  # it ran out, or somebody else let it go
                 custody.release(on, user, unit.is_a, unit.id)
     logs.say(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from penstock.domain.logs import Line
+from penstock.domain.logs.logs import Line
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.wire.agent import AgentLine

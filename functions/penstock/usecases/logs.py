@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import archives, logs
-from penstock.domain.archives import Archive, ArchiveState, archive_key
-from penstock.domain.jobs import Job
-from penstock.domain.logs import CONTROL, Batch, Event, Line, Most
-from penstock.domain.submissions import WATCHED, Watch, watch_key
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.jobs import WATCHED, Job, Watch, watch_key
+from penstock.domain.logs import archives, logs
+from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
+from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, Most
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock import transaction
-from penstock.domain import jobs, retries
-from penstock.domain.jobs import Job, Report, Result, State, job_key
-from penstock.domain.units import STEP_WITHIN, Unit, unit_key
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
+from penstock.domain.units import retries
+from penstock.domain.units.units import STEP_WITHIN, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import logs

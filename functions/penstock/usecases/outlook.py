@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.domain import estimates, granting, pools, quarantine, why
-from penstock.domain.estimates import Forecast
-from penstock.domain.forward import Queue, Whose
-from penstock.domain.jobs import Job
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.domain.why import Block
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import forecast, grants, pools, why
+from penstock.domain.pools.forecast import Forecast, Queue, Whose
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.pools.why import Block
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import presence
 
@@ -36,9 +36,9 @@ def read(on: System, name: str) -> Queue | None:
 
 def block_of(on: System, job: Job, step: int) -> Block | None:
     """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
-    claims = granting.claims(job, step, on.world.now())
+    claims = grants.claims(job, step, on.world.now())
     queues = {claim.pool: _joined(queue, claim) for claim in claims if (queue := read(on, claim.pool))}
-    return _block(on, queues, estimates.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
+    return _block(on, queues, forecast.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
 
 
 def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
@@ -47,13 +47,13 @@ def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | 
     None when the site has no longer one of its pools.
     """
     now = on.world.now()
-    claims = granting.claims(job, step, now)
+    claims = grants.claims(job, step, now)
     queues = _queues(on, claims)
     if any(claim.pool not in queues for claim in claims):
         return None
     for claim in claims:
         queues[claim.pool] = _joined(queues[claim.pool], claim)
-    found = estimates.forecast(queues, claims[0], now)
+    found = forecast.forecast(queues, claims[0], now)
     return found, _block(on, queues, found.pool, job, step)
 
 

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import outputs, retention
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.jobs import Job
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.owners import JOB, owner
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts import outputs, retention
+from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, owner
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.jobs import Job
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace

@@ -13,11 +13,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain import artifacts, volumes
-from penstock.domain.artifacts import Artifact, Name, artifact_key, collection
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.owners import CACHE
-from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts import artifacts, volumes
+from penstock.domain.artifacts.artifacts import CACHE, Artifact, Name, artifact_key, collection
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.kernel import ids
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System

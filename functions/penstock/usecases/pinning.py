@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import artifacts
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.owners import PIN, parts
-from penstock.domain.pins import Pin, pin_key
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import PIN, Artifact, Pin, artifact_key, parts, pin_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.users.users import User
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace

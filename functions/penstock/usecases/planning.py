@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.domain import looks, plans, waits
-from penstock.domain.plans import Plan
-from penstock.domain.users import User
+from penstock.domain.jobs import admission, plans
+from penstock.domain.jobs.plans import Plan
+from penstock.domain.pools import why
+from penstock.domain.users.users import User
 from penstock.system import System
 from penstock.usecases import outlook, submitting
 from penstock.wire import SubmitJob
@@ -14,5 +15,5 @@ def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     """What would become of a request if it were submitted now. Raises Refused for one that would be refused."""
     made = submitting.make(on, user, ask, planned=True)
     found = [outlook.of_step(on, made.job, step) for step in plans.steps_of(made.job)]
-    privileges = list(looks.privileges(made.site, made.file))
-    return plans.plan(made.job, privileges, [one[0] for one in found if one], waits.planned(made.job, made.priors))
+    privileges = list(admission.privileges(made.site, made.file))
+    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned(made.job, made.priors))

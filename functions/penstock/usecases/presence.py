@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from penstock import transaction
-from penstock.domain import hosts, pools
-from penstock.domain.hosts import Host, host_key
-from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
-from penstock.domain.units import STEP_WITHIN, Unit, UnitState, unit_key
-from penstock.domain.why import Away
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
+from penstock.domain.pools.why import Away
+from penstock.domain.units import hosts
+from penstock.domain.units.hosts import Host, host_key
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System

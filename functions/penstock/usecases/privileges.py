@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from penstock import transaction
-from penstock.domain import jobs as rules
-from penstock.domain import users
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim, Slot, collection
-from penstock.domain.users import User, user_key
+from penstock.domain.jobs import jobs as rules
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.users import users
+from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace, Row
 from penstock.system import System

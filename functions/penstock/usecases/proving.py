@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.domain import cooling as cooling_rules
-from penstock.domain import holds, proving, seeing
-from penstock.domain.jobs import Job
-from penstock.domain.leases import WORKER, Lease, lease_key
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.proving import Check, Facts
-from penstock.domain.site import Site, Target
-from penstock.domain.specs import Proves
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain.jobs.jobs import Job, Proves
+from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.probes import factory_test
+from penstock.domain.probes.factory_test import Check, Facts
+from penstock.domain.site.site import Site, Target
+from penstock.domain.units import units, visibility
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.system import System
@@ -53,14 +53,14 @@ class Progress:
 
 def start(on: System, user: User, name: str, target: str | None, keep: int | None, key: str | None) -> Started:
     """Submit the job that tests a factory. Raises Refused where there is nothing to test, or it could not begin."""
-    if keep is not None and not 1 <= keep <= holds.MOST:
-        raise Refused(400, "bad-request", f"keep_on_failure is 1 second to {holds.MOST // 86400} days")
+    if keep is not None and not 1 <= keep <= units.HOLD_MOST:
+        raise Refused(400, "bad-request", f"keep_on_failure is 1 second to {units.HOLD_MOST // 86400} days")
     site = sites.current(on)
     chosen = _target(site, name, target)
     _check_open(on, chosen)
     ask = SubmitJob(
-        script=proving.SCRIPT, path="factory-test.sh", name=f"test of factory {name}"[: limits.NAME_CHARS],
-        target=chosen.name, output_rules=[proving.OUTPUT], tags={proving.TAG: name},
+        script=factory_test.SCRIPT, path="factory-test.sh", name=f"test of factory {name}"[: limits.NAME_CHARS],
+        target=chosen.name, output_rules=[factory_test.OUTPUT], tags={factory_test.TAG: name},
         env={"TEST_TARGET": chosen.name, "TEST_FACTORY": name}, priority=limits.PRIORITY, timeout=TIMEOUT, retries=0,
     )  # fmt: skip
     job = submitting.submit(on, user, ask, key, Proves(name, keep))
@@ -111,12 +111,12 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
     if unit:
         looking.remind(on, unit)
     waits = None if job.is_settled or job.times.started else jobs.explain(on, job).summary
-    checks = proving.checks(_facts(on, job, unit, version, waits))
+    checks = factory_test.checks(_facts(on, job, unit, version, waits))
     return Progress(job, unit, checks, waits, job.is_settled and _is_gone(unit))
 
 
 def _is_gone(unit: Unit | None) -> bool:
-    return unit is None or (unit.state is UnitState.GONE and seeing.phase(unit) is None)
+    return unit is None or (unit.state is UnitState.GONE and visibility.phase(unit) is None)
 
 
 def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
@@ -129,7 +129,7 @@ def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | N
         complaints=on.drivers.complaints("factory", maker.driver, maker.settings) if maker else ["it is gone"],
         said=[line.payload for line in lines if line.stream == "stdout"],
         evidence=[line.payload for line in lines if line.stream == "worker"],
-        output=kept.get(proving.OUTPUT),
+        output=kept.get(factory_test.OUTPUT),
         version=version,
         waits=waits,
     )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import published, users
-from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain import published
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.volumes import Volume, volume_key
 from penstock.domain.published import (
     EVERY,
     MOST_SERIES,
@@ -18,8 +19,8 @@ from penstock.domain.published import (
     published_key,
     series_key,
 )
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, volume_key
+from penstock.domain.users import users
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock import transaction
-from penstock.domain import artifacts, published
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.jobs import Job
-from penstock.domain.outputs import Output, output_key
+from penstock.domain import published
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.jobs.jobs import Job, Publication, Spec, spec_key
 from penstock.domain.published import Published
-from penstock.domain.specs import Publication, Spec, spec_key
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.domain.users.users import User
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain import breakage, custody, pools, quarantine
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units import maintenance, quarantine
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import auditing, breaking, cooling, freeing, logs, retiring, sites, turns
@@ -51,7 +52,7 @@ def _counted(on: System, unit: Unit) -> list[Change]:
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool is None:
         return []
-    told = breakage.counted(pool, unit)
+    told = quarantine.count_broken(pool, unit)
     return [Replace(pool, told)] if told != pool else []
 
 
@@ -71,7 +72,7 @@ def removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) 
 
     This frees its slots as its driver's word would. [UNIT-2]
     """
-    custody.check(checked, required=True)
+    maintenance.check(checked, required=True)
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)

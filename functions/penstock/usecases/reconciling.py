@@ -13,10 +13,11 @@ from functools import partial
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import comparing, cooling, metrics
-from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep, comparison_key
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain import cooldowns, metrics
+from penstock.domain.site.site import Site
+from penstock.domain.units import comparison
+from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep, comparison_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Create, Replace
 from penstock.system import System
@@ -51,7 +52,7 @@ class Listed:
     @property
     def name(self) -> str:
         """The maker among all of them."""
-        return cooling.maker_of(self.is_a, self.maker)
+        return cooldowns.maker_of(self.is_a, self.maker)
 
 
 def reconcile(on: System) -> Compared:
@@ -72,18 +73,18 @@ def reconcile(on: System) -> Compared:
 def _is_quiet(on: System) -> bool:
     """Whether the sweep has not been back for long enough after an outage; also notes that it was here."""
     row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
-    told = comparing.swept(row, now)
+    told = comparison.swept(row, now)
     on.store.commit([Replace(row, told) if row else Create(told)])
-    return now - told.resumed < comparing.GRACE
+    return now - told.resumed < comparison.GRACE
 
 
 def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
     """What the makers list, of those that are due and can be listed. Not all is in the rows yet that are read later."""
     makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
     for is_a, maker in makers:
-        name, start = cooling.maker_of(is_a, maker), on.world.now()
+        name, start = cooldowns.maker_of(is_a, maker), on.world.now()
         row = on.store.get(comparison_key(name), Comparison)
-        if not comparing.is_due(row, start):
+        if not comparison.is_due(row, start):
             continue
         try:
             yield Listed(is_a, maker, start, _list(on, site, is_a, maker), row)
@@ -91,14 +92,14 @@ def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
             extra = {"maker": name, "why": str(error)}
             log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
             done.unlisted += 1
-            told = comparing.unlisted(row, name, f"{type(error).__name__}: {error}", start)
+            told = comparison.unlisted(row, name, f"{type(error).__name__}: {error}", start)
             on.store.commit([Replace(row, told) if row else Create(told)])
             if isinstance(error, DriverError):
                 remembering.count(on, name, error)
 
 
 def _list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
-    name = cooling.maker_of(is_a, maker)
+    name = cooldowns.maker_of(is_a, maker)
     return counting.called(on, name, metrics.LIST, lambda: frozenset(sites.driver(on, site, is_a, maker).list()))
 
 
@@ -119,7 +120,7 @@ def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compa
         unit = on.store.get(unit_key(id), Unit)
         rows |= {id: unit} if unit else {}
     lease = timedelta(seconds=site.limits.lease)
-    verdict = comparing.compare(one.before, one.name, one.ids, rows, one.start, lease, is_quiet=is_quiet)
+    verdict = comparison.compare(one.before, one.name, one.ids, rows, one.start, lease, is_quiet=is_quiet)
     if not on.store.commit([Replace(one.before, verdict.row) if one.before else Create(verdict.row)]):
         return
     for unit in verdict.lost:

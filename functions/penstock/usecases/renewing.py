@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.domain import metrics, renewals, units
-from penstock.domain.units import Unit
+from penstock.domain import metrics
+from penstock.domain.units import renewals, units
+from penstock.domain.units.units import Unit
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from penstock.domain import origins
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
+from penstock.domain.jobs import origins
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 from penstock.wire import SubmitJob

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain import pools, resizing
-from penstock.domain.pools import Pool, Slot, SlotName, SlotState, pool_key
+from penstock.domain.pools import capacity, pools
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import acquiring, presence, retiring
@@ -22,8 +22,8 @@ def resize(on: System, pool_name: str) -> None:
         here = presence.here(on, pool)
         slots = [] if pool.is_amount else _slots(on, pool_name)
         if slots is not None:
-            todo = [] if pool.is_amount else resizing.fit(pool, slots, here)
-            worn = [] if pool.is_amount else resizing.surplus(pool, slots)
+            todo = [] if pool.is_amount else capacity.fit(pool, slots, here)
+            worn = [] if pool.is_amount else capacity.surplus(pool, slots)
             if not todo and not worn:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):

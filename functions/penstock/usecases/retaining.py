@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain import retention
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.retention import LatestFailure, Retention, retention_key
+from penstock.domain.artifacts import retention
+from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock import transaction
-from penstock.domain import ahead, pools, units
-from penstock.domain.causes import Boot
-from penstock.domain.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.jobs.outcome import Boot
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.units import prewarm, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import counting
@@ -35,7 +36,7 @@ def retire(
     )
     if unit is None:
         return False
-    if ahead.never_came(unit):
+    if prewarm.never_came(unit):
         counting.boot(on, unit.type, boot if is_setback else Boot.ABORTED)
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return True
@@ -53,7 +54,7 @@ def _decide(
     dirty = units.give_up(unit, reason, now)
     dirty = units.noted(dirty, now, known) if known else dirty
     pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
-    setback = [Replace(pool, ahead.failed(pool, reason, now))] if pool else []
+    setback = [Replace(pool, prewarm.failed(pool, reason, now))] if pool else []
     return [Replace(unit, dirty), *leave(on, unit), *setback], dirty
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import retries
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.units import retries
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.usecases import logs

@@ -8,10 +8,11 @@ from datetime import timedelta
 from math import ceil
 
 from penstock import transaction
-from penstock.domain import absence, metrics, quarantine, retries, units
-from penstock.domain.logs import DETAIL
-from penstock.domain.site import Site
-from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain import metrics
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.site.site import Site
+from penstock.domain.units import quarantine, retries, units, visibility
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
@@ -60,9 +61,9 @@ def put_back(on: System, unit: Unit) -> None:
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
         return
-    wait = absence.wait(unit, proof)
+    wait = visibility.wait(unit, proof)
     if wait:
-        retrying.again(on, unit, absence.WHY, wait)
+        retrying.again(on, unit, visibility.WHY, wait)
     else:
         release(on, unit, proof, site)
 
@@ -130,7 +131,7 @@ def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None)
 def _failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: it is asked again later, for as long as that may help. [UNIT-1]"""
     unit = units.noting(unit, error.notes)
-    told = quarantine.counted(unit, error)
+    told = quarantine.count_failure(unit, error)
     if quarantine.is_stuck(told, error):
         why = f"tried {told.stuck} times to destroy it: {type(error).__name__}: {error}"
         quarantining.enter(on, unit, why)

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
 from penstock.system import System

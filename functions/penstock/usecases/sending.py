@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from penstock.domain import parts
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.volumes import object_name
 from penstock.kernel.errors import Refused
 from penstock.ports import Grant
 from penstock.system import System
@@ -37,14 +37,14 @@ def check(kind: str, name: str, file: File, most: int) -> None:
         )
     if file.size > most:
         raise Refused(413, f"{kind}-too-big", f"{name} has {file.size} bytes; the site takes {most}")
-    if file.size > parts.WHOLE_BYTES and not file.composite:
+    if file.size > volumes.WHOLE_BYTES and not file.composite:
         raise Refused(400, "bad-request", f"{name} is too big to be sent in one piece: say `composite`, and send parts")
 
 
 def leave(on: System, id: str, file: File) -> dict[str, Any]:
     """Where an artifact's bytes are sent to; if in parts, leave is given for each when it is asked for."""
     if file.composite:
-        return {**NOWHERE, "part_bytes": parts.PART_BYTES}
+        return {**NOWHERE, "part_bytes": volumes.PART_BYTES}
     given = on.objects.upload(object_name(id), file.size, file.sha256)
     return {"method": given.method, "url": given.url, "headers": dict(given.headers), "part_bytes": 0}
 
@@ -54,7 +54,7 @@ def in_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str])
     try:
         if not artifact.composite:
             raise ValueError("it is sent in one piece")
-        wanted = parts.named(artifact.size, first, digests)
+        wanted = volumes.named(artifact.size, first, digests)
     except ValueError as error:
         raise Refused(400, "bad-request", f"{artifact.path[:200]}: {error}") from error
     found = on.objects.parts(object_name(artifact.id), wanted)
@@ -72,6 +72,6 @@ def arrived(on: System, id: str, size: int) -> int | None:
     found = on.objects.size(name)
     artifact = on.store.get(artifact_key(id), Artifact) if found is None else None
     if artifact and artifact.composite:
-        on.objects.join(name, parts.count(size), artifact.composite)
+        on.objects.join(name, volumes.count(size), artifact.composite)
         found = on.objects.size(name)
     return found

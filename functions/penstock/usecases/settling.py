@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from penstock import transaction
-from penstock.domain import endings, idling, judging, leases, units
-from penstock.domain.causes import Ending
-from penstock.domain.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools import Claim, claim_key
-from penstock.domain.units import Unit, UnitKind, unit_key
+from penstock.domain.jobs import outcome, prerequisites, unused
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.jobs.outcome import Ending
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools.pools import Claim, claim_key
+from penstock.domain.units import units
+from penstock.domain.units.units import Unit, UnitKind, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases import archiving, counting, failing, logs, publishing, retaining, values, waking
@@ -42,7 +44,7 @@ def settle(
         hints.moved(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
-        told = f"settled: {after.outcome}: {after.reason}; {endings.spent(after)}"
+        told = f"settled: {after.outcome}: {after.reason}; {outcome.spent(after)}"
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
@@ -76,13 +78,13 @@ def _end(
         return [], None
     if overdue and (job.due is None or job.due > overdue):
         return [], None
-    if error == judging.ERROR and job.state is not State.WAITING:
+    if error == prerequisites.ERROR and job.state is not State.WAITING:
         return [], None  # it was judged before, and otherwise
     stopping = replace(job, stop_from=job.stop_from or attempt) if overdue else job
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    if error == idling.ERROR and not idling.is_over(job, held, on.world.now()):
+    if error == unused.ERROR and not unused.is_over(job, held, on.world.now()):
         return [], None  # it has got further since
-    after = endings.conclude(stopping, error, cause, on.world.now())
+    after = outcome.conclude(stopping, error, cause, on.world.now())
     if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
         after = replace(after, reason=f"{after.reason}{publishing.of_job(on, job)}")
     changes: list[Change] = []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.domain import siteparse
-from penstock.domain.site import SITE_KEY, Maker, Site, SiteText
-from penstock.domain.units import Unit, UnitKind
+from penstock.domain.site import parse
+from penstock.domain.site.site import SITE_KEY, Maker, Site, SiteText
+from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import Driver, Informed, Standing
 from penstock.system import System
@@ -22,7 +22,7 @@ def current(on: System) -> Site:
 def parsed(toml: str) -> Site:
     """The site that an applied text describes. Raises Misconfigured if it is no longer valid."""
     if toml not in _parsed:
-        found = siteparse.parse(toml, "site.toml")
+        found = parse.parse(toml, "site.toml")
         if not isinstance(found, Site):
             raise Misconfigured(f"the site no longer parses: {found[0].message}")
         _parsed.clear()

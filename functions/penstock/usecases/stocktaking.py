@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.domain import granting, pools
-from penstock.domain.granting import WINDOW, Stock
-from penstock.domain.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools import grants, pools
+from penstock.domain.pools.grants import WINDOW, Stock
+from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.system import System
 
 IDLE = 100
@@ -28,7 +28,7 @@ def read(on: System, pool_name: str) -> dict[str, Stock]:
         pool = on.store.get(pool_key(name), Pool)
         if pool is not None:
             found[name] = _stock(on, pool, claims if name == pool_name else None)
-    kept = [claim for stock in found.values() for claim in granting.kept_for(stock.claims)]
+    kept = [claim for stock in found.values() for claim in grants.kept_for(stock.claims)]
     for name in dict.fromkeys(name for claim in kept for name in claim.pools):
         pool = None if name in found else on.store.get(pool_key(name), Pool)
         if pool is not None:
@@ -45,7 +45,7 @@ def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
     warm = _warm(on, pool, most) if most and pool.warm else []
     twice = {slot.name for slot in warm}  # given a unit between the two looks, by who saw nobody wait
     free = [slot for slot in cold if slot.name not in twice]
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if granting.kept_for(queue) else []
+    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.kept_for(queue) else []
     return Stock(pool, queue, free, warm, idle)
 
 

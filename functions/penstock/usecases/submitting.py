@@ -9,17 +9,16 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from penstock import transaction
-from penstock.domain import caches, identity, looks, metrics, origins, published
-from penstock.domain.dependencies import Dependency
+from penstock.domain import caches, metrics, published
 from penstock.domain.jobfile import JobFile
-from penstock.domain.jobs import START_WITHIN, Job, State, Times, job_key
-from penstock.domain.leases import WORKER, Need
-from penstock.domain.logs import CONTROL, DETAIL
-from penstock.domain.site import Site, Target
-from penstock.domain.specs import Keep, Proves, Spec, spec_key
-from penstock.domain.steps import numbers
-from penstock.domain.submissions import Submission
-from penstock.domain.users import User, digest, is_repository
+from penstock.domain.jobs import admission, origins
+from penstock.domain.jobs.dependencies import Dependency
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Submission, Times, job_key, spec_key
+from penstock.domain.logs.logs import CONTROL, DETAIL
+from penstock.domain.pools.leases import WORKER, Need
+from penstock.domain.site.site import Site, Target, step_numbers
+from penstock.domain.users import oidc
+from penstock.domain.users.users import User, digest, is_repository
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create
@@ -51,11 +50,11 @@ def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check
     requests.refuse_homeless(file, check)
     if not planned:
         requests.refuse_unnamed(ask, file)
-    target = looks.could_any(site, file)
+    target = admission.could_any(site, file)
     if isinstance(target, Refused):
         raise target
     needs = (*_resources(site, file), _worker(site, file, target))
-    refused = looks.could_this(site, user, file, needs, on.drivers.objections)
+    refused = admission.could_this(site, user, file, needs, on.drivers.objections)
     if refused:
         raise refused
     if file.hold_on_failure:
@@ -83,7 +82,7 @@ def submit(
     submitted once more.
     """
     made = make(on, user, ask, check=check)
-    vouched = identity.vouched(user, (ask.tags or {}) if before is None else before.vouched)
+    vouched = oidc.vouched(user, (ask.tags or {}) if before is None else before.vouched)
     job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
     memory = _memory(user, ask, key, job)
 
@@ -130,7 +129,7 @@ def _welcome(job: Job, priors: Mapping[str, Job], by: str) -> str:
 def _resources(site: Site, file: JobFile) -> Iterator[Need]:
     """The resources in lexicographic order of their type, which is the order of their acquisition. [QUEUE-3]"""
     asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
-    steps = numbers(site, {ask.type for ask in asked})
+    steps = step_numbers(site, {ask.type for ask in asked})
     for order, ask in enumerate(asked, 1):
         kind = site.resources[ask.type]
         uses = site.takes(kind.uses)

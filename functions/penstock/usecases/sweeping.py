@@ -11,12 +11,13 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import idling, metrics
-from penstock.domain.jobs import FLOW_WITHIN, Job, State, job_key
-from penstock.domain.jobs import nudge as nudge_flow
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Pool, collection
-from penstock.domain.units import Unit, UnitKind
+from penstock.domain import metrics
+from penstock.domain.jobs import unused
+from penstock.domain.jobs.jobs import FLOW_WITHIN, Job, State, job_key
+from penstock.domain.jobs.jobs import nudge as nudge_flow
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Pool, collection
+from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.rows import Key, Replace
 from penstock.system import System
 from penstock.usecases import (
@@ -151,12 +152,12 @@ def _remind_to_step(on: System, job: Job) -> None:
 
 def _let_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
     """Let a job wait on; or, when it held what it cannot use for too long, give all of that back. [QUEUE-3]"""
-    if idling.is_over(job, held, on.world.now()):
+    if unused.is_over(job, held, on.world.now()):
         names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
         cause = f"it held {names} and got no further for {job.idle_hold} s: {jobs.explain(on, job).summary}"
-        _end(on, job, idling.ERROR, cause)
+        _end(on, job, unused.ERROR, cause)
     else:
-        on.store.commit([Replace(job, replace(job, due=idling.due(job, held), nudged=False))])
+        on.store.commit([Replace(job, replace(job, due=unused.due(job, held), nudged=False))])
 
 
 def _end(on: System, job: Job, error: str, cause: str) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain import custody as wishes
-from penstock.domain.site import Site
-from penstock.domain.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
+from penstock.domain.site.site import Site
+from penstock.domain.units import maintenance as wishes
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import Fate, Listener, Tidings

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.domain import leases, retries, units
-from penstock.domain.leases import WORKER, Lease
-from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import WORKER, Lease
+from penstock.domain.units import retries, units
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases import acquiring
 

@@ -9,15 +9,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import cooling as cooling_rules
-from penstock.domain import jobs, leases, metrics, renewals, retries, units
-from penstock.domain.causes import NO_HELLO, SILENT
-from penstock.domain.custody import is_recycled
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.logs import DETAIL
-from penstock.domain.site import Limits
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain import metrics
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.outcome import NO_HELLO, SILENT
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.site.site import Limits
+from penstock.domain.units import renewals, retries, units
+from penstock.domain.units.maintenance import is_recycled
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import Chooser, NotYet, Order, Ready
@@ -42,8 +45,6 @@ from penstock.usecases import (
     seeing,
     sites,
 )
-
-# fmt: skip
 
 
 def advance(on: System, unit_id: str) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import canaries, users
-from penstock.domain.users import ADMIN, AS, Token, User, digest, token_key, user_key
+from penstock.domain.probes import canaries
+from penstock.domain.users import users
+from penstock.domain.users.users import ADMIN, AS, Token, User, digest, token_key, user_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System

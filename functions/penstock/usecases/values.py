@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from penstock import transaction
-from penstock.domain import values
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.logs import DETAIL
-from penstock.domain.values import Value, sealed_as, value_key
+from penstock.domain.jobs import store
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.store import Value, sealed_as, value_key
+from penstock.domain.logs.logs import DETAIL
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
@@ -62,7 +62,7 @@ def put(on: System, job: Job, ask: Put, guards: Sequence[Guard] = ()) -> Value:
 
 
 def _check(ask: Put) -> None:
-    if not values.is_name(ask.name):
+    if not store.is_name(ask.name):
         raise Refused(400, "bad-request", "a value's name is 1 to 64 of A-Z a-z 0-9 . _ -")
     if ask.secret and not ask.text:
         raise Refused(400, "bad-request", "an empty value is no secret")
@@ -93,7 +93,7 @@ def listed(on: System, job: Job) -> list[Value]:
 
 def shown(on: System, job: Job, name: str) -> Value:
     """A value, for those who may see the job. Raises Refused 404, and 403 for a secret one. [SEC-1]"""
-    found = on.store.get(value_key(job.id, name), Value) if values.is_name(name) else None
+    found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
     if found is None:
         raise not_found("value", name[:64])
     if found.is_secret:
@@ -103,7 +103,7 @@ def shown(on: System, job: Job, name: str) -> Value:
 
 def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
     """A value and whether it is secret, for the job itself; None where there is none yet. [SEC-1]"""
-    found = on.store.get(value_key(job.id, name), Value) if values.is_name(name) else None
+    found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
     if found is None:
         return None
     if not found.is_secret:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.dependencies import Dependent, dependent_key
+from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.system import System
 
 AT_ONCE = 100

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import idle, units
-from penstock.domain.site import Limits
-from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.site.site import Limits
+from penstock.domain.units import reuse, units
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases import keeping
@@ -61,6 +61,6 @@ def _hear(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], 
 def still_there(on: System, unit: Unit, lease: timedelta) -> list[Change]:
     """What is written of an idle worker that asked again. One that is held is due when its hold ends, heard or not."""
     now = on.world.now()
-    heard = idle.heard(unit, now, lease)
+    heard = reuse.heard(unit, now, lease)
     is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
     return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]

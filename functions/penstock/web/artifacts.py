@@ -8,10 +8,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import pins
-from penstock.domain.artifacts import Artifact
-from penstock.domain.keepers import Kept
-from penstock.domain.users import User, is_name
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.why import Kept
+from penstock.domain.users.users import User, is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import explaining, pinning, users
@@ -44,7 +44,7 @@ def list_artifacts() -> Response[Any]:
 @router.get("/v1/artifacts-to-go")
 def list_artifacts_to_go() -> Response[Any]:
     users.require_admin(caller())
-    within = whole_number(router, "within", 0, 0, pins.MOST)
+    within = whole_number(router, "within", 0, 0, artifacts.MOST)
     found = explaining.foresee(bootstrap.aws(), within)
     items = [wire.GoingView(one.id, one.path, one.size, str(stamp(one.at)), one.why) for one in found.going]
     return reply(wire.ForeseenView(items, found.is_whole))

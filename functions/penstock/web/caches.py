@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
 from penstock.domain.caches import CacheEntry
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.usecases import evicting, sites, users
 from penstock.web.entry import page_after, reply, whole_number

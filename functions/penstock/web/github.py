@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
 from penstock.kernel import limits
 from penstock.usecases.github import binding, looking

@@ -9,8 +9,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.jobs import Job, State
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import inputs, jobs, keeps, logs, outputs, planning, submitting, users

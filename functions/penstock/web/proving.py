@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import agentfile, bootstrap, wire
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.usecases import proving, users
 from penstock.usecases.proving import Progress
 from penstock.web.entry import body, idempotency_key, reply

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
 from penstock.domain.published import Access, Published, Series
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.usecases import jobs, outputs, published, publishing, users
 from penstock.web.entry import body, reply, whole_number

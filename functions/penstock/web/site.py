@@ -8,9 +8,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.site import SITE_KEY, SiteText
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.site.site import SITE_KEY, SiteText
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import not_found
 from penstock.usecases import auditing, configuring, graph, outlook, presence, privileges, sites, users

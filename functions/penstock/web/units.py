@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
 from penstock.system import System
 from penstock.usecases import custody, quarantining, users
 from penstock.web import unitviews

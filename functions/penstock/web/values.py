@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.users import User
-from penstock.domain.values import Value
+from penstock.domain.jobs.store import Value
+from penstock.domain.users.users import User
 from penstock.usecases import jobs, users, values
 from penstock.usecases.values import Put
 from penstock.web.entry import body, reply

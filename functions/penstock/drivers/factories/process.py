@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import agentfile, processes
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
 

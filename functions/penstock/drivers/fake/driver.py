@@ -7,7 +7,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import keys
 from penstock.drivers.fake.cloud import QUOTA, Cloud

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
-from penstock.domain.retries import MESSAGE_MOST
-from penstock.domain.units import CleanProof
+from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,

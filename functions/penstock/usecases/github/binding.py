@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain import users as user_rules
-from penstock.domain.users import User, user_key
+from penstock.domain.users import users as user_rules
+from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System

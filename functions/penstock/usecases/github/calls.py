@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
-from penstock.domain.github.missed import Pause, pause_key
-from penstock.domain.site import GitHubApp
+from penstock.domain.github.deliveries import Pause, pause_key
+from penstock.domain.site.site import GitHubApp
 from penstock.kernel.errors import Misconfigured, RateLimited
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Ask, Scope, Told

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain.github import checksets
+from penstock.domain.github import commits
 from penstock.domain.github.checks import CONTROL, CheckRun
-from penstock.domain.github.checksets import CheckSet, Stage, Tip, set_key, tip_key
+from penstock.domain.github.commits import CheckSet, Stage, Tip, set_key, tip_key
 from penstock.domain.github.deliveries import Event
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -48,8 +48,8 @@ def _note(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], 
     """The commit's set, and that the one before it is not what the line ends with any more: in one commit."""
     now = on.world.now()
     was = on.store.get(set_key(event.repository_id, event.sha), CheckSet)
-    found = checksets.heard(was or checksets.begin(event, now), event.people, now)
-    found = checksets.ends(found, event.line, now, is_tip=is_tip)
+    found = commits.heard(was or commits.begin(event, now), event.people, now)
+    found = commits.ends(found, event.line, now, is_tip=is_tip)
     changes: list[Change] = [] if found == was else [Replace(was, found) if was else Create(found)]
     if is_tip:
         tip = on.store.get(tip_key(event.repository_id, event.line), Tip)
@@ -59,7 +59,7 @@ def _note(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], 
         elif tip.sha != event.sha:
             changes.append(Replace(tip, replace(fresh, version=tip.version)))
             before = on.store.get(set_key(event.repository_id, tip.sha), CheckSet)
-            changes += [Replace(before, checksets.leave(before, event.line, now))] if before else []
+            changes += [Replace(before, commits.leave(before, event.line, now))] if before else []
     return changes, None
 
 
@@ -95,7 +95,7 @@ def _approve(on: System, check: CheckRun, by: str) -> str:
 
     def decide() -> tuple[Sequence[Change], bool]:
         was = on.store.get(set_key(check.repository_id, check.sha), CheckSet)
-        now = checksets.approve(was, by, on.world.now()) if was else was
+        now = commits.approve(was, by, on.world.now()) if was else was
         return ([Replace(was, now)] if was and now and now != was else []), bool(was and was.stage is Stage.AWAITING)
 
     if not transaction.run(on, decide):

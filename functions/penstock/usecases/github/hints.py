@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.github.checks import CheckRun
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
 from penstock.domain.github.tokens import Minted
-from penstock.domain.jobs import Job
+from penstock.domain.jobs.jobs import Job
 from penstock.kernel.rows import Key
 from penstock.system import System
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock import transaction
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery, delivery_key, is_id
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace

@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.github import missed
-from penstock.domain.github.deliveries import Delivery, delivery_key, is_id, matters
-from penstock.domain.github.missed import LOOK_KEY, Look
+from penstock.domain.github import deliveries
+from penstock.domain.github.deliveries import LOOK_KEY, Delivery, Look, delivery_key, is_id, matters
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Ask
@@ -34,7 +33,7 @@ def look(on: System) -> int:
 
 def _look(on: System) -> int:
     last, now = on.store.get(LOOK_KEY, Look), on.world.now()
-    since = missed.since(last, now)
+    since = deliveries.since(last, now)
     first = calls.call(on, Ask("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
     if first.status != 200:
         return 0

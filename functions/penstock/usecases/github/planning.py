@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from penstock import transaction
-from penstock.domain import jobset
-from penstock.domain.github import checks, checksets, policy
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, CheckRun, check_key
-from penstock.domain.github.checksets import CheckSet, Stage, set_key
+from penstock.domain.github import checks, commits, policy
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Annotation, CheckRun, annotation, check_key
+from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
-from penstock.domain.github.reports import Annotation, annotation
-from penstock.domain.jobfile import JobFile, Problem, Problems, parse
-from penstock.domain.jobset import Member
+from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
+from penstock.domain.jobfile.sets import Member
 from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -43,12 +41,12 @@ def advance(on: System, repository_id: int, sha: str) -> None:
         return
     of = Repository(found.installation, found.repository_id, found.repository)
     rules = _policy(on, of)
-    if isinstance(rules, Policy) and checksets.is_obsolete(found, rules):
+    if isinstance(rules, Policy) and commits.is_obsolete(found, rules):
         running.supersede(on, found)
     elif found.stage is Stage.PLANNED:
         _plan(on, of, found, rules)
     else:
-        _move(on, found, checksets.moved(found, found.stage, found.why))
+        _move(on, found, commits.moved(found, found.stage, found.why))
 
 
 def _policy(on: System, of: Repository) -> Policy | Wrong:
@@ -66,7 +64,7 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) ->
     if isinstance(rules, Wrong):
         _stop(on, found, rules)
     elif not rules.enable:
-        _move(on, found, checksets.moved(found, Stage.SETTLED, "not enabled in the default branch"))
+        _move(on, found, commits.moved(found, Stage.SETTLED, "not enabled in the default branch"))
     elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
         _await(on, found, _strangers(found))
     else:
@@ -74,7 +72,7 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) ->
         if isinstance(members, Wrong):
             _stop(on, found, members)
         elif not members:
-            _move(on, found, checksets.moved(found, Stage.SETTLED, f"there is no job in {JOBS}"))
+            _move(on, found, commits.moved(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
             _submit(on, of, found, members, trusted)
 
@@ -111,11 +109,11 @@ def _strangers(found: CheckSet) -> str:
 
 def _await(on: System, found: CheckSet, told: str) -> None:
     """The commit is shown with a button, and nothing of it is run before that is pressed."""
-    _halt(on, found, checksets.moved(found, Stage.AWAITING, told, outsider=True), Wrong(told))
+    _halt(on, found, commits.moved(found, Stage.AWAITING, told, outsider=True), Wrong(told))
 
 
 def _stop(on: System, found: CheckSet, wrong: Wrong) -> None:
-    _halt(on, found, checksets.moved(found, Stage.SETTLED, wrong.told), wrong)
+    _halt(on, found, commits.moved(found, Stage.SETTLED, wrong.told), wrong)
 
 
 def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
@@ -183,7 +181,7 @@ def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | P
 def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | Wrong:
     wrong = [problem for file in files if isinstance(file, Problems) for problem in file.items]
     good = [file for file in files if isinstance(file, JobFile)]
-    members = Problems(tuple(wrong)) if wrong else jobset.arrange(good)
+    members = Problems(tuple(wrong)) if wrong else sets.arrange(good)
     if isinstance(members, Problems):
         return Wrong("the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]])
     return members if len(members) <= MOST else Wrong(f"these are {len(members)} jobs; a commit may have {MOST}")

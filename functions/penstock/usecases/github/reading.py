@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.jobfile import JobFile
-from penstock.domain.jobset import Member
+from penstock.domain.jobfile.sets import Member
 from penstock.system import System
 from penstock.usecases.github import calls
 from penstock.usecases.github.calls import Repository

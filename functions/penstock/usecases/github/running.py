@@ -10,14 +10,13 @@ from functools import partial
 from typing import Any
 
 from penstock import transaction
-from penstock.domain import users as user_rules
-from penstock.domain.github import checks, checksets, reports
+from penstock.domain.github import checks, commits
 from penstock.domain.github.checks import CONTROL, CheckRun
-from penstock.domain.github.checksets import CheckSet, Stage
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.jobset import Member
-from penstock.domain.submissions import Submission, submission_key
-from penstock.domain.users import User
+from penstock.domain.github.commits import CheckSet, Stage
+from penstock.domain.jobfile.sets import Member
+from penstock.domain.jobs.jobs import Job, Submission, job_key, submission_key
+from penstock.domain.users import users as user_rules
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.kernel.rows import Check as Still
@@ -56,7 +55,7 @@ def submit(
             reads = [others[name] for name in others if name in wanted(member.file, found.repository)]
             check = _note(on, check, replace(_submit(on, user, found, member, check, ids), reads=tuple(reads)))
         ids |= {member.name: check.job} if check.job else {}
-    on.store.commit([Replace(found, checksets.moved(found, Stage.SUBMITTED, outsider=outsider))])
+    on.store.commit([Replace(found, commits.moved(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
     if fresh and fresh.stage is Stage.SUPERSEDED:  # both write first and read after: one of the two sees the other
         _cancel_all(on, fresh)
@@ -81,7 +80,7 @@ def _submit(
     try:
         job = submitting.submit(on, user, ask(found, member, ids), checks.submit_key(check), check=check.id)
     except Refused as refused:
-        notes = [reports.annotation(fault, member.file.path) for fault in refused.faults[: reports.ANNOTATIONS]]
+        notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.ANNOTATIONS]]
         return checks.refused(check, refused.detail, on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
 
@@ -119,7 +118,7 @@ def ask(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
 def supersede(on: System, found: CheckSet) -> None:
     """Cancel what is left of a commit's jobs. It is looked at once more, for what was being submitted meanwhile."""
     again = found.stage is not Stage.SUPERSEDED
-    after = checksets.moved(found, Stage.SUPERSEDED, "a newer commit has come")
+    after = commits.moved(found, Stage.SUPERSEDED, "a newer commit has come")
     due = on.world.now() + ONCE_MORE if again else None
     if on.store.commit([Replace(found, replace(after, due=due))]):
         _cancel_all(on, found)
@@ -179,6 +178,6 @@ def _again(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
 
 def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[Sequence[Change], None]:
     was = on.store.get(found.key, CheckSet)
-    now = checksets.plan_again(was, on.world.now()) if was else was
+    now = commits.plan_again(was, on.world.now()) if was else was
     again = [change for check in last for change in _again(on, check)[0]]
     return [*again, *([Replace(was, now)] if was and now and now != was else [])], None

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.github import checks, checksets
-from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
+from penstock.domain.github import checks, commits
+from penstock.domain.github.commits import TRIES, CheckSet, Stage, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
 from penstock.kernel.errors import RateLimited
 from penstock.kernel.rows import Replace
@@ -42,7 +42,7 @@ def _delivery(on: System, id: str) -> None:
     row = on.store.get(delivery_key(id), Delivery)
     if row is None or row.due is None:
         return
-    begun = replace(row, tries=row.tries + 1, due=on.world.now() + checksets.pause(row.tries))
+    begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if row.tries >= TRIES:
         on.store.commit([Replace(row, replace(row, outcome=GIVEN_UP, due=None))])
     elif on.store.commit([Replace(row, begun)]):
@@ -61,9 +61,9 @@ def _set(on: System, repository: int, sha: str) -> None:
     if row is None or row.due is None:
         return
     if row.tries >= TRIES:
-        on.store.commit([Replace(row, checksets.moved(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
+        on.store.commit([Replace(row, commits.moved(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
         return
-    begun = replace(row, tries=row.tries + 1, due=on.world.now() + checksets.pause(row.tries))
+    begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if on.store.commit([Replace(row, begun)]):
         _patiently(on, lambda: planning.advance(on, repository, sha))
 

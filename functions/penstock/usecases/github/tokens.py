@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from penstock.domain.github import checks, policy
 from penstock.domain.github.checks import CheckRun
-from penstock.domain.github.checksets import CheckSet, set_key
+from penstock.domain.github.commits import CheckSet, set_key
 from penstock.domain.github.policy import LEAST, Policy
 from penstock.domain.github.tokens import (
     BY,
@@ -25,8 +25,8 @@ from penstock.domain.github.tokens import (
     tried,
     waited,
 )
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.values import Value, value_key
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.store import Value, value_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Delete, Replace
 from penstock.ports import Scope

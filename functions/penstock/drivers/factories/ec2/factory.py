@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity, keys
 from penstock.drivers.factories.ec2.alternatives import region_of

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.retries import MESSAGE_MOST
-from penstock.domain.units import CleanProof
+from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.accounts import cleaner
 from penstock.drivers.wells.accounts import settings as keys

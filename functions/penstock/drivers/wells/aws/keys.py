@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.domain.sitevalues import duration
+from penstock.domain.site.sections import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.wells.aws import policies
 from penstock.kernel.errors import Misconfigured

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from penstock.domain.sitevalues import duration
+from penstock.domain.site.sections import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.factories.libcloud.credentials import REFERENCE
 from penstock.drivers.wells.http.options import check_schema

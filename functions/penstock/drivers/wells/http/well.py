@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.credentials import resolver
 from penstock.drivers.wells.http import settings as keys

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.domain.sitevalues import duration
+from penstock.domain.site.sections import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.wells.postgres.credentials import REFERENCE
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, VERIFIED, Options, Settings

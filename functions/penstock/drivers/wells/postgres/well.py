@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.postgres import keys, secrets
 from penstock.drivers.wells.postgres.credentials import resolver

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.aws import sqs
-from penstock.usecases import tidings, units
+from penstock.usecases.units import advance, cloud_events
 
 log = Logger()
 
@@ -21,9 +21,9 @@ def step(message: dict[str, Any]) -> None:
     """Take the next step of the unit that a message names, or hear what a cloud says of its machines."""
     match message:
         case {"unit": str(unit)}:
-            units.advance(bootstrap.aws(), unit)
+            advance.advance(bootstrap.aws(), unit)
         case {"source": str(), "detail": dict()}:
-            tidings.hear(bootstrap.aws(), message)
+            cloud_events.hear(bootstrap.aws(), message)
         case _:
             log.error("a message that nobody understands")
 

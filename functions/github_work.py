@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.aws import sqs
-from penstock.usecases.github import missed, steps
+from penstock.usecases.github import steps, webhook
 
 log = Logger()
 
@@ -26,6 +26,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch, or look for what was missed."""
     if "Records" in event:
         return sqs.each(event, context, step)
-    found = missed.look(bootstrap.aws())
+    found = webhook.look(bootstrap.aws())
     log.info("looked for missed deliveries", extra={"found": found})
     return {"found": found}

@@ -9,7 +9,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.aws import sqs
-from penstock.usecases import acquiring, judging, resizing, waking
+from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.pools import resize, scheduler
 
 log = Logger()
 
@@ -19,19 +20,19 @@ def step(message: dict[str, Any]) -> None:
     on = bootstrap.aws()
     match message:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
-            acquiring.acquire(on, job, attempt, number, token)
+            scheduler.acquire(on, job, attempt, number, token)
         case {"do": "run", "job": job, "attempt": attempt, "token": token}:
-            acquiring.run(on, job, attempt, token)
+            scheduler.run(on, job, attempt, token)
         case {"do": "serve", "pool": pool}:
-            acquiring.serve(on, pool)
+            scheduler.serve(on, pool)
         case {"do": "resize", "pool": pool}:
-            resizing.resize(on, pool)
+            resize.resize(on, pool)
         case {"do": "start", "job": job}:
-            acquiring.start(on, job)
+            scheduler.start(on, job)
         case {"do": "judge", "job": job}:
-            judging.judge(on, job)
+            prerequisites.judge(on, job)
         case {"do": "wake", "job": job, "after": after}:
-            waking.wake(on, job, after)
+            settle.wake(on, job, after)
         case {"do": "github", "message": dict(hint)}:
             on.forge.tell(hint)
         case _:

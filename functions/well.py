@@ -9,14 +9,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.aws import sqs
-from penstock.usecases import units
+from penstock.usecases.units import advance
 
 log = Logger()
 
 
 def step(message: dict[str, Any]) -> None:
     """Take the next step of the unit that a message names."""
-    units.advance(bootstrap.aws(), message["unit"])
+    advance.advance(bootstrap.aws(), message["unit"])
 
 
 @log.inject_lambda_context

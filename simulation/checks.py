@@ -14,7 +14,10 @@ from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
-from penstock.usecases import expiring, owning, quarantining, reconciling, stocktaking, sweeping
+from penstock.usecases import sweep
+from penstock.usecases.artifacts import expire, owners
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
 from simulation.errors import Broken
 from simulation.interfaces import Agent, Run
@@ -33,7 +36,7 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        for log in (sweeping.log, reconciling.log, quarantining.log, expiring.log, owning.log):
+        for log in (sweep.log, reconcile.log, quarantine.log, expire.log, owners.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
 
@@ -155,7 +158,7 @@ class Promises:
 
     def _may_be_granted(self, name: str) -> bool:
         """Whether the rule allows to grant anybody in a pool's queue, the first or not."""
-        stocks = stocktaking.read(self._engine.on, name)
+        stocks = scheduler.read(self._engine.on, name)
         return bool(stocks) and grants.pick(name, stocks) is not None
 
     def _has_room(self, claim: Claim, name: str) -> bool:

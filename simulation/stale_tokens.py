@@ -7,8 +7,8 @@ from typing import Any
 
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused
-from penstock.usecases import agents
-from penstock.usecases.agents import Hello
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from simulation.interfaces import Agent, Run
 
 Try = tuple[str, Callable[[], Any]]

@@ -9,7 +9,7 @@ from penstock.aws.dynamodb import Table
 from penstock.domain.users.users import ADMIN
 from penstock.kernel.errors import Refused
 from penstock.system import System
-from penstock.usecases import users
+from penstock.usecases.users import users
 
 NAME = "admin"
 

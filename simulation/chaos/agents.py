@@ -9,7 +9,7 @@ from typing import Any
 from penstock.domain.jobs.jobs import Result
 from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Unreached
-from penstock.usecases import agents
+from penstock.usecases.workers import agents
 from simulation.agents import NEVER, Machine
 from simulation.chaos.interfaces import ChaosRun
 from simulation.tasks import Task

@@ -23,7 +23,7 @@ from penstock.drivers.fake import Cloud, FakeDriver, driver
 from penstock.drivers.kit import CHECKS
 from penstock.kernel.errors import DriverError, Misconfigured
 from penstock.ports import Driver, NotYet, Order, Ready
-from penstock.usecases import jobs
+from penstock.usecases.jobs import cancel
 from tests.aws import helpers as wells
 from tests.aws.account import Account
 from tests.clouds import helpers as libcloud
@@ -156,7 +156,7 @@ class Attended:
         worker = worker_of(self.twin, self.jobs[unit])
         if worker.proof:
             return replace(worker.proof, time=now)
-        jobs.cancel(self.twin.on, User(name="ada", created=NOW), worker.job)
+        cancel.cancel(self.twin.on, User(name="ada", created=NOW), worker.job)
         self.twin.run()
         self.benches[worker.slot].clean()
         return said

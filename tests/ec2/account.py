@@ -32,7 +32,7 @@ from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.factory import SITE
 from penstock.drivers.factories.ec2.machines import connect
-from penstock.usecases import users
+from penstock.usecases.users import users
 from tests.crash.runtime import Runtime
 from tests.crash.site import REGION, Site
 from tests.ec2.fake import ACCOUNT

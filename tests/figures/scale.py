@@ -25,8 +25,10 @@ from penstock.domain.units.units import Unit, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Create, Delete, Key
 from penstock.ports import Order
-from penstock.usecases import agents, configuring, submitting
-from penstock.usecases.agents import Hello
+from penstock.usecases.jobs import submit
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.store import MemoryStore, with_version
 from tests.twin.world import START, Twin
@@ -104,13 +106,13 @@ class Works(Twin):
         self.outcomes: Counter[str] = Counter()
         self.done = 0
         self.sizes: list[int] = []
-        configuring.apply(self.on, "root", SITE, "site.toml")
+        apply.apply(self.on, "root", SITE, "site.toml")
         self.run()
 
     def submit(self, number: int) -> None:
         """Submit a job: a third wants two resources, a third one, a third none but its worker."""
         wanted = (["bench", "licence"], ["licence"], [])[number % 3]
-        job = submitting.submit(self.on, USER, SubmitJob("#!/bin/sh\n", resources=wanted), None)
+        job = submit.submit(self.on, USER, SubmitJob("#!/bin/sh\n", resources=wanted), None)
         self.open[job] = []
 
     def act(self) -> None:

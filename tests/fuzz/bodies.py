@@ -24,9 +24,9 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Row
 from penstock.system import NoForge
-from penstock.usecases.github import receiving
-from penstock.usecases.github.receiving import Hook
-from penstock.usecases.lines import parse
+from penstock.usecases.github import webhook as github_webhook
+from penstock.usecases.github.webhook import Hook
+from penstock.usecases.workers.agents import parse
 from penstock.web import views
 from penstock.web.agentoperations import AGENT_OPERATIONS
 from penstock.web.entry import body
@@ -85,7 +85,7 @@ def webhook(data: bytes) -> None:
     said = "sha256=" + hmac.new(b"secret", raw, hashlib.sha256).hexdigest()
     hook = Hook(raw, said, "d-1", NAMES[data[0] % len(NAMES)] if data else "push")
     try:
-        told = receiving.receive(on, hook)
+        told = github_webhook.receive(on, hook)
     except Refused as refused:
         _declared(refused)
         told = ""
@@ -93,7 +93,7 @@ def webhook(data: bytes) -> None:
         _kept(row)
         if isinstance(row, Delivery) and row.event:
             _kept(commits.begin(row.event, row.received))
-    assert told != "stored" or receiving.receive(on, hook) == "known"
+    assert told != "stored" or github_webhook.receive(on, hook) == "known"
 
 
 def _read(kind: type[Any], raw: bytes, *, is_encoded: bool = False) -> Any:

@@ -38,7 +38,7 @@ class Reader:
 TOML = ("tomllib", "penstock.domain.jobfile", "penstock.toml.document")
 SITE = (
     *(f"penstock.domain.site.site{part}" for part in ("", "parse", "keys", "canary", "github", "health", "identity")),
-    "penstock.domain.units.hosts", "penstock.usecases.configuring", "penstock.drivers",
+    "penstock.domain.units.hosts", "penstock.usecases.site.apply", "penstock.drivers",
 )  # fmt: skip
 JSON = ("penstock.web.entry", "penstock.wire")
 MACHINE = "penstock.agent"
@@ -49,7 +49,11 @@ READERS = {
         Reader("site", "texts", "site", "sites", (*TOML, *SITE)),
         Reader("policy", "texts", "policy", "policies", (*TOML, "penstock.domain.github.policy")),
         Reader(
-            "events", "bodies", "events", "events", (*JSON, "penstock.domain.logs.logs", "penstock.usecases.agents")
+            "events",
+            "bodies",
+            "events",
+            "events",
+            (*JSON, "penstock.domain.logs.logs", "penstock.usecases.workers.agents"),
         ),
         Reader("agent", "bodies", "agent", "agent", (*JSON, "penstock.domain.jobs.failures")),
         Reader("webhook", "bodies", "webhook", "deliveries", ("penstock.domain.github", "penstock.usecases.github")),

@@ -14,7 +14,7 @@ from penstock.domain.site.site import Site, Target
 from penstock.drivers import Registry
 from penstock.kernel.errors import Fault, Refused
 from penstock.system import System
-from penstock.usecases import configuring
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 
 SAID = 4000
@@ -41,12 +41,12 @@ def site(data: bytes) -> None:
     """A site that passes can be asked for all that the service asks of it, and differs in nothing from itself."""
     text = data.decode("utf-8", "surrogatepass" if data.isascii() else "replace")
     try:
-        found = configuring.check(_on(), text, "site.toml")
+        found = apply.check(_on(), text, "site.toml")
     except Refused as refused:
         _bad_site(text, refused)
         return
     assert site_parse.parse(text, "site.toml") == found
-    assert configuring.changes(found, found) == []
+    assert apply.changes(found, found) == []
     _asked(found)
 
 

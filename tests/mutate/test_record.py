@@ -78,7 +78,7 @@ def _hows(module: str, function: str, text: str) -> set[str]:
 
 
 def test_conditions_are_dropped_and_weakened() -> None:
-    rows, table, users = "penstock.kernel.rows", "penstock.aws.dynamodb", "penstock.usecases.acquiring"
+    rows, table, users = "penstock.kernel.rows", "penstock.aws.dynamodb", "penstock.usecases.pools.scheduler"
     assert _hows(rows, "holds", "stored is None") == {"true", "false"}
     both = "stored is not None and stored.version == change.was.version"
     assert _hows(rows, "holds", both) == {

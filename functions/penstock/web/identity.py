@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
 from penstock.domain.users import oidc
-from penstock.usecases.identity import issuer
+from penstock.usecases.users.oidc import issuer
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 

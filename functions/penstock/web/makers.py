@@ -15,8 +15,8 @@ from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.system import System
-from penstock.usecases import cooling as remembering
-from penstock.usecases import quarantining
+from penstock.usecases import cooldowns as remembering
+from penstock.usecases.units import quarantine
 from penstock.web.entry import reply
 from penstock.web.times import stamp
 
@@ -44,7 +44,7 @@ def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]
 
 def _quarantined(on: System, sort: str, maker: str) -> list[wire.ApartView]:
     kind = UnitKind.WORKER if sort == "factories" else UnitKind.RESOURCE
-    found = quarantining.of_maker(on, kind, maker)[:SHOWN]
+    found = quarantine.of_maker(on, kind, maker)[:SHOWN]
     return [wire.ApartView(unit.id, unit.type, unit.slot, str(stamp(unit.since)), str(unit.reason)) for unit in found]
 
 

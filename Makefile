@@ -64,7 +64,7 @@ mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where 
 	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/promises.md; exit $$status
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
-	@$(PYTHON) -m penstock.web.openapi
+	@$(PYTHON) -m penstock.api.openapi
 
 synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules
 	@CDK_OUTDIR=build/cdk.out $(PYTHON) app.py && echo build/cdk.out/Penstock.template.json

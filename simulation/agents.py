@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result
 from penstock.domain.logs import Line
 from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import agents
-from penstock.usecases.agents import Hello
 from simulation import rogues
 from simulation.baton import Task
 

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs import Job
 from penstock.domain.leases import demand
 from penstock.domain.pools import Pool
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, jobs, submitting
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from simulation import operators
 from simulation.baton import Died, Task
 from simulation.plan import HEADER

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Refused
 from penstock.domain.units import Unit, UnitState, unit_key
 from penstock.usecases import agents
-from penstock.usecases.agents import Hello
 
 if TYPE_CHECKING:
     from simulation.agents import Machine

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.commands import SubmitJob
 from penstock.drivers.fake import Faults
 from penstock.usecases import submitting
-from penstock.wire import SubmitJob
 from simulation.baton import Died, Task
 from simulation.outside import Outside
 from simulation.people import ADA, People

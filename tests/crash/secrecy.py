@@ -21,10 +21,10 @@ from penstock.adapters.queues import SqsQueues
 from penstock.adapters.vault import KmsVault
 from penstock.agent.disguises import secrets
 from penstock.agent.mask import Mask
+from penstock.api import openapi
 from penstock.domain.errors import Unknown
 from penstock.ports import Order, Ready
 from penstock.usecases import hiding, users
-from penstock.web.operations import OPERATIONS
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
 from tests.crash.site import Hand
@@ -228,7 +228,7 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
         "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",
         "version": "v1", "cache": "x", "delivery": "x",
     }  # fmt: skip
-    for operation in OPERATIONS:
+    for operation in openapi.users():
         if operation.method == "GET":
             for token in (sweep.token, other):
                 runtime.ask("reader", "GET", operation.path.format(**values), token)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from penstock.domain import granting
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools import Slot, SlotName, SlotState
@@ -14,7 +15,6 @@ from penstock.domain.rows import Change, Check, Create, Key, Row
 from penstock.domain.units import Unit
 from penstock.domain.users import User
 from penstock.usecases import acquiring, configuring, settling, submitting, units
-from penstock.wire import SubmitJob
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Claim, Slot, SlotState
@@ -26,8 +27,6 @@ from penstock.domain.users import User
 from penstock.ports import Order
 from penstock.store import codec
 from penstock.usecases import agents, configuring, submitting
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from tests.twin.store import MemoryStore, with_version
 from tests.twin.world import START, Twin
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from penstock.domain import granting
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import Job
 from penstock.domain.leases import Lease, LeaseState
 from penstock.domain.pools import Slot, SlotName, SlotState
 from penstock.domain.rows import Create
 from penstock.system import System
 from penstock.usecases import acquiring, submitting
-from penstock.wire import SubmitJob
 from tests.concurrency import cloud, crew, site
 from tests.concurrency.crew import Orders
 from tests.concurrency.faults import Rates

@@ -14,10 +14,10 @@ import agent_api
 import api
 import jsonschema
 
+from penstock.api.document import document
 from penstock.domain.rows import Change, Create, Key, Replace, key_of
 from penstock.domain.users import Token, User, digest
 from penstock.store import codec
-from penstock.web.entry import document
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin
 

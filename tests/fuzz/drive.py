@@ -18,15 +18,14 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 from werkzeug.test import Client
 
-from penstock.web.agentoperations import AGENT_OPERATIONS
-from penstock.web.entry import TITLES
-from penstock.web.operation import Operation
-from penstock.web.operations import OPERATIONS
+from penstock.api import openapi
+from penstock.api.app import TITLES
+from penstock.api.routes import Operation
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.test_operations import BODIES, DIGEST
 from tests.fuzz.stage import TOKEN, Stage
 
-EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
+EVERY = [*openapi.users(), *openapi.agents()]
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -145,7 +144,7 @@ def _said(stage: Stage) -> dict[str, Any]:
 def _ask(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any]) -> None:
     """One request of somebody, and what must hold of its answer."""
     tokens = {"root": stage.root, "ada": stage.ada, "worker": TOKEN, "nobody": None, "stranger": "x" * 43}
-    mine = ["root", "ada"] if operation in OPERATIONS or operation.name == "agent_host" else ["worker"]
+    mine = ["root", "ada"] if operation in openapi.users() or operation.name == "agent_host" else ["worker"]
     who = draw(st.sampled_from([*mine, *mine, *mine, *tokens]), "who")
     token = tokens[who]
     stage.again()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.github import EARLY
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Check
 from penstock.domain.github.checksets import Stage
@@ -20,7 +21,6 @@ from penstock.forge import Ask, Scope, Told
 from penstock.usecases import configuring, published, submitting
 from penstock.usecases.github import calls, hints, receiving, running, tokens
 from penstock.usecases.github.receiving import BODY_BYTES, Hook
-from penstock.wire import SubmitJob
 from tests.github.fake import INSTALLATION, signature
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import CONFIG, SECRET, SITE, A, Rig, job

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused, Unknown
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
@@ -20,7 +21,6 @@ from penstock.store import codec
 from penstock.usecases import submitting, values
 from penstock.usecases.github import hints, tokens
 from penstock.usecases.values import Put
-from penstock.wire import SubmitJob
 from tests.github.fake import Minted
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Moved, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.users import User
 from penstock.usecases import agents, jobs, sweeping, turns, units
-from penstock.usecases.agents import Hello
 from tests.known import breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, restart

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.pools import SlotState
 from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, agents, jobs, settling, sweeping, units
-from penstock.usecases.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, dying, ends, frees, grants, just_before, starts, withdraws

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.users import User
 from penstock.usecases import acquiring, agents, configuring, units
-from penstock.usecases.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, grants, just_before

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import QuotaReached, Refused, Unreached
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.users import User
 from penstock.ports import Order
 from penstock.usecases import acquiring, agents, configuring, sweeping, units
-from penstock.usecases.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, frees, gives_up, grants, just_before, restart

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.pools import Pool
@@ -13,7 +14,6 @@ from penstock.domain.rows import Change
 from penstock.domain.units import Unit
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, jobs, settling, submitting, sweeping, units
-from penstock.wire import SubmitJob
 from tests.model.observer import ObservedStore
 from tests.twin.world import START, Twin
 
@@ -206,7 +206,7 @@ class Scenario:
 
     def _hello(self, worker: str) -> None:
         key = units.bootstrap_key(self.twin.on.signing_key(), worker)
-        agents.hello(self.twin.on, agents.Hello(worker, key, TOKEN))
+        agents.hello(self.twin.on, Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:
         job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)

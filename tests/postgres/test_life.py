@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, settling, submitting, units
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import gone, insisted, surroundings, used, well
 from tests.twin.world import START, Twin

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.units import Unit
 from penstock.domain.users import User
 from penstock.usecases import configuring, jobs, resizing, settling, submitting, units
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 
 ADA = User(name="ada", created=START, version=1)

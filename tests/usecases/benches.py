@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.commands import AgentHost, Hello
 from penstock.domain.hosts import Host, host_key
 from penstock.domain.jobs import Result
 from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, hosts
-from penstock.usecases.agents import Hello
-from penstock.usecases.hosts import Ask
 from tests.twin.world import START, Twin
 
 LAB = """
@@ -51,7 +50,7 @@ class Bench:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
-        said = hosts.ask(self.twin.on, self.user, self.name, Ask(self.session, "machine", **given))
+        said = hosts.ask(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
         self.twin.run()
         if said["do"] == "work":
             self.worker, self.key, self.stage = said["worker"], said["key"], "working"

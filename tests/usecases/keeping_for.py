@@ -6,13 +6,13 @@ from datetime import datetime
 
 from penstock.domain.archives import Archive, archive_key
 from penstock.domain.artifacts import Artifact
+from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import Result
 from penstock.domain.outputs import Output
 from penstock.domain.retention import Retention, retention_key
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, object_name
 from penstock.usecases import agents, expiring, outputs
-from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.exact import drop
 from tests.usecases.test_one_job import TOKEN, finish, hello, submit

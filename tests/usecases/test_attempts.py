@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import acquiring, agents, jobs, settling, units
-from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import (

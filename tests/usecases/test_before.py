@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
 from penstock.store import codec
 from penstock.usecases import agents, configuring, planning, submitting, units
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of

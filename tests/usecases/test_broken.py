@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.domain import breakage
+from penstock.domain.commands import Hello
 from penstock.domain.cooling import Cause, CoolDown
 from penstock.domain.errors import NoCapacity, Refused
 from penstock.domain.jobs import Outcome, Result, State
@@ -15,7 +16,6 @@ from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User, digest
 from penstock.ports import NotYet
 from penstock.usecases import agents, breaking, configuring, cooling, custody, jobs
-from penstock.usecases.agents import Hello
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of

@@ -12,13 +12,13 @@ import pytest
 
 from penstock.domain import metrics
 from penstock.domain.canaries import Canary, canary_key
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Delete, Replace, key_of
 from penstock.domain.units import Unit, UnitState
 from penstock.usecases import agents, breaking, canaries, configuring, cooling, submitting, users
-from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain import limits
+from penstock.domain.commands import SubmitJob
 from penstock.domain.dependencies import Dependent
 from penstock.domain.errors import Refused, Unreached
 from penstock.domain.jobs import Outcome, Result, State
@@ -13,7 +14,6 @@ from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
 from penstock.usecases import jobs, judging, planning, settling, submitting, waking
 from penstock.usecases.agents import Caller
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told

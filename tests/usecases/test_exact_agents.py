@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Report, Result, State
 from penstock.domain.leases import Lease, LeaseState
@@ -19,8 +20,6 @@ from penstock.domain.specs import spec_key
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
 from penstock.usecases import agents, custody, jobs, lines, units
-from penstock.usecases.agents import Hello
-from penstock.wire.agent import AgentLine
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (

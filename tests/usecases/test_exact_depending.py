@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import NewInput
 from penstock.domain.inputs import Input
 from penstock.domain.jobs import State
 from penstock.domain.retention import Retention, retention_key
 from penstock.domain.users import User
 from penstock.usecases import inputs, judging, settling, sites
-from penstock.wire import NewInput
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.abilities import Fate, Tidings
+from penstock.domain.commands import AgentLine, SubmitJob
 from penstock.domain.errors import Misconfigured, Unsatisfiable
 from penstock.domain.failures import LINES, Failure, Kind
 from penstock.domain.jobs import Outcome, Result, State
@@ -12,8 +13,6 @@ from penstock.domain.units import UnitKind
 from penstock.domain.users import User
 from penstock.usecases import agents, custody, jobs, submitting, tidings
 from penstock.usecases.lines import parse
-from penstock.wire import SubmitJob
-from penstock.wire.agent import AgentLine
 from tests.twin.world import Hand, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_evidence import Talkative

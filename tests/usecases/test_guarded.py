@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.artifacts import Artifact
+from penstock.domain.commands import NewInput
 from penstock.domain.inputs import Input
 from penstock.domain.jobs import Result
 from penstock.domain.rows import Change, Create, key_of
@@ -20,7 +21,6 @@ from penstock.domain.volumes import Volume, object_name
 from penstock.usecases import agents, inputs, inventory, outputs, pinning, values
 from penstock.usecases.fencing import fence
 from penstock.usecases.values import Put
-from penstock.wire import NewInput
 from tests.twin.store import with_version
 from tests.twin.world import Twin
 from tests.usecases.exact import put

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Claim, collection
@@ -16,7 +17,6 @@ from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, custody, jobs, retiring, settling, sweeping, units
-from penstock.usecases.agents import Hello
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, custody
-from penstock.usecases.agents import Hello
 from penstock.usecases.units import bootstrap_key
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.between import before_the_next_commit

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from penstock.domain import limits, metrics
 from penstock.domain.audit import Entry
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.identity import VOUCH
 from penstock.domain.jobs import Report, Result
@@ -23,7 +24,6 @@ from penstock.domain.users import User
 from penstock.system import Keyless
 from penstock.usecases import auditing, configuring, identity, jobs, settling, submitting, users
 from penstock.usecases.sites import current
-from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE

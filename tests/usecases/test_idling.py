@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.api.jobs import timings
 from penstock.domain import idling
 from penstock.domain.errors import NoCapacity
 from penstock.domain.jobs import Outcome, State
@@ -19,7 +20,6 @@ from penstock.domain.units import UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import jobs, settling, sweeping
-from penstock.web import views
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import lease_of, put, sent, site
@@ -33,7 +33,7 @@ UNUSED = tuple[int, str, str, float, float]
 def held(twin: Twin, job: str) -> list[UNUSED]:
     """What `penstock job timings` shows, in whole seconds: making an id takes a millisecond."""
     row = job_of(twin, job)
-    shown = views.timings(row, jobs.every_lease(twin.on, row), twin.world.now()).held
+    shown = timings(row, jobs.every_lease(twin.on, row), twin.world.now()).held
     return [(one.attempt, one.name, one.type, round(one.seconds), round(one.unused_seconds)) for one in shown]
 
 

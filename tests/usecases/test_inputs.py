@@ -10,6 +10,7 @@ import pytest
 
 from penstock.domain import limits
 from penstock.domain.artifacts import Artifact
+from penstock.domain.commands import AgentFile, NewInput, SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.inputs import ARRIVE_WITHIN
 from penstock.domain.jobs import Outcome, Result, State
@@ -18,8 +19,6 @@ from penstock.domain.rows import Delete, Replace
 from penstock.domain.users import User
 from penstock.usecases import agents, inputs, jobs, judging, outputs, submitting
 from penstock.usecases.agents import Caller
-from penstock.wire import NewInput, SubmitJob
-from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_dependencies import depends

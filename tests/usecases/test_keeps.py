@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.keeps import say
 from penstock.domain.units import UnitState
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, custody, jobs, keeps, submitting
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop

@@ -28,6 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from penstock.domain import artifacts, jobs, retention, volumes
 from penstock.domain.archives import Archive, ArchiveState
 from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.commands import AgentFile
 from penstock.domain.errors import Moved, Refused
 from penstock.domain.jobs import Job, Report, Result, State, Times, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState
@@ -41,7 +42,6 @@ from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.ports import Stored
 from penstock.usecases import dissolving, expiring, inventory, outputs, pinning, publishing, retaining, settling
 from penstock.usecases import published as naming
-from penstock.wire.agent import AgentFile
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, MemoryObjects, Twin
 

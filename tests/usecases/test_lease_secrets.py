@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Refused
 from penstock.domain.rows import Replace
 from penstock.domain.units import Unit, UnitKind
 from penstock.domain.users import User
 from penstock.usecases import agents, jobs, units
-from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, submit, worker_of

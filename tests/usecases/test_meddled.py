@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Job, Result
 from penstock.domain.rows import Change, Create, Replace, Row, key_of
@@ -21,7 +22,6 @@ from penstock.domain.units import Unit, UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import acquiring, agents, configuring, custody, jobs, sweeping, units
-from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import submit, worker_of
 from tests.usecases.test_warm import unit_of, worker_at_rest

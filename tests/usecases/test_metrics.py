@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Misconfigured, NoCapacity, Unknown
 from penstock.domain.jobs import Result
 from penstock.domain.metric import Fold, Level
@@ -21,7 +22,6 @@ from penstock.domain.units import UnitKind, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, configuring, custody, gauges, jobs, sites, sweeping, units
-from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
@@ -64,8 +64,8 @@ def _by(told: dict[Any, list[float]]) -> list[tuple[dict[str, str], list[float]]
 
 
 def test_a_repeated_request_is_one_job(twin: Twin, ada: User) -> None:
+    from penstock.domain.commands import SubmitJob
     from penstock.usecases import submitting
-    from penstock.wire import SubmitJob
 
     for _ in range(2):
         submitting.submit(twin.on, ada, SubmitJob("#!/bin/sh\n"), "the key")

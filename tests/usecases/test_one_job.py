@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.logs import Event
 from penstock.domain.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.usecases import agents, jobs, logs, submitting, sweeping, units
-from penstock.usecases.agents import Caller, Hello
-from penstock.wire import SubmitJob
+from penstock.usecases.agents import Caller
 from tests.twin.world import Twin
 
 SCRIPT = "#!/bin/bash\necho hello\n"

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.graph import Edge, Tie
 from penstock.domain.jobs import State
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.users import User
 from penstock.usecases import configuring, graph, jobs, planning
-from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_look
 from tests.usecases.steps import run_to_end

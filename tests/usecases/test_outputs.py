@@ -9,6 +9,7 @@ import pytest
 
 from penstock.domain import limits
 from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.commands import AgentFile
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Result
 from penstock.domain.outputs import Output
@@ -16,7 +17,6 @@ from penstock.domain.rows import Change, Check, Create, Replace
 from penstock.domain.users import User
 from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.usecases import agents, configuring, expiring, outputs, owning, sites
-from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE

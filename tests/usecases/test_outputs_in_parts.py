@@ -9,6 +9,7 @@ import pytest
 
 from penstock.domain import limits, parts
 from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
 from penstock.domain.errors import Refused
 from penstock.domain.outputs import Output
 from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
@@ -16,8 +17,6 @@ from penstock.domain.users import User
 from penstock.domain.volumes import Volume, volume_key
 from penstock.usecases import agents, configuring, inputs, outputs
 from penstock.usecases.agents import Caller
-from penstock.wire import InputParts, NewInput
-from penstock.wire.agent import AgentFile, AgentParts
 from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.specs import Spec, spec_key
 from penstock.domain.users import User
 from penstock.store import codec
 from penstock.usecases import agents, submitting, units
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 

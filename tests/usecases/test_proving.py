@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain import proving as checks
+from penstock.domain.commands import AgentFile, Hello
 from penstock.domain.errors import Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.limits import PRIORITY
@@ -18,9 +19,7 @@ from penstock.domain.users import User
 from penstock.domain.volumes import object_name
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, custody, jobs, outputs, proving, units
-from penstock.usecases.agents import Hello
 from penstock.usecases.proving import Progress
-from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of

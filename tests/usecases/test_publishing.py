@@ -9,6 +9,7 @@ import pytest
 from penstock.domain import limits
 from penstock.domain.artifacts import Artifact
 from penstock.domain.audit import Entry
+from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Result, State
 from penstock.domain.outputs import Output
@@ -27,8 +28,6 @@ from penstock.usecases import (
     settling,
     submitting,
 )
-from penstock.wire import SubmitJob
-from penstock.wire.agent import AgentFile
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pytest
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.errors import Misconfigured, Refused
 from penstock.domain.jobs import Job, Outcome, Result, job_key
 from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
@@ -21,8 +22,6 @@ from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.ports import NotYet
 from penstock.usecases import agents, configuring, jobs, resizing, settling, submitting, sweeping, units
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.watched import WatchedStore
 

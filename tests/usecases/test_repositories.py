@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.artifacts import Artifact
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, State
 from penstock.domain.users import AS, User
 from penstock.usecases import configuring, explaining, jobs, pinning, privileges, submitting, users
-from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.keeping_for import of, send
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Outcome, Result, State
 from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
@@ -16,8 +17,6 @@ from penstock.domain.rows import Replace
 from penstock.domain.site import Shape
 from penstock.domain.users import User
 from penstock.usecases import acquiring, agents, configuring, lines, resizing, units
-from penstock.usecases.agents import Hello
-from penstock.wire.agent import AgentLine
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain import volumes
+from penstock.domain.commands import AgentFile
 from penstock.domain.errors import Misconfigured
 from penstock.domain.jobs import Outcome
 from penstock.domain.outputs import Output, output_key
@@ -20,7 +21,6 @@ from penstock.domain.volumes import Volume, object_name
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.ports import NotYet, Order
 from penstock.usecases import agents, jobs, outputs, units
-from penstock.wire.agent import AgentFile
 from tests.twin.world import START, Twin
 from tests.usecases.steps import live, sweep
 from tests.usecases.test_one_job import (

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.artifacts import Artifact
+from penstock.domain.commands import Hello
 from penstock.domain.errors import RateLimited, Refused
 from penstock.domain.jobs import Job, Outcome, Result, State
 from penstock.domain.pools import Slot, SlotState, collection
@@ -15,7 +16,6 @@ from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users import User
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases import agents, configuring, jobs, units
-from penstock.usecases.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of

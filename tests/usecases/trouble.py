@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job, Outcome, Result
 from penstock.domain.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
 from penstock.usecases import agents, configuring, settling, submitting, sweeping, units
-from penstock.usecases.agents import Hello
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 

@@ -3,6 +3,10 @@
 A DynamoDB item holds 400 KB, and a job's script and settings live in one item: hence SCRIPT_BYTES.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 SCRIPT_BYTES = 256 * 1024
 ROW_BYTES = 360 * 1024
 BODY_BYTES = 1024 * 1024
@@ -51,3 +55,11 @@ CACHE_RESTORE_KEYS = 10
 CACHE_SAVES = 50
 CACHE_ENTRIES = 1000
 PAGE = 100
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How many characters a text of a request may have, or from what to what a number may be."""
+
+    most: int
+    least: int = 0

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.domain import failures, ids, jobs, leases, units, users
+from penstock.domain.commands import Hello
 from penstock.domain.errors import Refused
 from penstock.domain.failures import Failure, Kind
 from penstock.domain.jobs import Job, Report, Result, State, job_key
@@ -38,28 +39,6 @@ from penstock.usecases.units import bootstrap_key
 
 COPIES = 64
 """How many copies an agent asks for at once, and has."""
-
-
-@dataclass(frozen=True)
-class Hello:
-    """A worker's first call for a job: who it is, the key it was given, and the token it chose.
-
-    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned, or
-    why it cannot be: then it is `broken`. With its key it may show what its machine is: a document, and its signature.
-    `copies` are artifacts of which its machine has the bytes.
-    """
-
-    worker: str
-    key: str
-    token: str
-    host: str = ""
-    previous: str = ""
-    cleaned: str = ""
-    version: str = ""
-    document: str = ""
-    signature: str = ""
-    broken: str = ""
-    copies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

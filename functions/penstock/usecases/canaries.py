@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import canaries, limits
 from penstock.domain.canaries import TAG, USER, Canary, canary_key
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, Result, job_key
 from penstock.domain.rows import Change, Create, Key, Replace
@@ -18,7 +19,6 @@ from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import breaking, race, sites, submitting
 from penstock.usecases.keeps import units_of
-from penstock.wire import SubmitJob
 
 MOST = 1000
 """How many there may be: as many as a site may have targets and resource types."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.domain import ids, inputs, limits
 from penstock.domain.artifacts import Artifact, artifact_key, own
+from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.inputs import Input, input_key
@@ -19,7 +20,6 @@ from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.volumes import object_name
 from penstock.system import System
 from penstock.usecases import judging, logs, owning, race, sending, sites
-from penstock.wire import InputParts, NewInput
 
 SIGNED_SECONDS = 3600
 """For how long the agent may use a URL. It asks for a page when it has fetched the one before."""

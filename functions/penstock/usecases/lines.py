@@ -8,9 +8,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from penstock.domain import limits
+from penstock.domain.commands import AgentLine
 from penstock.domain.errors import Refused
 from penstock.domain.logs import Line
-from penstock.wire.agent import AgentLine
 
 
 def parse(given: Sequence[AgentLine]) -> list[Line]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.domain import ids, limits, outputs, retention
 from penstock.domain.artifacts import Artifact, artifact_key
+from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
 from penstock.domain.outputs import Output, output_key
@@ -18,7 +19,6 @@ from penstock.domain.volumes import object_name
 from penstock.system import System
 from penstock.usecases import owning, race, sending, sites
 from penstock.usecases.fencing import fence
-from penstock.wire.agent import AgentFile, AgentParts
 
 LONGEST = 3600
 AT_ONCE = 30

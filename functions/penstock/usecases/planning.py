@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from penstock.domain import looks, plans, waits
+from penstock.domain.commands import SubmitJob
 from penstock.domain.plans import Plan
 from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import outlook, submitting
-from penstock.wire import SubmitJob
 
 
 def plan(on: System, user: User, ask: SubmitJob) -> Plan:

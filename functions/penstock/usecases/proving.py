@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.domain import cooling as cooling_rules
 from penstock.domain import holds, limits, proving, seeing
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job
 from penstock.domain.leases import WORKER, Lease, lease_key
@@ -19,7 +20,6 @@ from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import cooling, jobs, logs, outputs, sites, submitting
 from penstock.usecases import seeing as looking
-from penstock.wire import SubmitJob
 
 TIMEOUT = 300
 """Seconds that the script may run."""

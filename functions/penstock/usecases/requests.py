@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from penstock.domain import limits, origins
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Fault, Refused
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
-from penstock.wire import SubmitJob
 
 CHECKED = (
     "name",

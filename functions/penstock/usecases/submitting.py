@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from penstock.domain import caches, identity, limits, looks, metrics, origins, published
+from penstock.domain.commands import SubmitJob
 from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile
@@ -22,7 +23,6 @@ from penstock.domain.submissions import Submission
 from penstock.domain.users import User, digest, is_repository
 from penstock.system import System
 from penstock.usecases import acquiring, inputs, judging, keeps, logs, race, requests, retaining, sites, users
-from penstock.wire import SubmitJob
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from penstock.domain import users as user_rules
+from penstock.domain.commands import SubmitJob
 from penstock.domain.errors import Refused
 from penstock.domain.github import checks, checksets, reports
 from penstock.domain.github.checks import CONTROL, Check
@@ -23,7 +24,6 @@ from penstock.domain.users import User
 from penstock.system import System
 from penstock.usecases import jobs, logs, race, submitting, users
 from penstock.usecases.github.reading import wanted
-from penstock.wire import SubmitJob
 
 ONCE_MORE = timedelta(minutes=5)
 """When a superseded set is looked at again: whoever submitted jobs of it meanwhile has noted them, or died, by then."""

@@ -6,14 +6,23 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/installed
 MYPY_ON := functions infra simulation model app.py
 
+# Which tests run, and how. Four processes keep two processors busy: many tests wait for processes that they started.
+MARKS ?= not long and not e2e
+PYTEST := $(PYTHON) -m pytest -n 4 --dist loadgroup
+DOMAIN := tests/domain tests/jobfile
+RECORDS := tests/mutate/test_record.py tests/promises
+N ?= 20
+ONLY ?= tests
+AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.9.*/bin/python) python3.9)
+
 # Tests start thousands of processes: without compiled modules on disk, each compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test domain check format bench prove mutate openapi synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types quick-types quick-tests format bench prove mutate openapi synth local clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with everything pinned, .venv/bin/penstock among it
 	@:
@@ -21,19 +30,45 @@ setup: $(STAMP) ## make .venv with everything pinned, .venv/bin/penstock among i
 run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make run JOB=path/to/job.sh
 	@$(PYTHON) -m penstock.local.run $(JOB)
 
-test: $(STAMP) ## everything that a contributor must pass
-	@$(MAKE) --no-print-directory --jobs=2 check domain
-	$(PYTHON) -m pytest -n 4 --dist loadgroup --ignore=tests/domain --ignore=tests/jobfile --ignore=tests/mutate/test_record.py --ignore=tests/promises
+test: lint ## what a contributor must pass before each commit: make check, make domain and all tests but the long and the e2e
+	@$(MAKE) --no-print-directory --jobs=2 types units
+
+e2e: $(STAMP) ## the tests with whole clouds, browsers, engines and servers, and the agent on Python 3.9 if there is one
+	$(PYTEST) -m "e2e and not long" --durations=20
+	@if $(AGENT_PYTHON) --version; then $(MAKE) --no-print-directory oldest; else echo "the agent is not tested on Python 3.9"; fi
+
+quick: lint ## format, lint, types, imports, the domain, and the tests nearest to what changed since main
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-types quick-tests
+
+flaky: $(STAMP) ## run the tests N times, a quarter of them on busy processors: make flaky N=5 ONLY=tests/agent
+	@$(PYTHON) -m tests.flaky $(N) $(PYTEST) -m "$(MARKS)" $(ONLY)
+
+oldest: $(STAMP) ## the tests of the agent on the oldest Python that it runs on: make oldest AGENT_PYTHON=python3.9
+	PENSTOCK_AGENT_PYTHON=$(AGENT_PYTHON) $(PYTEST) -m "$(MARKS)" tests/agent
 
 domain: $(STAMP) ## the tests of the domain, of which every branch must be taken
-	$(PYTHON) -m pytest tests/domain tests/jobfile --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+	$(PYTHON) -m pytest -n 2 $(DOMAIN) --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-check: $(STAMP) ## format, lint, types, the directions of imports, the records of mutations and promises
+units: domain # coverage slows tests: only the domain's are measured
+	$(PYTEST) -m "$(MARKS)" --durations=20 $(addprefix --ignore=,$(DOMAIN) $(RECORDS))
+
+check: lint types ## format, lint, types, the directions of imports, the records of mutations and promises
+
+lint: $(STAMP)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+
+types: $(STAMP)
 	$(VENV)/bin/mypy $(MYPY_ON)
 	$(VENV)/bin/lint-imports
-	$(PYTHON) -m pytest tests/mutate/test_record.py tests/promises
+	$(PYTHON) -m pytest $(RECORDS)
+
+quick-types:
+	$(VENV)/bin/mypy $(MYPY_ON)
+	$(VENV)/bin/lint-imports
+
+quick-tests:
+	$(PYTHON) -m pytest -n 2 --dist loadgroup -m "$(MARKS)" $(DOMAIN) $$($(PYTHON) -m tests.changed)
 
 format: $(STAMP) ## put the code into the one format
 	$(VENV)/bin/ruff format .
@@ -61,7 +96,7 @@ prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, te
 
 mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where it changed: a test must notice
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \
-	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/promises.md; exit $$status
+	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/internals/promises.md; exit $$status
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.api.openapi

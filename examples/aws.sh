@@ -5,7 +5,7 @@
 #: resources = ["aws"]
 #: timeout = "3h"
 #:
-# Uses credentials that are this job's alone and end with it. The site needs a resource type `aws`: docs/wells/sts.md.
+# Uses AWS credentials that end with this job. The site needs a resource type `aws`: docs/operators/wells/sts.md.
 
 set -o errexit
 set -o nounset

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an `accounts` well may clean with, beside the local cloud: a sandbox is a folder. docs/wells/accounts.md.
+"""A cleaner for an `accounts` well on the local cloud: a sandbox is a folder. See docs/operators/wells/accounts.md.
 
     command = ["python3", "examples/clean_sandbox.py", "/srv/sandboxes"]
 

@@ -1,4 +1,4 @@
-"""A service for the `http` well in Python alone: silos, projects and tokens of a rack. docs/wells/http.md tells of it.
+"""A service for the `http` well in Python alone: silos, projects and tokens of a rack. See docs/operators/wells/http.md
 
     WELL_SECRET=$(openssl rand -hex 32) python3 examples/http_well.py 8700
 

@@ -1,4 +1,4 @@
-"""When somebody is to be called. docs/operations.md has a section for each: what it means, and what to do.
+"""When somebody is to be called. docs/operators/operations.md has a section for each: what it means, and what to do.
 
 An alarm looks at one metric and computes nothing, so that the local cloud takes it as it is.
 """
@@ -40,7 +40,7 @@ BOOT_PERCENT = 50
 
 @dataclass(frozen=True)
 class Alarm:
-    """One alarm. `section` is its part of docs/operations.md, `of` what of several it is about."""
+    """One alarm. `section` is its part of docs/operators/operations.md, `of` what of several it is about."""
 
     section: str
     what: str
@@ -59,7 +59,7 @@ class Alarm:
     @property
     def description(self) -> str:
         """What a mail says."""
-        return f'{self.what}. What to do: docs/operations.md, "{self.section}".'
+        return f'{self.what}. What to do: docs/operators/operations.md, "{self.section}".'
 
 
 def alarms(on: Watched) -> Iterator[Alarm]:

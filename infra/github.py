@@ -1,4 +1,4 @@
-"""The front end for GitHub, where a deployment has one: `cdk deploy -c github=true`. See docs/github.md.
+"""The front end for GitHub, where a deployment has one: `cdk deploy -c github=true`. See docs/users/github.md.
 
 Two functions: the one that everybody on the Internet reaches checks signatures and stores, and may do nothing else;
 the other asks GitHub, and only it may sign with the App's key, and open the tokens that it is to revoke.

@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md from the table of metrics: `python -m infra.metricspage > docs/metrics.md`."""
+"""Prints docs/operators/metrics.md, from the table of metrics: `python -m infra.metricspage`."""
 
 from __future__ import annotations
 
@@ -24,48 +24,62 @@ HEAD = f"""# Metrics
 
 <!-- made by `PYTHONPATH=functions .venv/bin/python -m infra.metricspage`; a test compares it with the code -->
 
-All are in the namespace `{NAMESPACE}` of CloudWatch and have the dimension `service`, the deployment's name. They are
-written into the functions' logs (embedded metric format), so they need no permission and no call. docs/operations.md
-has what to do when one of them calls.
+Penstock publishes metrics to CloudWatch, in the namespace `{NAMESPACE}`. Each has the dimension `service`: the name
+of the deployment. The functions write metrics into their logs (embedded metric format), so they need no permission
+and make no call for it. What to do when an alarm on one of them is raised: [operations](operations.md#alarms).
 
-`cdk deploy -c metrics=site`, which is the default, tells those of the site as a whole; `-c metrics=pools` tells them by
-pool, target, factory and well as well; `-c metrics=off` tells none, and leaves out the alarms that need them.
-Dimensions are names of the site's configuration and words of the table, never ids: each combination is charged for.
+You choose how much is published when you deploy:
 
-- **Counters are never doubled**: each is told after the commit that made it so, and who loses a race tells nothing. A
-  function that dies between the commit and its end tells nothing of that call either, so one may be lost. The truth is
-  in the rows, and `penstock` tells it.
-- **Zeros are told**: the sweep tells a zero of every combination that the site knows, each minute, so that "nothing
-  happened" is not "no data". Durations and `BootFailures` (those that are kept "each") have none: what was not, took
-  no time.
-- Units are read, and told, when the sweep compares them with what exists: every three minutes.
-- No driver says yet what a machine costs an hour, so there is no price among them.
-- `ColdStart`, by `function_name` and `service`, is Powertools' own.
+| `cdk deploy` with | publishes |
+|---|---|
+| `-c metrics=site` (the default) | metrics of the site as a whole |
+| `-c metrics=pools` | the same, and also by pool, target, factory and well |
+| `-c metrics=off` | nothing; alarms that need these metrics are left out |
 
-| metric | unit | of one call | by | with `pools` also by | is |
+Dimensions are names from your site file and fixed words, never ids, because CloudWatch charges for each combination.
+
+- **Counters are never too high.** A value is published after the commit that it counts. A function that dies in
+  between publishes nothing, so a counter can be too low. The exact state is in the table, and the `penstock` command
+  shows it.
+- **Zeros are published.** Each minute the sweep publishes a zero for every combination that the site has, so you can
+  tell "nothing happened" from "no data". Metrics that keep each value (durations and `BootFailures`) have no zeros.
+- Metrics of units are published every three minutes, when the sweep compares units with what exists.
+- There is no metric for the price of machines.
+- Two more metrics are published at every level. `UnknownDriverErrors`, with the dimension `driver`, counts error
+  codes of a provider that the driver does not know. `ColdStart`, with the dimensions `function_name` and `service`,
+  counts cold starts of functions.
+
+The column *values* says what is kept of the values that one function call publishes: their sum, the maximum, or each
+value. *By* has the dimensions at `site`, with their values; *finer* has the dimensions that are added with `pools`. A
+**maker** is a factory or a well, such as `factory/aws`.
+
+| metric | unit | values | by | finer | meaning |
 |---|---|---|---|---|---|
 """
 
 COST = f"""
-## What they cost
+## Cost
 
-${PRICE:.2f} a month for each of the first 10,000, while it is told (aws.amazon.com/cloudwatch/pricing, us-east-1); the
-first ten of an account are free, which is left out here. Only with `pools` a larger site has more of them.
+CloudWatch charges ${PRICE:.2f} a month for each metric, as long as it is published. This is the price in us-east-1
+for the first 10,000 metrics. The first ten of an account are free; the table does not subtract them. The number of
+metrics grows with the site only at `pools`.
 
-| site | `off` | `site` | `pools` | log with `site` | with `pools` |
+| site | `off` | `site` | `pools` | log at `site` | log at `pools` |
 |---|---|---|---|---|---|
 """
 
 TAIL = """
-Besides: $0.10 a month for each alarm (the first ten are free), $3 for the dashboard (the first three are free, of up to
-50 metrics), $1 for the key that the alarms' topic is encrypted with, and $0.50 for each GB of log; the table has what
-the sweep's zeros take of it in a month. Sources: aws.amazon.com/cloudwatch/pricing and aws.amazon.com/kms/pricing.
-`grep -c AWS::CloudWatch::Alarm build/cdk.out/Penstock.template.json` after `make synth` counts the alarms.
+The log columns have how much the sweep's zeros add to the log each month; $0.50 per GB. In addition there are $0.10 a
+month for each alarm (the first ten are free), $3 for the dashboard (the first three with up to 50 metrics are free),
+and $1 for the key that encrypts the topic of the alarms. To count the alarms, run `make synth` and then `grep -c
+AWS::CloudWatch::Alarm build/cdk.out/Penstock.template.json`. Prices are from aws.amazon.com/cloudwatch/pricing and
+aws.amazon.com/kms/pricing.
 
-## To add one
+## Add a metric
 
-A line in `functions/penstock/domain/metrics.py`, and `on.metrics.add(…)` where it happens, after the commit. Tests fail
-for one that nobody tells, for dimensions that it does not have, and until this page is made anew.
+Declare it in `functions/penstock/domain/metrics.py`, and call `on.metrics.add(…)` after the commit that it counts.
+Then make this page again. Tests fail if nothing publishes the metric, if a call uses dimensions that it does not
+have, or if this page is out of date.
 """
 
 
@@ -75,7 +89,7 @@ def page() -> str:
 
 
 def _line(metric: Metric) -> str:
-    told = "-" if metric.site is None else ", ".join(_values(metric, each) for each in metric.site) or "nothing"
+    told = "only `pools`" if metric.site is None else ", ".join(_values(metric, each) for each in metric.site) or "-"
     finer = "-" if metric.pools is None else ", ".join(each.name for each in metric.pools)
     unit = metric.measure.value.lower()
     return f"| `{metric.name}` | {unit} | {FOLDS[metric.fold]} | {told} | {finer} | {metric.meaning} |"

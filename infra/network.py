@@ -3,7 +3,7 @@
 `cdk deploy -c well_subnets=subnet-…,subnet-… -c well_security_groups=sg-…`.
 
 Only who calls wells joins it: `well`, and `sweep`, which lists them. They then reach nothing but what the network lets
-them reach, so it must have a way to the services that they use: docs/wells/postgres.md says which.
+them reach, so it must have a way to the services that they use: docs/operators/wells/postgres.md says which.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes docs/retention.md from the table of spans and that of owners: `python -m infra.retentionpage`."""
+"""Writes docs/users/retention.md from the table of spans and that of owners: `python -m infra.retentionpage`."""
 
 from __future__ import annotations
 
@@ -14,53 +14,66 @@ HEAD = """# How long things are kept
 
 <!-- made by `PYTHONPATH=functions .venv/bin/python -m infra.retentionpage`; a test compares it with the code -->
 
-Every file that a job made, or was given, is an **artifact**. It has owners and nothing else decides about it: while
-there is one it stays, and with the last it goes. `penstock artifact why ID` says who owns one, why, until when, and
-what would end that; `penstock artifact sweep --dry-run --within 7d` says what would go within a week.
+Every file that a job produced or was given, and its archived log, is an **artifact**. An artifact has one or more
+**owners**: a job, a pin, a published name or a cache entry. It is kept while it has an owner, and deleted with the
+last one. Nothing else decides about it.
 
-## Spans
+```
+penstock artifact list                              # your artifacts: who owns each, and until when
+penstock artifact why ID                            # why an artifact is kept, and what would end that
+penstock artifact pin ID --reason WHY --for 90d     # keep it longer
+penstock artifact sweep --dry-run --within 7d       # operators: what would be deleted within a week
+```
 
-A site sets any of them anew in its table `[retention]` (docs/site.md). What a job owns gets its time when the job
-settles; a change of the site holds for the jobs that settle after it.
-
-| `[retention]` | kept | from | default | from least to most |
-|---|---|---|---|---|
-"""
-
-OWNERS = """
 ## Owners
 
-| kind | its row | lets go |
+| owner | what it is | lets go when |
 |---|---|---|
 """
 
-TAIL = f"""
-- **Dependents pin what they need.** From its submit until it settles, a job that depends on another keeps all that
-  this one owns, whatever else runs out. At most {limits.DEPENDENTS} unsettled jobs may depend on one.
-- **The latest failure of a name** is that of all jobs of one owner and one name which settled last as failed. A
-  success after it changes nothing; a later failure takes its place, and then its own time holds again.
-- **A pin** keeps one artifact: `penstock artifact pin ID --reason WHY --for 90d`. Without `--for` it keeps it until
-  it is taken back. It is the user's own; operators may take back others'.
-- **A published name** keeps its artifact until it is withdrawn, and no sweep ever takes it: docs/publishing.md.
-- **What is gone stays known**: `penstock job outputs JOB` says since when.
+SPANS = """
+- **Dependents keep what they need.** A job that depends on another one keeps the other's artifacts from its submit
+  until it settles, even if their retention ends. At most {dependents} unsettled jobs may depend on one job.
+- **The latest failure** is, of all jobs with the same owner and name, the one that failed last. Its artifacts are
+  kept longer. A later success does not change that; a later failure takes its place, and the earlier job gets its
+  normal time.
+- **A pin** keeps one artifact. Without `--for` it keeps it until you remove the pin (`penstock artifact unpin ID`). A
+  pin belongs to the user who set it; operators may remove any pin.
+- **A published name** keeps its artifact until it is withdrawn: see [Published files](publishing.md).
+- **A cache entry** is replaced and evicted by rules of its own: see [Caches](caches.md).
 
-## How it goes
+After the artifacts of a job are deleted, `penstock job outputs JOB` says since when they are gone.
 
-1. A job's time has come, and nobody depends on it: its retention is *ended*. From that write on nobody can come to
+## Times
+
+The site can set each of these times in its table `[retention]` (see [the site](../operators/site.md)). The artifacts
+of a job get their time when the job settles. A change of the site applies to jobs that settle after it.
+
+| `[retention]` | what is kept | counted from | default | allowed |
+|---|---|---|---|---|
+"""
+
+TAIL = """
+## How artifacts are deleted
+
+1. When the time of a job is over and no unsettled job depends on it, its retention is *ended*. From then on no job can
    depend on it.
-2. Each name that the job has for an artifact goes, and in the same write its ownership. With the last owner the
-   artifact's row goes, and its volume is *destroying*.
-3. The bytes are deleted, looked for, and the volume's row goes when they are not there. What fails is tried again,
-   later each time, from a minute to six hours.
+2. The job's ownership of each artifact is removed. When an artifact loses its last owner, its row is removed in the
+   same transaction, and its bytes are marked *destroying*.
+3. The bytes are deleted. When they are verifiably gone, the mark is removed. A failed step is repeated at growing
+   intervals, from one minute to six hours.
 
-Each sweep does some of it, after all that somebody waits for. Once a day (`inventory`) all of the store is compared
-with the rows: bytes that no row knows of are destroyed as in 3, and bytes that should be there and are not are told
-(the alarm BytesLost, the job's log); for that nothing is deleted. Objects that are not named by us are not touched."""
+A scheduled function does this in small portions, after everything that somebody waits for. Once a day (`inventory`),
+it compares all of storage with the database. Objects that the database does not know are deleted as in step 3. Bytes
+that should exist and do not are reported: in the job's log, and by the alarm BytesLost. Objects whose names are not
+Penstock's are never touched.
+"""
 
 
 def page() -> str:
     """The whole document."""
-    return HEAD + "".join(_spans()) + OWNERS + "".join(_owners()) + TAIL
+    middle = SPANS.format(dependents=limits.DEPENDENTS)
+    return HEAD + "".join(_owners()) + middle + "".join(_spans()) + TAIL
 
 
 def _spans() -> Iterator[str]:

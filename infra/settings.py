@@ -28,7 +28,7 @@ class Settings:
     `sts_roles` are the roles that wells may lend, by ARN, with commas between them; `sts_boundary` is the permissions
     boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
     `identity_keys` names the keys of identity tokens: the first signs, all are published, and one that is not named any
-    more is given up (docs/identity.md).
+    more is given up (docs/users/identity.md).
     `github` brings the front end for GitHub: infra/github.py.
     `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
     """

@@ -1,7 +1,7 @@
 """What EventBridge says of EC2's machines goes to the factory function, through its queue.
 
 A rule cannot tell machines by their tags: it sends what befalls any machine of the account in this region, and the
-function asks EC2 which are ours. Events of other regions come by rules there that forward them: docs/ec2.md.
+function asks EC2 which are ours. Events of other regions come by rules there that forward them: docs/operators/ec2.md.
 """
 
 from __future__ import annotations

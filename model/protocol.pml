@@ -1,5 +1,5 @@
 /* The steps. Each inline is one AWS call, or a decision and the conditional commit that validates all it has read;
- * docs/model.md names the function that does it. Where a message is sent after a commit, `goes_on` says whether the
+ * docs/internals/model.md names the function that does it. Where a message is sent after a commit, `goes_on` says whether the
  * handler lived to send it. */
 
 inline moved() { rounds = 0; }

@@ -1,20 +1,25 @@
-"""Penstock's use cases in a world that is drawn from one seed: nothing is real but the code under test.
+"""Runs the use cases in a world that one seed determines. Only the code under test is real.
 
-weather     how likely each kind of trouble is
-plan        the site, the jobs and the people's doings of a seed
-baton       handlers as threads of which one moves at a time, so that any two interleave at any port call
-ports       the ports in memory: every call may pass the baton, fail, be lost, or be the last that its handler makes
-outside     what factories and wells have made: the fake cloud that ships with the package
-agents      what runs on the machines: late, silent, twice, never, and after its time
-rogues      agents that show what is worth nothing any more
-people      users and operators
-handlers    calls the handlers, and gives the ports what they ask for
-engine      picks what happens next, step by step, and lets it end well
-moments     what a check is given: one commit, and what was true before it
-invariants  what must hold after every commit
-cleanliness the same, for what is clean
-promises    asks them, and what must hold outside, when all is quiet, and at the end
-story       what happened, for the hash and for the reader
-runs        seeds, one after another: twice each, shrunk when they fail
-chaos       the same with given figures, and hundreds of jobs at once
+scenario            the site and the jobs of a seed
+faults              how likely each kind of fault is
+tasks               handlers as coroutines: one moves at a time, and any two may interleave at any port call
+ports               the ports in memory: a call may switch handlers, fail, lose its message, or end its handler
+cloud               what factories and wells have made, on the fake cloud that ships with the package
+interfaces          what agents, users and checks may use of a run
+agents              agents on machines: late, silent, doubled, missing, or acting after their time
+stale_tokens        agents that show keys and tokens that have expired
+users               users
+operators           operators who hold, release, drain and recycle units
+handlers            connects the ports to the use cases and calls the handlers
+engine              chooses the next step, and brings every run to a calm end
+commits             what a check gets: one commit, and the facts from before it
+invariants          what must hold after every commit
+clean_invariants    the same, for slots and units that must be clean
+prewarm_invariants  the same, for units made ahead of need
+checks              runs the invariants, and checks the outside world, quiet moments and the end
+trace               what happened: a hash to compare runs, and lines to read
+errors              how a check reports a broken promise
+runner              runs seeds, each twice, and shrinks those that fail
+arguments           arguments that both command lines share
+chaos               the same world with given numbers and hundreds of jobs
 """

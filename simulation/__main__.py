@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from simulation import runs
-from simulation.runs import Run, Told
-from simulation.weather import KINDS
+from simulation import runner
+from simulation.arguments import seeds_of, words
+from simulation.faults import KINDS
+from simulation.runner import Run, Told
 
 LAST_LINES = 60
 
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     like = Run(0, given.jobs, tuple(given.without), tuple(given.blind))
     if given.seed is not None:
-        return _tell(runs.twice(Run(given.seed, like.jobs, like.without, like.blind)), whole=given.story)
+        return _tell(runner.twice(Run(given.seed, like.jobs, like.without, like.blind)), whole=given.story)
     return _many(range(*given.seeds), like, given.processes)
 
 
@@ -38,17 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def seeds_of(text: str) -> tuple[int, int]:
-    """From and to, as in 0:100."""
-    first, _, last = text.partition(":")
-    return int(first), int(last)
-
-
-def words(text: str) -> list[str]:
-    """What commas separate."""
-    return text.split(",") if text else []
-
-
 def _kinds(text: str) -> list[str]:
     unknown = [kind for kind in words(text) if kind not in KINDS]
     if unknown:
@@ -58,7 +48,7 @@ def _kinds(text: str) -> list[str]:
 
 def _tell(told: Told, *, whole: bool) -> int:
     if whole:
-        print("\n".join(told.lines or runs.once(told.run).lines))
+        print("\n".join(told.lines or runner.once(told.run).lines))
     elif told.label:
         print("\n".join(told.lines[-LAST_LINES:]))
     if told.label:
@@ -72,12 +62,12 @@ def _many(seeds: Sequence[int], like: Run, processes: int) -> int:
     begun = time.monotonic()
     jobs = commits = done = 0
     outcomes: Counter[str] = Counter()
-    for told in runs.each(seeds, like, processes):
+    for told in runner.each(seeds, like, processes):
         done, jobs, commits = done + 1, jobs + told.jobs, commits + told.commits
         outcomes.update(told.ended.split(","))
         if told.label:
             print(f"\nseed {told.run.seed} breaks a promise: {told.says}\nshrinking it ...\n", flush=True)
-            return _tell(runs.shrink(told) if told.label != "SAME" else told, whole=False)
+            return _tell(runner.shrink(told) if told.label != "SAME" else told, whole=False)
         _progress(done, len(seeds), jobs, commits, time.monotonic() - begun)
     print(f"\nevery promise kept; jobs ended: {dict(sorted(outcomes.items()))}")
     return 0

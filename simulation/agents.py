@@ -1,14 +1,14 @@
 """What runs on the machines: agents that are late, silent, there twice, never there, or act after their time.
 
 Where its worker is kept an agent goes on after its job: it cleans up, shows the token of that job, and asks until it is
-given the next one. What it may show no more is in `simulation/rogues.py`.
+given the next one. What it may show no more is in `simulation/stale_tokens.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 from penstock.domain.commands import Hello
@@ -17,11 +17,9 @@ from penstock.domain.jobs import Result
 from penstock.domain.logs import Line
 from penstock.drivers.fake import Machine as Thing
 from penstock.usecases import agents
-from simulation import rogues
-from simulation.baton import Task
-
-if TYPE_CHECKING:
-    from simulation.handlers import Handlers
+from simulation import stale_tokens
+from simulation.interfaces import Run
+from simulation.tasks import Task
 
 RESULTS = (Result.SUCCEEDED, Result.SUCCEEDED, Result.SUCCEEDED, Result.FAILED)
 BROKEN = 12
@@ -37,7 +35,7 @@ class Machine:
     it had, and the tokens with which it acted for them.
     """
 
-    def __init__(self, engine: Handlers, thing: Thing) -> None:
+    def __init__(self, engine: Run, thing: Thing) -> None:
         dice, now = engine.dice, engine.world.now()
         self._engine = engine
         self.id = thing.order.id
@@ -96,7 +94,7 @@ class Machine:
         """The agent's next call."""
         now = self._engine.world.now()
         if self.past and self.state != "ended" and self._engine.chance("rogue"):
-            rogues.try_old_tokens(self._engine, self)
+            stale_tokens.try_old_tokens(self._engine, self)
         if self.state in ("booting", "cleaning", "resting"):
             self._ask()
         elif self.state == "ended":

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.domain.jobs import Job
-from simulation import operators, weather
-from simulation.broken import Broken
+from simulation import faults, operators
+from simulation.errors import Broken
 from simulation.handlers import Handlers
 
 AT_ONCE = 6
@@ -114,7 +114,7 @@ class Engine(Handlers):
 
     def _calm_down(self) -> None:
         """No more trouble: only sweeps and time. Everything must come to its end."""
-        self.weather = replace(weather.CALM, switch=self.storm.switch)
+        self.weather = replace(faults.CALM, switch=self.storm.switch)
         while self.tasks:
             self._resume()
         self.people.restore()

@@ -14,17 +14,17 @@ from penstock.drivers.fake import Cloud
 from penstock.drivers.fake import Machine as Thing
 from penstock.system import System
 from penstock.usecases import settling, sweeping
-from simulation import plan, weather
+from simulation import faults, scenario
 from simulation.agents import Machine
-from simulation.baton import Baton, Died, Task
-from simulation.broken import Broken
-from simulation.outside import Outside
-from simulation.people import People
-from simulation.plan import Plan
+from simulation.checks import Promises
+from simulation.cloud import Outside
+from simulation.errors import Broken
+from simulation.faults import Weather
 from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
-from simulation.promises import Promises
-from simulation.story import Story
-from simulation.weather import Weather
+from simulation.scenario import Plan
+from simulation.tasks import Baton, Died, Task
+from simulation.trace import Story
+from simulation.users import People
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.world import START, MemoryObjects, MemoryVault, Twin
 
@@ -58,7 +58,7 @@ class Handlers(Twin):
     ):
         self.dice = random.Random(f"{seed} steps")
         self.storm, self.plan = self._drawn(random.Random(f"{seed} plan"), jobs, without)
-        self.weather = weather.CALM
+        self.weather = faults.CALM
         self.story = Story(START)
         self.baton = Baton()
         self.tasks: list[Task] = []
@@ -73,7 +73,7 @@ class Handlers(Twin):
         self.people = self._people()
 
     def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
-        return weather.draw(dice).without(without), plan.draw(dice, jobs)
+        return faults.draw(dice).without(without), scenario.draw(dice, jobs)
 
     def _plug(self, seed: int) -> None:
         self.world = SimulatedWorld(seed)

@@ -13,10 +13,10 @@ from penstock.domain.lifecycle import may_move
 from penstock.domain.logs import Batch
 from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
 from penstock.domain.units import Unit, UnitState, unit_key
-from simulation.ahead import nobodys
-from simulation.cleanliness import freed_clean, kept_clean, lent_clean
-from simulation.moments import OVERTAKEN, Broke, Moment
+from simulation.clean_invariants import freed_clean, kept_clean, lent_clean
+from simulation.commits import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of
+from simulation.prewarm_invariants import nobodys
 
 GONE = (UnitState.DIRTY, UnitState.QUARANTINED, UnitState.GONE)
 

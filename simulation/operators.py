@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.domain.pools import Slot, SlotState
 from penstock.domain.units import Unit, UnitState, is_held, unit_key
 from penstock.domain.users import User
 from penstock.usecases import custody
+from simulation.commits import Moment
+from simulation.interfaces import Run
 from tests.twin.world import START
-
-if TYPE_CHECKING:
-    from simulation.handlers import Handlers
-    from simulation.moments import Moment
 
 ROOT = User(name="root", privileges=("admin",), created=START, version=1)
 LENGTHS = (20, 120, 1200)
 
 
-def act(engine: Handlers) -> tuple[str, Callable[[], Any]] | None:
+def act(engine: Run) -> tuple[str, Callable[[], Any]] | None:
     """What some operator does to some unit: its name, and the call; None while there is no unit."""
     found = [row for row in engine.store.rows.values() if isinstance(row, Unit) and row.state is not UnitState.GONE]
     if not found:
@@ -43,7 +41,7 @@ def act(engine: Handlers) -> tuple[str, Callable[[], Any]] | None:
     return f"root wants to {doing} {unit.id}", lambda: remove(*whose, "")
 
 
-def let_out(engine: Handlers) -> None:
+def let_out(engine: Run) -> None:
     """Somebody has seen to what is in quarantine."""
     for unit in [row for row in engine.store.rows.values() if isinstance(row, Unit)]:
         if unit.state is UnitState.QUARANTINED:

@@ -14,8 +14,8 @@ from sortedcontainers import SortedDict
 
 from penstock.domain.pools import Slot, SlotState, collection
 from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
-from simulation.baton import Task
-from simulation.weather import Weather
+from simulation.faults import Weather
+from simulation.tasks import Task
 from tests.twin.store import LAST, MemoryStore, with_version
 from tests.twin.world import MemoryFlows, MemoryQueues, TestWorld
 

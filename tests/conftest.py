@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
+
+
+END_TO_END = Path(__file__).parent / "e2e"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark all tests in tests/e2e as end-to-end tests."""
+    if item.path.is_relative_to(END_TO_END):
+        item.add_marker("e2e")
 
 
 @pytest.hookimpl(trylast=True)

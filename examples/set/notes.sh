@@ -2,7 +2,7 @@
 #:
 #: name = "notes"
 #: variety = "basic"
-#: paths = ["docs/**", "*.md", "!docs/cli.md"]
+#: paths = ["docs/**", "*.md", "!docs/users/cli.md"]
 #:
 # With `penstock job run examples/set --since main` it runs only if this branch changed one of these files.
 

@@ -1,15 +1,16 @@
-"""The chaos test: one account of bad machines, hundreds of jobs, on a virtual clock, by seed. docs/chaos.md.
+"""The chaos test: hundreds of jobs on an account of bad machines, on a virtual clock, by seed. docs/internals/chaos.md.
 
-It is the simulation with its invariants, over a site, jobs and faults of given figures instead of drawn ones: those of
-Arvados' `TestDispatchToStubDriver`, or harder ones.
+It runs the simulation and its invariants, with a site, jobs and faults of given numbers instead of random ones: those
+of Arvados' `TestDispatchToStubDriver`, or harder ones.
 
-plan        the site and the jobs
-ailments    what machines suffer from, and what calls
-machines    agents on such machines
-world       the ports: messages take a moment, calls of the cloud longer
-troubles    what comes from nowhere, by the clock: restarts, partitions, storms, leaps, operators
-watch       what must hold besides, what really happened, and what it cost
-engine      one run
-figures     the figures of a run, and of many
-runs        seeds, one after another
+scenario        what to run: the site and the jobs
+machine_faults  what goes wrong with machines and calls
+interfaces      what agents, incidents and checks may use of a run
+agents          agents on bad machines
+ports           the ports: messages take a moment, calls of the cloud take longer
+incidents       what happens by the clock: restarts, partitions, spot interruptions, clock jumps, operators
+checks          the additional invariants, and what happened and what it cost
+engine          one run
+figures         the figures of one run, and of many
+runner          runs seeds one after another
 """

@@ -6,12 +6,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from simulation.__main__ import seeds_of, words
-from simulation.chaos import figures, runs
-from simulation.chaos.engine import HARD, How
-from simulation.chaos.runs import Ran
-from simulation.chaos.troubles import KINDS
-from simulation.weather import KINDS as WEATHER
+from simulation.arguments import seeds_of, words
+from simulation.chaos import figures, runner
+from simulation.chaos.engine import HARD
+from simulation.chaos.incidents import KINDS
+from simulation.chaos.runner import Ran
+from simulation.chaos.scenario import How
+from simulation.faults import KINDS as WEATHER
 
 LEAVABLE = (*KINDS, *(kind for kind in WEATHER if getattr(HARD, kind)))
 
@@ -19,16 +20,16 @@ LEAVABLE = (*KINDS, *(kind for kind in WEATHER if getattr(HARD, kind)))
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when every promise was kept by every seed, 1 when one was broken."""
     given = _parser().parse_args(arguments)
-    is_hard = given.figures == "harder" if given.figures else given.jobs > runs.MEANT[0]
+    is_hard = given.figures == "harder" if given.figures else given.jobs > runner.MEANT[0]
     how = How(given.jobs, is_hard, tuple(given.without), tuple(given.blind))
     if given.seed is not None:
-        return _tell(runs.once(given.seed, how, whole=given.story))
+        return _tell(runner.once(given.seed, how, whole=given.story))
     tried = []
-    for ran in runs.each(range(*given.seeds), how, given.processes):
+    for ran in runner.each(range(*given.seeds), how, given.processes):
         if _tell(ran):
             return 1
         tried.append(ran)
-    never = runs.never(tried)
+    never = runner.never(tried)
     if never:
         print(f"In none of these runs, though it is meant to happen: {', '.join(never)}")
     return 1 if never else 0

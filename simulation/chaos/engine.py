@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -12,19 +12,19 @@ from penstock.domain.rows import Change, Key, Row
 from penstock.drivers.fake import Cloud, Faults
 from penstock.drivers.fake import Machine as Thing
 from simulation.agents import Machine
-from simulation.baton import Task
-from simulation.broken import Broken
-from simulation.chaos import ailments, plan
-from simulation.chaos.machines import BadMachine
-from simulation.chaos.plan import Site
-from simulation.chaos.troubles import QUOTA, Troubles
-from simulation.chaos.watch import ALWAYS, HARDER, Watch
-from simulation.chaos.world import CALL, BadCloud, SlowQueues, Submitters
+from simulation.chaos import machine_faults, scenario
+from simulation.chaos.agents import BadMachine
+from simulation.chaos.checks import ALWAYS, HARDER, Watch
+from simulation.chaos.incidents import QUOTA, Troubles
+from simulation.chaos.ports import CALL, BadCloud, SlowQueues, Submitters
+from simulation.chaos.scenario import How, Site
 from simulation.engine import Engine
-from simulation.people import People
-from simulation.plan import Plan
+from simulation.errors import Broken
+from simulation.faults import Weather
 from simulation.ports import SimulatedQueues
-from simulation.weather import Weather
+from simulation.scenario import Plan
+from simulation.tasks import Task
+from simulation.users import People
 from tests.twin.world import START
 
 T = TypeVar("T")
@@ -40,21 +40,6 @@ LIKE_ARVADOS = Weather(switch=0.05)
 HARD = Weather(
     switch=0.1, conflict=0.02, lose=0.02, double=0.05, late=0.03, die=0.01, forget=0.2, rogue=0.1, lag=0.3
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class How:
-    """What to run: how many jobs, with Arvados' figures or with harder ones, and which kinds of trouble left out."""
-
-    jobs: int = 200
-    is_hard: bool = False
-    without: tuple[str, ...] = ()
-    blind: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Whose figures they are."""
-        return "harder" if self.is_hard else "arvados"
 
 
 class Chaos(Engine):
@@ -73,13 +58,13 @@ class Chaos(Engine):
     def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
         kinds = [kind for kind in without if hasattr(HARD, kind)]
         storm = (HARD if self.how.is_hard else LIKE_ARVADOS).without(kinds)
-        return storm, plan.draw(dice, jobs or self.how.jobs, is_hard=self.how.is_hard)
+        return storm, scenario.draw(dice, jobs or self.how.jobs, is_hard=self.how.is_hard)
 
     def _queues(self) -> SimulatedQueues:
         return SlowQueues(self.world)
 
     def _outside(self) -> BadCloud:
-        self._figures = ailments.faults(is_hard=self.how.is_hard)
+        self._figures = machine_faults.faults(is_hard=self.how.is_hard)
         self.cloud = Cloud(self.world.now, self.dice, self._figures)
         return BadCloud(self)
 

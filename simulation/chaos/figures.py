@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
-from simulation.chaos.watch import Loss
-
-if TYPE_CHECKING:
-    from simulation.chaos.engine import Chaos
+from simulation.chaos.checks import Loss
+from simulation.chaos.engine import Chaos
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def test_it_holds_the_package_alone(agent):
     assert agent.read_bytes().startswith(b"#!/usr/bin/env python3\n")
     names = zipfile.ZipFile(io.BytesIO(agentfile.build())).namelist()
     assert names == sorted(names)
-    assert {"__main__.py", "agent/__main__.py", "agent/life.py", "agent/bmat/command.py"} < set(names)
+    assert {"__main__.py", "agent/__main__.py", "agent/worker.py", "agent/bmat.py"} < set(names)
     assert not [name for name in names if not name.endswith(".py")]
 
 
@@ -38,5 +38,5 @@ def test_bmat_starts_without_the_agent(agent):
     command = [PYTHON, "-I", "-X", "importtime", agent, "bmat", "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "agent.bmat.resources" in imported
-    assert not imported & {"agent.life", "http.client", "subprocess", "ipaddress"}
+    assert "agent.bmat" in imported
+    assert not imported & {"agent.worker", "http.client", "subprocess", "ipaddress"}

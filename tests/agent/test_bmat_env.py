@@ -3,14 +3,14 @@
 import argparse
 import subprocess
 
-from penstock.agent.bmat import resources
+from penstock.agent import bmat
 
 METADATA = {"PGHOST": "db.internal", "PGPASSWORD": "it's $(id)", "host": "db.internal", "9LIVES": 1, "Path": "x"}
 
 
 def test_keys_in_capitals_are_variables_by_themselves(monkeypatch):
-    monkeypatch.setattr(resources, "facts", lambda: {"resources": {"my-db": {"metadata": METADATA}}})
-    lines = list(resources.export(argparse.Namespace(name="my-db")))
+    monkeypatch.setattr(bmat, "facts", lambda: {"resources": {"my-db": {"metadata": METADATA}}})
+    lines = list(bmat.export_resource(argparse.Namespace(name="my-db")))
     assert [line.removeprefix("export ").partition("=")[0] for line in lines] == [
         "MY_DB_9LIVES", "MY_DB_HOST", "MY_DB_PATH", "MY_DB_PGHOST", "MY_DB_PGPASSWORD", "PGHOST", "PGPASSWORD",
     ]  # fmt: skip

@@ -308,13 +308,13 @@ def test_a_job_that_is_cancelled_does_not_wait_for_its_cache(worker):
 
 
 def test_a_job_whose_time_is_over_saves_no_more(worker):
-    job = worker(script=MAKE + "sleep 0.2", output_rules=["/work/deps/*"], timeout_seconds=2, **declared())
+    job = worker(script=MAKE, output_rules=["/work/deps/*"], timeout_seconds=4, **declared())
     slow = type(job.plane)._outputs
 
     def outputs(body):
         import time
 
-        time.sleep(2.2)
+        time.sleep(4)
         return slow(job.plane, body)
 
     job.plane._outputs = outputs

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent import copies
-from penstock.agent.copies import COMPARE_SECONDS, MOST, UNUSED_SECONDS, Copies
+from penstock.agent import downloads
+from penstock.agent.downloads import COPIES_CHECK_SECONDS, MOST_COPIES, UNUSED_SECONDS, Copies
 from tests.agent.control_plane import order
 from tests.agent.test_reuse import IDLE, go_on
 
@@ -61,7 +61,7 @@ class Kept:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.jobs, self.time = folder / "copies", folder / "jobs", 1000.0
         self.jobs.mkdir()
-        monkeypatch.setattr(copies, "now", lambda: self.time)
+        monkeypatch.setattr(downloads, "now", lambda: self.time)
         self.all = Copies(self.folder)
         self.all.serve("ann", True)
 
@@ -83,7 +83,7 @@ def test_the_service_is_asked_now_and_then_and_what_it_does_not_name_goes(kept: 
     kept.keep(A)
     kept.keep(B)
     assert kept.all.asked() == []
-    kept.time += COMPARE_SECONDS
+    kept.time += COPIES_CHECK_SECONDS
     assert sorted(kept.all.asked()) == [A, B]
     assert sorted(kept.all.asked()) == [A, B], "until it has answered"
     kept.all.keep_only([B, "unknown"])
@@ -129,7 +129,7 @@ def test_a_link_in_place_of_a_copy_is_not_followed(kept: Kept) -> None:
 
 
 def test_so_many_and_no_more(kept: Kept) -> None:
-    ids = [f"{number:026}" for number in range(MOST + 2)]
+    ids = [f"{number:026}" for number in range(MOST_COPIES + 2)]
     for id in ids:
         kept.time += 1
         kept.keep(id)

@@ -5,9 +5,11 @@ import re
 
 import pytest
 
-from penstock.agent import fetch, memory
+from penstock.agent import diagnosis
 from penstock.agent.control import Control
-from penstock.agent.inputs import _failure as failure_of_input
+from penstock.agent.diagnosis import OomCounter, OomKills, count_oom_kills, oom_kills_since
+from penstock.agent.downloads import NotFetched, download
+from penstock.agent.inputs import input_failure
 from penstock.domain import failures
 from penstock.domain.failures import Kind
 from tests.agent.control_plane import ControlPlane, order
@@ -76,15 +78,15 @@ def test_want_of_memory_is_proved_by_the_kernel(worker, script):
 
 
 def test_the_whole_machines_record_proves_nothing_of_a_task_that_was_not_killed(tmp_path, monkeypatch):
-    record = memory.Record("oom_kill of the whole machine", tmp_path / "vmstat")
+    record = OomCounter("oom_kill of the whole machine", tmp_path / "vmstat")
     record.path.write_text("pgfault 12\noom_kill 3\n")
-    monkeypatch.setattr(memory, "_records", lambda: [record])
-    before = memory.counts()
+    monkeypatch.setattr(diagnosis, "_oom_counters", lambda: [record])
+    before = count_oom_kills()
     assert before == {record: 3}
     record.path.write_text("oom_kill 4\n")
-    assert memory.since(before, was_killed=False) is None
-    assert memory.since(before, was_killed=True) == memory.Kills(1, record.source, None)
-    assert memory.since(memory.counts(), was_killed=True) is None
+    assert oom_kills_since(before, was_killed=False) is None
+    assert oom_kills_since(before, was_killed=True) == OomKills(1, record.source, None)
+    assert oom_kills_since(count_oom_kills(), was_killed=True) is None
 
 
 def test_a_disk_that_is_full_is_measured_and_the_other_outputs_are_kept(worker):
@@ -146,10 +148,10 @@ def test_a_task_that_cannot_start(worker):
 
 
 def test_a_timeout_says_which_bound_and_what_was_done(worker):
-    told = failure_of(worker(script="echo waiting; sleep 60", timeout_seconds=1))
+    told = failure_of(worker(script="echo waiting; sleep 60", timeout_seconds=2))
     assert told["kind"] == "timed_out"
     assert told["evidence"] == {
-        "bound": "timeout", "bound_seconds": 1, "signal": 15, "signal_name": "SIGTERM", "ended": "SIGTERM",
+        "bound": "timeout", "bound_seconds": 2, "signal": 15, "signal_name": "SIGTERM", "ended": "SIGTERM",
     }  # fmt: skip
     assert told["lines"] == ["waiting"]
 
@@ -193,9 +195,9 @@ def test_an_output_that_storage_does_not_take(worker):
 def test_an_input_that_comes_short(tmp_path, data, kind):
     with ControlPlane(order()) as plane:
         plane.keep("/input/a", data, size=12)
-        with pytest.raises(fetch.NotFetched) as why:
-            fetch.fetch(Control(), plane.inputs[0], str(tmp_path / "a"), tries=2)
-    told = failure_of_input("/input/a", 12, why.value)
+        with pytest.raises(NotFetched) as why:
+            download(Control(), plane.inputs[0], str(tmp_path / "a"), tries=2)
+    told = input_failure("/input/a", 12, why.value)
     assert (told.kind, told.evidence.get("found_bytes")) == (kind, len(data) or None)
 
 

@@ -108,9 +108,9 @@ def test_an_agent_that_cannot_clean_says_so(worker):
     job = worker(reuse=True)
     go_on(job, 410)
     code = (
-        "import sys, pathlib; from penstock.agent import life\n"
+        "import sys, pathlib; from penstock.agent import worker\n"
         "def clean(job): raise OSError('/work/x: device busy')\n"
-        "life.clean = clean; sys.exit(life.live(pathlib.Path(sys.argv[1])))"
+        "worker.clean_machine = clean; sys.exit(worker.run_worker(pathlib.Path(sys.argv[1])))"
     )
     environment = {**os.environ, "PYTHONPATH": str(FUNCTIONS)}
     command = [sys.executable, "-c", code, str(job.folder / "agent.json")]

@@ -282,8 +282,8 @@ def test_what_it_cannot_start_with(machine):
 def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
     """UNIT-2: a machine that is not clean does not say so."""
     from penstock.agent import host as hosting
-    from penstock.agent.places import Places
-    from penstock.agent.standing import Standing
+    from penstock.agent.host import HostState
+    from penstock.agent.machine import Machine
 
     class Office:
         host, url = "bench-7", "http://nowhere"
@@ -298,15 +298,15 @@ def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
     def busy(*given: Any) -> str:
         raise OSError("a mount is busy")
 
-    office, standing = Office(), Standing(tmp_path)
+    office, standing = Office(), HostState(tmp_path)
     standing.note(WORKERS[0], "ended")
-    bench = hosting.Host(office, standing, Places(str(tmp_path / "root")), "none")  # type: ignore[arg-type]
+    bench = hosting.Host(office, standing, Machine(str(tmp_path / "root")), "none")  # type: ignore[arg-type]
     # The host is this process here: all that its worker could have left are processes that other tests need.
-    monkeypatch.setattr(hosting, "Family", lambda worker: SimpleNamespace(everybody=list))
+    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(everybody=list))
     with monkeypatch.context() as patch:
-        patch.setattr(hosting, "remove", busy)
+        patch.setattr(hosting, "remove_leftovers", busy)
         assert bench._turn() == hosting.STUCK_SECONDS
     assert standing.stage == "ended"
     bench._turn()
     assert office.asked[1] == (WORKERS[0], "ended", "", "a mount is busy")
-    assert Standing.load(tmp_path).stage == "clean"
+    assert HostState.load(tmp_path).stage == "clean"

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.agent import masked as module
-from penstock.agent.disguises import secrets
-from penstock.agent.mask import Mask
-from penstock.agent.masked import Masked
+from penstock.agent import streams
+from penstock.agent.masking import Mask, resource_secrets
+from penstock.agent.streams import QUIET_SECONDS, MaskedStream
 
 TOKEN = "s3cr3t+T0ken/4711=x"
 
@@ -56,7 +55,7 @@ FORMS = {
 def said(mask: Mask, data: bytes, cuts: list[int]) -> bytes:
     """What leaves of data that comes in pieces."""
     out: list[bytes] = []
-    stream = Masked(mask, lambda data, final: out.append(data))
+    stream = MaskedStream(mask, lambda data, final: out.append(data))
     for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
         stream.feed(data[start:end])
     stream.feed(b"", final=True)
@@ -140,7 +139,7 @@ def test_a_secret_that_comes_byte_by_byte(form, step):
 
 def test_a_secret_of_several_lines_is_hidden_line_by_line():
     key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQ\n-----END KEY-----\n"
-    mask = Mask(secrets({"db": {"metadata": {"tls": key}}}))
+    mask = Mask(resource_secrets({"db": {"metadata": {"tls": key}}}))
     assert said(mask, f"say {key}done\n".encode(), [9, 25]) == b"say ***\n***\n***\n***\ndone\n"
     assert mask.text(json.dumps(key)) == '"***\\n***\\n***\\n***\\n"'
 
@@ -156,7 +155,7 @@ def test_a_line_without_end_is_searched_too():
 
 def test_a_line_without_end_that_is_all_secret_is_not_kept_for_ever():
     out: list[bytes] = []
-    stream = Masked(Mask(["aaaaaaaa"]), lambda data, final: out.append(data))
+    stream = MaskedStream(Mask(["aaaaaaaa"]), lambda data, final: out.append(data))
     for _ in range(1000):
         stream.feed(b"a" * 1000)
     assert out
@@ -167,8 +166,8 @@ def test_a_line_without_end_that_is_all_secret_is_not_kept_for_ever():
 def test_lines_are_passed_on_at_once_and_those_that_may_go_on_after_a_while(monkeypatch):
     out: list[bytes] = []
     time = [0.0]
-    monkeypatch.setattr(module, "now", lambda: time[0])
-    stream = Masked(Mask([TOKEN]), lambda data, final: out.append(data))
+    monkeypatch.setattr(streams, "now", lambda: time[0])
+    stream = MaskedStream(Mask([TOKEN]), lambda data, final: out.append(data))
     stream.feed(b"one\ntwo\npart")
     assert out == [b"one\ntwo\n"]
     folded = b"QUJD" * 19 + b"\n"
@@ -176,21 +175,21 @@ def test_lines_are_passed_on_at_once_and_those_that_may_go_on_after_a_while(monk
     assert out[1:] == [b"partial\n"]
     stream.look()
     assert out[2:] == []
-    time[0] = module.QUIET_SECONDS
+    time[0] = QUIET_SECONDS
     stream.look()
     assert out[2:] == [folded]
 
 
 def test_of_many_folded_lines_only_as_many_are_kept_as_a_secret_takes():
     kept: list[bytes] = []
-    stream = Masked(Mask([TOKEN]), lambda data, final: kept.append(data))
+    stream = MaskedStream(Mask([TOKEN]), lambda data, final: kept.append(data))
     for _ in range(1000):
         stream.feed(b"QUJD" * 19 + b"\n")
     assert len(b"".join(kept)) >= 77 * 998
 
 
 def test_what_is_secret_of_resources():
-    found = secrets({
+    found = resource_secrets({
         "db": {
             "public": ["name", "host"],
             "metadata": {

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent import outbox as outboxes
+from penstock.agent import events
 from penstock.agent.control import Control
-from penstock.agent.lines import Lines
-from penstock.agent.mask import Mask
-from penstock.agent.outbox import Outbox
+from penstock.agent.events import Outbox
+from penstock.agent.masking import Mask
+from penstock.agent.streams import LineSplitter
 
 LINES = int(os.environ.get("PENSTOCK_LINES", "50000"))
 SMALL_KIB = 80 * 1024
@@ -72,7 +72,7 @@ def test_a_log_that_has_room_says_nothing_of_it(worker):
 
 def fed(*parts: bytes, limit: int = 4):
     lines, notes = [], []
-    reader = Lines(limit, lines.append, notes.append)
+    reader = LineSplitter(limit, lines.append, notes.append)
     for part in parts:
         reader.feed(part)
     reader.feed(b"", final=True)
@@ -106,7 +106,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, box: Outbox) -> None:
         self.time = 0.0
-        monkeypatch.setattr(outboxes, "now", lambda: self.time)
+        monkeypatch.setattr(events, "now", lambda: self.time)
         monkeypatch.setattr(box._changed, "wait", self._wait)
 
     def _wait(self, seconds: float) -> None:

@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_globs(worker, rules, expected):
     outcome, plane = outputs(worker, FILES, rules)
     assert outcome["result"] == "succeeded"
     assert sorted(plane.outputs()) == sorted(f"/work/{name}" for name in expected.split())
+
+
+def test_files_are_found_at_any_depth(worker, tmp_path):
+    deep = "/".join(["d"] * 400)
+    script = f"for i in 1 2 3; do mkdir -p {deep}; cd {deep}; done; touch f.txt"
+    try:
+        outcome, plane = outputs(worker, script, ["/work/**/*.txt"])
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "root"], check=True)  # it is too deep for pytest to remove
+    assert outcome["result"] == "succeeded"
+    assert list(plane.outputs()) == [f"/work/{deep}/{deep}/{deep}/f.txt"]
 
 
 def test_many_files_go_in_batches(worker):

@@ -1,15 +1,17 @@
 """An agent that goes on from job to job, and leaves nothing of one to the next. [UNIT-2] [SEC-2]"""
 
 import errno
+import resource
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from penstock.agent import cleaning
-from penstock.agent.places import Places
+from penstock.agent.health import _empty_folder, clean_machine
+from penstock.agent.machine import Machine
 from tests.agent.conftest import Worker, is_alive
 from tests.agent.control_plane import KEY, order
 
@@ -96,7 +98,7 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
     (root / "work" / "busy").mkdir(parents=True)
     family = SimpleNamespace(everybody=list)
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Places(str(root)), family=family, config=config, order=order_)
+    job = SimpleNamespace(places=Machine(str(root)), family=family, config=config, order=order_)
 
     def busy(path: str, **given: object) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy", path)
@@ -104,17 +106,36 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", busy)
         with pytest.raises(OSError, match="busy"):
-            cleaning.clean(job)
-    assert "no process of job job-1 is left" in cleaning.clean(job)
+            clean_machine(job)
+    assert "no process of job job-1 is left" in clean_machine(job)
     assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("open_files", [4096, 256])
+def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None:
+    """`shutil.rmtree` alone may neither recurse nor open files that often."""
+    root = tmp_path / "root"
+    (root / "closed").mkdir(parents=True)
+    chain = "/".join(["d"] * 100)
+    subprocess.run(["bash", "-c", f"for i in {{1..11}}; do mkdir -p {chain}; cd {chain}; touch file; done"], cwd=root)
+    (root / "d/d/d").chmod(0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, hard))
+    try:
+        _empty_folder(str(root), str(tmp_path / "agent"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        left = list(root.iterdir())
+        subprocess.run(["rm", "-rf", root], check=True)  # it is too deep for pytest to remove
+    assert left == []
 
 
 def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path) -> None:
     family = SimpleNamespace(everybody=lambda: [2**22 + 1])
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Places(str(tmp_path / "root")), family=family, config=config, order=order_)
+    job = SimpleNamespace(places=Machine(str(tmp_path / "root")), family=family, config=config, order=order_)
     with pytest.raises(OSError, match="can't be ended"):
-        cleaning.clean(job)
+        clean_machine(job)
 
 
 def test_a_folder_that_is_everybodys_stays_so_and_services_keep_theirs(tmp_path: Path) -> None:
@@ -124,6 +145,6 @@ def test_a_folder_that_is_everybodys_stays_so_and_services_keep_theirs(tmp_path:
         (shared / name).mkdir(parents=True)
     (shared / "file").touch()
     shared.chmod(0o1777)
-    cleaning._empty(str(shared), str(shared / "agent"))
+    _empty_folder(str(shared), str(shared / "agent"))
     assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
     assert sorted(entry.name for entry in shared.iterdir()) == ["agent", "systemd-private-1-ntp"]

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from penstock.agent import shims
+from penstock.agent import bmat_server
+from penstock.agent.bmat_server import SHIMS, install_shims, write_command
 
 
 def test_a_script_has_headings_times_and_leave(worker):
@@ -24,16 +25,16 @@ def test_what_the_machine_has_is_left_alone(tmp_path, monkeypatch):
     own, folder = tmp_path / "own", tmp_path / "bin"
     for each in (own, folder):
         each.mkdir()
-    shims.put(str(own / "banner"), "#!/bin/sh\n")
-    monkeypatch.setattr(shims, "BASE_PATH", f"{own}:{folder}")
-    shims.install(str(folder))
-    shims.install(str(folder))  # and again on a worker that goes on to its next job
+    write_command(str(own / "banner"), "#!/bin/sh\n")
+    monkeypatch.setattr(bmat_server, "BASE_PATH", f"{own}:{folder}")
+    install_shims(str(folder))
+    install_shims(str(folder))  # and again on a worker that goes on to its next job
     assert sorted(each.name for each in folder.iterdir()) == ["pfexec", "ptime"]
 
 
-@pytest.mark.parametrize("name", sorted(shims.SHIMS))
+@pytest.mark.parametrize("name", sorted(SHIMS))
 def test_each_is_a_script_without_faults(name, tmp_path):
-    shims.install(str(tmp_path))
+    install_shims(str(tmp_path))
     path = shutil.which(name, path=str(tmp_path)) or pytest.skip(f"this machine has {name} itself")
-    shell = shims.SHIMS[name].splitlines()[0].removeprefix("#!")
+    shell = SHIMS[name].splitlines()[0].removeprefix("#!")
     assert subprocess.run([shell, "-n", path], capture_output=True, text=True).stderr == ""

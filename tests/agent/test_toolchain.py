@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from penstock.agent.before import toolchain
-from penstock.agent.shims import BASE_PATH
+from penstock.agent import prepare
+from penstock.agent.machine import BASE_PATH
 from tests.agent.forge import REPOSITORY, RUSTUP, TOKEN, Forge
 
 FILE = "rust-toolchain.toml"
@@ -16,7 +16,7 @@ def forge(tmp_path, monkeypatch):
     if shutil.which("rustup", path=BASE_PATH):
         pytest.skip("this machine has a rustup of its own, which would be used")
     with Forge(tmp_path / "forge") as made:
-        made.serve_rustup(toolchain._host())
+        made.serve_rustup(prepare._host_triple())
         monkeypatch.setenv("RUSTUP_UPDATE_ROOT", f"{made.url}/rustup")
         monkeypatch.delenv("CARGO_HOME", raising=False)
         yield made
@@ -116,7 +116,7 @@ def test_what_the_network_breaks_is_tried_again(worker, forge):
 
 
 def test_nothing_is_run_that_is_not_what_was_published(worker, forge):
-    forge.serve_rustup(toolchain._host(), wrong=True)
+    forge.serve_rustup(prepare._host_triple(), wrong=True)
     told = failed(worker(script="cargo", toolchain="1.85"))
     assert told["result"] == "unprepared"
     assert "SHA-256" in told["reason"]
@@ -126,10 +126,10 @@ def test_nothing_is_run_that_is_not_what_was_published(worker, forge):
 def test_without_a_mirror_the_digest_is_the_one_that_is_written_here(tmp_path, monkeypatch):
     """A server that answers for the one place with other bytes, and their digest beside them, deceives nobody."""
     monkeypatch.delenv("RUSTUP_UPDATE_ROOT", raising=False)
-    monkeypatch.setattr(toolchain, "_read", lambda url: b"other bytes")
-    monkeypatch.setattr(toolchain, "_host", lambda: "x86_64-unknown-linux-gnu")
-    with pytest.raises(toolchain.Failed, match="expected was 20a06e64"):
-        toolchain._fetch(str(tmp_path / "rustup-init"))
+    monkeypatch.setattr(prepare, "_read_url", lambda url: b"other bytes")
+    monkeypatch.setattr(prepare, "_host_triple", lambda: "x86_64-unknown-linux-gnu")
+    with pytest.raises(prepare.Failed, match="expected was 20a06e64"):
+        prepare._fetch_rustup(str(tmp_path / "rustup-init"))
     assert not (tmp_path / "rustup-init").exists()
 
 

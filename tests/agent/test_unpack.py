@@ -10,18 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent.archive import NotPacked, NotUnpacked, Packed, pack
-from penstock.agent.places import Places
-from penstock.agent.unpack import unpack
+from penstock.agent.archive import NotPacked, NotUnpacked, Packed, pack, unpack
+from penstock.agent.machine import Machine
 
 Make = Callable[..., tarfile.TarInfo]
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> Machine:
     root = tmp_path / "root"
     (root / "work").mkdir(parents=True)
-    return Places(str(root))
+    return Machine(str(root))
 
 
 def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", data: bytes = b"") -> tuple[tarfile.TarInfo, bytes]:
@@ -64,7 +63,7 @@ GOOD = entry("work/deps/a", data=b"a")
         [entry("work/deps/pipe", tarfile.FIFOTYPE)],
     ],
 )
-def test_an_archive_with_one_wrong_entry_is_no_archive(places: Places, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
+def test_an_archive_with_one_wrong_entry_is_no_archive(places: Machine, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, *wrong)
     with pytest.raises(NotUnpacked):
         unpack(places, ["/work/deps"], path, lambda: None)
@@ -72,7 +71,7 @@ def test_an_archive_with_one_wrong_entry_is_no_archive(places: Places, tmp_path:
     assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "root"]
 
 
-def test_what_runs_as_somebody_else_does_so_no_longer(places: Places, tmp_path: Path) -> None:
+def test_what_runs_as_somebody_else_does_so_no_longer(places: Machine, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD)
     assert unpack(places, ["/work/deps"], path, lambda: None) == 2
     assert os.stat(places.on_machine("/work/deps/a")).st_mode & 0o7777 == 0o755
@@ -87,7 +86,7 @@ def dated(name: str, kind: bytes, mtime: str) -> tuple[tarfile.TarInfo, bytes]:
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
 @pytest.mark.parametrize("mtime", ["nan", "1e3", "1.x", "", "9" * 5000])
 def test_a_time_that_is_none_is_found_before_anything_is_in_place(
-    places: Places, tmp_path: Path, kind: bytes, mtime: str
+    places: Machine, tmp_path: Path, kind: bytes, mtime: str
 ) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
     with pytest.raises(NotUnpacked):
@@ -98,14 +97,14 @@ def test_a_time_that_is_none_is_found_before_anything_is_in_place(
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
 @pytest.mark.parametrize("mtime", ["9" * 30, "-" + "9" * 30 + ".5"])
 def test_a_time_that_no_system_knows_is_as_near_as_one_can_be(
-    places: Places, tmp_path: Path, kind: bytes, mtime: str
+    places: Machine, tmp_path: Path, kind: bytes, mtime: str
 ) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
     assert unpack(places, ["/work/deps"], path, lambda: None) == 3
     assert (os.stat(places.on_machine("/work/deps/x")).st_mtime < 0) == mtime.startswith("-")
 
 
-def test_what_is_cut_off_is_not_unpacked(places: Places, tmp_path: Path) -> None:
+def test_what_is_cut_off_is_not_unpacked(places: Machine, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.gz"
     archive(path, FOLDER, entry("work/deps/a", data=os.urandom(100_000)))
     path.write_bytes(path.read_bytes()[:50_000])
@@ -114,7 +113,7 @@ def test_what_is_cut_off_is_not_unpacked(places: Places, tmp_path: Path) -> None
     assert os.listdir(places.on_machine("/work")) == []
 
 
-def test_a_place_that_is_behind_a_link_out_is_none(places: Places, tmp_path: Path) -> None:
+def test_a_place_that_is_behind_a_link_out_is_none(places: Machine, tmp_path: Path) -> None:
     os.symlink(tmp_path, places.on_machine("/work/out"))
     path = archive(tmp_path / "a.tar.gz", entry("work/out/b", data=b"x"))
     with pytest.raises(NotUnpacked, match="leads out"):
@@ -122,7 +121,7 @@ def test_a_place_that_is_behind_a_link_out_is_none(places: Places, tmp_path: Pat
     assert not (tmp_path / "b").exists()
 
 
-def test_who_is_stopped_leaves_nothing(places: Places, tmp_path: Path) -> None:
+def test_who_is_stopped_leaves_nothing(places: Machine, tmp_path: Path) -> None:
     class Stop(Exception):
         pass
 
@@ -139,12 +138,12 @@ def test_who_is_stopped_leaves_nothing(places: Places, tmp_path: Path) -> None:
     assert os.listdir(places.on_machine("/work")) == []
 
 
-def packed(places: Places, *names: str, most: int = 1 << 20) -> tuple[Packed, bytes]:
+def packed(places: Machine, *names: str, most: int = 1 << 20) -> tuple[Packed, bytes]:
     stream = io.BytesIO()
     return pack(places, list(names), stream, most, lambda: None), stream.getvalue()
 
 
-def test_folders_that_nobody_may_write_to_come_and_go(places: Places, tmp_path: Path) -> None:
+def test_folders_that_nobody_may_write_to_come_and_go(places: Machine, tmp_path: Path) -> None:
     work = Path(places.on_machine("/work"))
     (work / "mod/sub").mkdir(parents=True)
     (work / "mod/sub/x").write_text("x")
@@ -157,7 +156,7 @@ def test_folders_that_nobody_may_write_to_come_and_go(places: Places, tmp_path: 
     assert [oct((work / each).stat().st_mode & 0o777) for each in ("mod", "mod/sub/x")] == ["0o555", "0o444"]
 
 
-def test_one_file_two_paths_and_one_that_is_missing(places: Places, tmp_path: Path) -> None:
+def test_one_file_two_paths_and_one_that_is_missing(places: Machine, tmp_path: Path) -> None:
     work = Path(places.on_machine("/work"))
     (work / "one").write_text("1")
     (work / "two").mkdir()
@@ -172,7 +171,7 @@ def test_one_file_two_paths_and_one_that_is_missing(places: Places, tmp_path: Pa
     assert (work / "one").read_text() == (work / "two/linked").read_text() == "1"
 
 
-def test_what_cannot_be_read_or_is_too_much_is_not_packed(places: Places) -> None:
+def test_what_cannot_be_read_or_is_too_much_is_not_packed(places: Machine) -> None:
     work = Path(places.on_machine("/work"))
     (work / "big").write_bytes(os.urandom(10_000))
     with pytest.raises(NotPacked, match="more than 5000 bytes"):
@@ -182,7 +181,7 @@ def test_what_cannot_be_read_or_is_too_much_is_not_packed(places: Places) -> Non
         packed(places, "/work/out/passwd")
 
 
-def test_a_file_that_shrinks_meanwhile_is_not_packed(places: Places) -> None:
+def test_a_file_that_shrinks_meanwhile_is_not_packed(places: Machine) -> None:
     work = Path(places.on_machine("/work"))
     (work / "a").write_bytes(b"x" * 10_000)
 
@@ -193,7 +192,7 @@ def test_a_file_that_shrinks_meanwhile_is_not_packed(places: Places) -> None:
         pack(places, ["/work/a"], io.BytesIO(), 1 << 20, check)
 
 
-def test_names_that_are_no_text_stay_as_they_are(places: Places, tmp_path: Path) -> None:
+def test_names_that_are_no_text_stay_as_they_are(places: Machine, tmp_path: Path) -> None:
     work = os.fsencode(places.on_machine("/work"))
     os.mkdir(work + b"/d")
     open(work + b"/d/\xff\n", "wb").close()

@@ -1,4 +1,4 @@
-"""docs/wells say what is so."""
+"""docs/operators/wells say what is so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.drivers.wells.aws.denials import SLACK, Denial
 from penstock.drivers.wells.aws.keys import MANAGED, MOST, SETTLE, Lending, Space
 from tests.aws.helpers import NOW, UNIT
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs/operators"
 TEXTS = {name: (DOCS / "wells" / f"{name}.md").read_text() for name in ("sts", "s3")}
 
 
@@ -26,7 +26,7 @@ def section(name: str, title: str) -> str:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_example_is_a_site(name: str) -> None:
-    site = siteparse.parse(TEXTS[name].partition("```toml\n")[2].partition("```")[0], f"docs/wells/{name}.md")
+    site = siteparse.parse(TEXTS[name].partition("```toml\n")[2].partition("```")[0], f"docs/operators/wells/{name}.md")
     assert isinstance(site, Site), site
     (maker,) = site.wells.values()
     assert maker.driver == name

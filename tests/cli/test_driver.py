@@ -14,7 +14,7 @@ from penstock.drivers import Registry
 from penstock.ports import Order, Ready
 from tests.cli.conftest import plain as run
 
-PAGE = (Path(__file__).parents[2] / "docs/drivers.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/drivers/writing-a-driver.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 
 BREAKS = {
@@ -119,7 +119,7 @@ def test_a_driver_that_breaks_a_promise_is_told_which(installed: Path, tmp_path:
     assert promise in wrong
 
 
-@pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:told", "broken"])
+@pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:driver_errors", "broken"])
 def test_what_is_no_driver_is_refused(installed: Path, name: str) -> None:
     assert run("driver", "test", name).exit_code == 2
 

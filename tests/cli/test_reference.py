@@ -1,11 +1,11 @@
-"""docs/cli.md says what the commands say."""
+"""docs/users/cli.md says what the commands say."""
 
 from pathlib import Path
 
 from penstock.cli.reference import reference
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "users" / "cli.md"
 
 
 def test_is_fresh() -> None:
-    assert PAGE.read_text() == reference(), "run `python -m penstock.cli.reference > docs/cli.md`"
+    assert PAGE.read_text() == reference(), "run `python -m penstock.cli.reference > docs/users/cli.md`"

@@ -5,7 +5,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from penstock.cli.screen import LiveScreen, colours_only
+from penstock.cli.output import Output
+from penstock.cli.screen import LiveScreen, PlainScreen, colours_only
+
+SERVICE_LINES = (
+    ("detail", "got slot a-1"),
+    ("control", "running on w1 (target lab)"),
+    ("control", "settled: succeeded: it took 3 s"),
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +44,40 @@ def test_live() -> None:
     assert "queued" in shown
     assert "|=| " in shown
     assert "\x1b[31mwarning" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, [1, 2]),
+        ({"summary_follows": True}, [1]),
+        ({"verbose": True}, [0, 1, 2]),
+        ({"verbose": True, "summary_follows": True}, [0, 1, 2]),
+    ],
+)
+def test_which_service_lines_are_shown(
+    options: dict[str, bool], shown: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = StringIO()
+    plain = PlainScreen(Output(), **options)
+    with LiveScreen(Console(file=live, force_terminal=True, width=80), **options) as screen:
+        for stream, payload in SERVICE_LINES:
+            plain.event({"stream": stream, "payload": payload})
+            screen.event({"stream": stream, "payload": payload})
+    expected = [SERVICE_LINES[number][1] for number in shown]
+    assert capsys.readouterr().err.splitlines() == [f"|=| {text}" for text in expected]
+    assert [text for _, text in SERVICE_LINES if text in live.getvalue()] == expected
+
+
+def test_what_a_job_waits_for_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = PlainScreen(Output())
+    screen.event({"stream": "control", "payload": "the job waits for bench"})
+    for state, why in (("queued", "the job waits for bench"), ("queued", "position 1"), ("queued", "position 1")):
+        screen.where(state, why)
+    screen.where("acquiring", "a machine boots")
+    assert capsys.readouterr().err.splitlines() == ["|=| the job waits for bench", "|=| queued: position 1"]
+
+
+def test_verbose_also_shows_what_a_started_job_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    PlainScreen(Output(), verbose=True).where("acquiring", "a machine boots")
+    assert capsys.readouterr().err == "|=| acquiring: a machine boots\n"

@@ -1,4 +1,4 @@
-"""docs/libcloud.md says what is so."""
+"""docs/operators/libcloud.md says what is so."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from penstock.drivers.factories.libcloud.dialects import DIALECTS
 from penstock.drivers.factories.libcloud.keys import MOST_ALTERNATIVES
 from penstock.drivers.factories.libcloud.settings import Settings
 
-TEXT = (Path(__file__).parents[2] / "docs" / "libcloud.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs/operators/libcloud.md").read_text()
 EXAMPLES = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["openstack", "azure", "google"])
 def test_every_example_is_a_site(example: str) -> None:
-    site = siteparse.parse(example, "docs/libcloud.md")
+    site = siteparse.parse(example, "docs/operators/libcloud.md")
     assert isinstance(site, Site), site
     (maker,) = site.factories.values()
     assert Registry({}).complaints("factory", maker.driver, maker.settings) == []

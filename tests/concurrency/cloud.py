@@ -13,8 +13,8 @@ import boto3
 import httpx
 
 from penstock.domain.rows import Row
-from penstock.local import cloud, launch
-from penstock.local.place import Place
+from penstock.local import cloud
+from penstock.local.state import StateFolder
 from penstock.store import codec, item
 
 TABLE = "state"
@@ -24,15 +24,15 @@ TABLE = "state"
 def emulator() -> Iterator[dict[str, str]]:
     """An emulator with an empty table; what a process must have in its environment to reach it."""
     with TemporaryDirectory(prefix="penstock-concurrency-") as folder:
-        place = Place(Path(folder) / "state")
-        with launch.listener(None) as listener:
+        place = StateFolder(Path(folder) / "state")
+        with cloud.listen(None) as listener:
             port = listener.getsockname()[1]
-            launch.start(place, listener, tied=True)
+            cloud.start(place, listener, tied=True)
         try:
-            launch.wait_until_healthy(place, f"http://127.0.0.1:{port}")
-            env = {name: value for name, value in launch.environment(place, port).items() if name.startswith("AWS_")}
+            cloud.wait_until_healthy(place, f"http://127.0.0.1:{port}")
+            env = {name: value for name, value in cloud.environment(place, port).items() if name.startswith("AWS_")}
             with surroundings(env):
-                item.model.__wrapped__(TABLE, launch.REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
+                item.model.__wrapped__(TABLE, cloud.REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
             yield env
         finally:
             cloud.down(lambda line: None, place)
@@ -55,7 +55,7 @@ def client(env: Mapping[str, str]) -> Any:
     return boto3.client(
         "dynamodb",
         endpoint_url=env["AWS_ENDPOINT_URL"],
-        region_name=launch.REGION,
+        region_name=cloud.REGION,
         aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
     )

@@ -17,7 +17,7 @@ from penstock.domain.errors import Moved
 from penstock.domain.leases import WORKER
 from penstock.domain.rows import Create
 from penstock.drivers import Registry
-from penstock.local.launch import REGION
+from penstock.local.cloud import REGION
 from penstock.system import System
 from penstock.usecases import acquiring, configuring, resizing, settling, submitting, units
 from tests.concurrency import faults, site

@@ -22,7 +22,7 @@ import httpx
 
 from penstock.domain.pools import Pool
 from penstock.domain.rows import Create, Replace
-from penstock.local.launch import REGION
+from penstock.local.cloud import REGION
 from penstock.store import item
 from penstock.store.table import Table
 from tests.concurrency.cloud import TABLE, surroundings

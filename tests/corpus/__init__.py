@@ -1,5 +1,5 @@
 """The job files that there are, read by rules that were written down apart, and by ours: both must say the same.
 
 The files are other people's and not kept here; what is kept is a table of their digests and verdicts (table.tsv).
-docs/corpus.md says how to look again.
+docs/internals/corpus.md says how to look again.
 """

@@ -137,7 +137,7 @@ def _strings(value: Any, key: str) -> list[str]:
 
 
 def _dependencies(value: Any) -> dict[str, str]:
-    """By name the other job's name. Unknown keys were passed over once, and are refused now."""
+    """By name the other job's name. The format ignores unknown keys; this refuses them, as Penstock does on purpose."""
     found = {}
     for name, table in _typed(value, dict, "dependencies").items():
         settings = _typed(table, dict, "dependencies")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.corpus import blobs, oracle, ours, table
 
 MIRROR = os.environ.get("PENSTOCK_CORPUS", "")
-"""A folder of git directories; docs/corpus.md says of which."""
+"""A folder of git directories; docs/internals/corpus.md says of which."""
 
 ACCEPTED, REFUSED = 2051, 33
 
@@ -38,7 +38,7 @@ def test_every_file_that_is_there_is_read_as_the_table_says() -> None:
 
 
 def test_the_page_says_what_the_table_says() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "corpus.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "internals" / "corpus.md").read_text(encoding="utf-8")
     kept = table.kept()
     whole = f"{len(kept):,} contents of {len({line.repository for line in kept})} repositories"
     assert whole in page
@@ -133,7 +133,7 @@ def files(draw: st.DrawFn) -> str:
 
 
 def compare(text: str) -> None:
-    """Both say the same, except where docs/corpus.md says that we know more, or are stricter."""
+    """Both say the same, except where docs/internals/corpus.md says that we know more, or are stricter."""
     asked, (found, rules) = oracle.read(text.encode()), ours.read(text.encode())
     if asked.rule in ("no name", "no variety") and "#:" not in text:
         assert found.rule == oracle.ACCEPTED, "a plain script"

@@ -19,8 +19,7 @@ import pytest
 from penstock.adapters.flows import StepFlows
 from penstock.adapters.queues import SqsQueues
 from penstock.adapters.vault import KmsVault
-from penstock.agent.disguises import secrets
-from penstock.agent.mask import Mask
+from penstock.agent.masking import Mask, resource_secrets
 from penstock.api import openapi
 from penstock.domain.errors import Unknown
 from penstock.ports import Order, Ready
@@ -113,7 +112,7 @@ def listen(patch: pytest.MonkeyPatch, *, grumbles: bool) -> Kept:
     patch.setattr(Hand, "create", lambda hand, order: found.create(hand, order))
     patch.setattr(emulator.Wire, "answer", lambda wire, request: found.answer(wire, request))
     patch.setattr(Runtime, "call", lambda runtime, *told: found.call(runtime, *told))
-    mask = Mask(secrets({"x": {"metadata": {"password": PASSWORD}}}))
+    mask = Mask(resource_secrets({"x": {"metadata": {"password": PASSWORD}}}))
     lines = (f"the password is {PASSWORD}", base64.b64encode(PASSWORD.encode()).decode(), json.dumps([PASSWORD]))
     patch.setattr(life, "LINES", tuple(map(mask.text, lines)))
     return found

@@ -1,6 +1,6 @@
 """Whatever goes wrong at any AWS call of any handler, every promise holds and every job settles.
 
-Here the scenarios of QUICK are swept; `python -m tests.crash.sweep` sweeps all of them. See docs/crash-sweep.md.
+Here the scenarios of QUICK are swept; `python -m tests.crash.sweep` sweeps all (docs/internals/crash-sweep.md).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tests.domain.helpers import NOW, pool, unit
 DAY = timedelta(days=1)
 DIRTY = unit(state=UnitState.DIRTY, tries=4, stuck=3, broken="hot", next_look=NOW)
 APART = quarantine.enter(DIRTY, "it is broken: hot", NOW)
-PAGE = Path(__file__).parents[2] / "docs" / "decisions" / "one-unit.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "unit-lifecycle.md"
 
 
 def test_a_unit_in_quarantine_says_why_and_since_when_and_is_due_in_a_day() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from penstock import processes
 from penstock.local import cloud
-from penstock.local.place import Place, Running
+from penstock.local.state import Running, StateFolder
 
 WAIT_SECONDS = 120
 """How long a test waits for what must happen. Nothing is asserted about how long it took."""
@@ -32,7 +32,7 @@ class Local:
     running: Running
     folder: Path
     key: str
-    place: Place
+    place: StateFolder
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `penstock` to its end."""
@@ -125,8 +125,7 @@ class Local:
         """Wait until everything is free and nothing is left."""
         cloud_wait(lambda: not self.call("GET", "/v1/workers").json()["items"])
         cloud_wait(lambda: not self.call("GET", "/v1/resources").json()["items"])
-        for pool in self.call("GET", "/v1/pools").json()["items"]:
-            assert (pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"])
+        cloud_wait(lambda: all(map(_is_free, self.call("GET", "/v1/pools").json()["items"])))
 
     def agents(self) -> set[int]:
         """Processes of all workers."""
@@ -135,6 +134,10 @@ class Local:
         for folder in workers.iterdir() if workers.is_dir() else ():
             found |= processes.tagged("PENSTOCK_WORKER_ID", folder.name)
         return found
+
+
+def _is_free(pool: dict[str, Any]) -> bool:
+    return bool((pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"]))
 
 
 def cloud_wait(happened: Callable[[], Any]) -> Any:
@@ -153,7 +156,7 @@ def cloud_wait(happened: Callable[[], Any]) -> Any:
 @pytest.fixture(scope="session")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     folder = tmp_path_factory.mktemp("cloud")
-    place = Place(folder / "state")
+    place = StateFolder(folder / "state")
     running = cloud.up(report=print, config=SITE, tied=True, place=place)
     try:
         yield Local(running, folder, place.key(), place)

@@ -1,4 +1,4 @@
-"""A local cloud with the front end for GitHub, beside a GitHub on a port of this machine: the whole of docs/github.md.
+"""A local cloud with the front end for GitHub, set up as docs/users/github.md says, and a GitHub on a local port.
 
 The App is set up as an operator does it: its private key is brought into the KMS of the local cloud wrapped, and
 nothing has it after that; the webhook is signed with the secret that the stack made.
@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.keywrap import aes_key_wrap_with_padding
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_der_public_key
 
 from penstock.local import cloud
-from penstock.local.place import Place
+from penstock.local.state import StateFolder
 from tests.e2e.conftest import SITE, Local
 from tests.github.fake import APP, FakeGitHub, Repo, serving, signature
 from tests.github.rig import CONFIG, JOBS
@@ -87,7 +87,7 @@ def front(folder: Path) -> Iterator[Front]:
     """Bring it up, and take it down."""
     private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     fake = FakeGitHub(private.public_key(), lambda: datetime.now(UTC))
-    place, site = Place(folder / "state"), folder / "site.toml"
+    place, site = StateFolder(folder / "state"), folder / "site.toml"
     with serving(fake) as url:
         site.write_text(SITE.read_text() + TABLE.format(app=APP, url=url))
         try:
@@ -110,7 +110,7 @@ def _with_a_repository(local: Local, fake: FakeGitHub) -> Front:
 
 
 def bring_in(local: Local, private: rsa.RSAPrivateKey) -> None:
-    """Bring the App's key into KMS, in the steps of docs/github.md."""
+    """Bring the App's key into KMS, in the steps of docs/users/github.md."""
     kms, key = local.aws("kms"), local.output("AppKey")
     given = kms.get_parameters_for_import(
         KeyId=key, WrappingAlgorithm="RSA_AES_KEY_WRAP_SHA_256", WrappingKeySpec="RSA_4096"

@@ -54,7 +54,7 @@ def test_a_running_job_is_cancelled_and_still_sends_its_outputs(local: Local) ->
 
 
 def test_a_waiting_job_is_cancelled_at_once(local: Local) -> None:
-    first = local.submit("sleep 5\n", "-r", "bench")
+    first = local.submit("sleep 600\n", "-r", "bench")
     local.until(lambda: local.job(first)["state"] == "running")
     second = local.submit("true\n", "-r", "bench")
     local.until(lambda: local.call("GET", f"/v1/jobs/{second}/why").json()["blocked_on"])
@@ -112,8 +112,8 @@ def test_a_warm_worker_goes_on_to_the_next_job_and_takes_nothing_along(local: Lo
     first = local.submit(dirty, "-O", "/work/left")
     assert local.settled(first)["outcome"] == "succeeded"
     local.until(lambda: [one["state"] for one in local.call("GET", "/v1/workers").json()["items"]] == ["idle"])
-    (pool,) = [one for one in local.json("pool", "list") if one["pool"] == "target/ubuntu-24.04"]
-    assert (pool["free"], pool["warm"]) == (4, 1)
+    pool = "/v1/pools/target/ubuntu-24.04"
+    local.until(lambda: (found := local.call("GET", pool).json())["free"] == 4 and found["warm"] == 1)
     look = 'echo "$PENSTOCK_WORKER_ID"; ls "$PENSTOCK_WORK"; test "$(cat "$PENSTOCK_INPUT/first/work/left")" = mine'
     for how in ("", "; 1 of them from this machine's copies"):
         job = local.submit(look, "-d", f"first={first}")

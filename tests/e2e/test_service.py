@@ -36,8 +36,8 @@ def test_bad_input_is_refused_in_one_shape(local: Local) -> None:
 
 
 def test_a_worker_acts_for_its_own_job_only(local: Local) -> None:
-    job = local.submit("sleep 5\n")
-    other = local.submit("sleep 5\n")
+    job = local.submit("sleep 600\n")
+    other = local.submit("sleep 600\n")
     local.until(lambda: local.job(job)["state"] == local.job(other)["state"] == "running")
     import pathlib
 

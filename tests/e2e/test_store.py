@@ -14,8 +14,8 @@ echo "it is $token"
 bmat store put answer "${#token}"
 bmat store put -s mine "my own secret"
 bmat post always last sh -c 'bmat store get mine'
-bmat process start beside sh -c 'bmat store get token; sleep 60'
-sleep 1
+bmat process start beside sh -c 'bmat store get token; touch told; sleep 60'
+until [ -e told ]; do sleep 0.1; done
 """
 
 

@@ -1,4 +1,4 @@
-"""docs/ec2.md says what is so."""
+"""docs/operators/ec2.md says what is so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.drivers import Registry
 from penstock.drivers.factories.ec2.codes import TABLE
 from penstock.drivers.factories.ec2.settings import Settings
 
-TEXT = (Path(__file__).parents[2] / "docs" / "ec2.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs/operators/ec2.md").read_text()
 
 
 def section(title: str) -> str:
@@ -20,7 +20,7 @@ def section(title: str) -> str:
 
 
 def test_the_example_is_a_site() -> None:
-    site = siteparse.parse(TEXT.partition("```toml\n")[2].partition("```")[0], "docs/ec2.md")
+    site = siteparse.parse(TEXT.partition("```toml\n")[2].partition("```")[0], "docs/operators/ec2.md")
     assert isinstance(site, Site), site
     (maker,) = site.factories.values()
     assert Registry({}).complaints("factory", maker.driver, maker.settings) == []

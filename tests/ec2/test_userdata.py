@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from penstock import agentfile
-from penstock.agent.progress import Step
+from penstock.agent.config import Step
 from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories import checks
 from penstock.drivers.factories import userdata as common

@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from simulation.__main__ import seeds_of
-from simulation.chaos import figures, runs
-from simulation.chaos.engine import How
+from simulation.arguments import seeds_of
+from simulation.chaos import figures, runner
 from simulation.chaos.figures import Figures, high, middle
+from simulation.chaos.scenario import How
 from tests.figures.report import Budgets, table
 
 JOBS = 200
@@ -30,7 +30,7 @@ def main() -> int:
 
 def tell(budgets: Budgets, jobs: int, seeds: Sequence[int], processes: int = 1) -> None:
     """Print the tables."""
-    ran = {name: list(runs.each(seeds, How(jobs, name == "harder"), processes)) for name in ("arvados", "harder")}
+    ran = {name: list(runner.each(seeds, How(jobs, name == "harder"), processes)) for name in ("arvados", "harder")}
     found = {name: [each.figures for each in many] for name, many in ran.items()}
     table(f"{jobs} jobs on bad machines, {len(seeds)} seeds", ("a run's", "Arvados' figures", "harder"), _rows(found))
     for name, title in (("arvados", "with Arvados' figures"), ("harder", "with harder ones")):

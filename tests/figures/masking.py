@@ -5,10 +5,8 @@ from __future__ import annotations
 import random
 import time
 
-from penstock.agent.disguises import secrets
-from penstock.agent.lines import Lines
-from penstock.agent.mask import Mask
-from penstock.agent.masked import Masked
+from penstock.agent.masking import Mask, resource_secrets
+from penstock.agent.streams import LineSplitter, MaskedStream
 
 LINES = 100_000
 READ = 1 << 16
@@ -22,7 +20,7 @@ def seconds(hidden: int, escapes: bool) -> float:
     told = b"%-70d 50%%,\\n..\n" if escapes else b"%-79d\n"
     data = b"".join(told % number for number in range(LINES))
     lines: list[str] = []
-    stream = Masked(Mask(secrets(tokens)), Lines(LINE_BYTES, lines.append, lines.append).feed)
+    stream = MaskedStream(Mask(resource_secrets(tokens)), LineSplitter(LINE_BYTES, lines.append, lines.append).feed)
     began = time.process_time()
     for at in range(0, len(data), READ):
         stream.feed(data[at : at + READ])

@@ -19,7 +19,7 @@ from penstock import bootstrap
 from penstock.adapters.metrics import EmfMetrics
 from penstock.domain import metrics
 from penstock.domain.metric import Level
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from penstock.usecases import configuring, sweeping
 from tests.functions.service import Context, Service
 from tests.twin.world import Twin

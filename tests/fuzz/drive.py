@@ -151,7 +151,7 @@ def _ask(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any
     answer = case.call(headers={"Authorization": f"Bearer {token}"} if token else {})
     stage.met[operation.name, answer.status_code] += 1
     case.validate_response(answer, checks=CHECKS)
-    declared = {operation.status, *(status for status, _, _ in operation.also)}
+    declared = {operation.status, *(each.status for each in operation.also)}
     assert answer.status_code in declared | TITLES.keys() - {500, 503}, f"{answer.status_code} is not declared"
     if not operation.open and who in ("nobody", "stranger"):
         assert answer.status_code in (401, 403, 404, 410), f"{who} is answered {answer.status_code}"

@@ -15,17 +15,15 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from penstock.agent import background
-from penstock.agent import unpack as unpacking
-from penstock.agent.archive import NotUnpacked, pack
-from penstock.agent.background import Background
-from penstock.agent.clerk import Clerk
-from penstock.agent.control import Control
-from penstock.agent.errors import Refused
-from penstock.agent.mask import Mask
-from penstock.agent.order import Order
-from penstock.agent.places import Places
-from penstock.agent.posts import Posts
+from penstock.agent import archive as archives
+from penstock.agent import processes
+from penstock.agent.archive import NotUnpacked, pack, unpack
+from penstock.agent.bmat_server import BmatRequests
+from penstock.agent.control import Control, Refused
+from penstock.agent.job import Order, Posts
+from penstock.agent.machine import Machine
+from penstock.agent.masking import Mask
+from penstock.agent.processes import Background
 
 PATHS = ["/work/deps", "/work/more"]
 """What the cache has."""
@@ -44,7 +42,7 @@ class Over(Exception):
 def bmat(data: bytes) -> None:
     """A line that a script wrote to the agent's socket: it is always answered, in one JSON object."""
     clerk, job = _clerk()
-    with mock.patch.object(background.subprocess, "Popen", _not_started):
+    with mock.patch.object(processes.subprocess, "Popen", _not_started):
         answer = json.loads(clerk.answer(data))
     assert isinstance(answer, dict)
     for task in job.posts.due("succeeded", 1):
@@ -75,7 +73,7 @@ class Told:
         return answers[what]
 
 
-def _clerk() -> tuple[Clerk, Any]:
+def _clerk() -> tuple[BmatRequests, Any]:
     """A clerk of a job whose task runs, in a root of its own."""
     reply = {
         "job": "job", "tasks": [], "output_rules": [], "timeout_seconds": 60, "heartbeat_seconds": 15,
@@ -84,10 +82,10 @@ def _clerk() -> tuple[Clerk, Any]:
     }  # fmt: skip
     mask, job = Mask(), SimpleNamespace()
     job.order, job.mask, job.control, job.service = Order.read(reply), mask, Control(), Told()
-    job.config, job.places, job.posts = SimpleNamespace(worker="w-1"), Places(str(_root() / "root")), Posts()
+    job.config, job.places, job.posts = SimpleNamespace(worker="w-1"), Machine(str(_root() / "root")), Posts()
     job.background = Background(lambda *_: None, mask, SimpleNamespace(), 4096, job.places)
     job.background.begin(0)
-    return Clerk(job), job
+    return BmatRequests(job), job
 
 
 def archive(data: bytes) -> None:
@@ -98,7 +96,7 @@ def archive(data: bytes) -> None:
     packed = root / "archive.tar.gz"
     packed.write_bytes(gzip.compress(data, 1))
     before = dict(_tree(root))
-    with mock.patch.object(unpacking, "CHUNK", 4096):
+    with mock.patch.object(archives, "CHUNK_BYTES", 4096):
         count = _unpack(root, packed)
     after = dict(_tree(root))
     if count is None:
@@ -119,19 +117,19 @@ def _unpack(root: Path, packed: Path) -> int | None:
             raise Over
 
     try:
-        return unpacking.unpack(Places(str(root / "root")), PATHS, str(packed), check)
+        return unpack(Machine(str(root / "root")), PATHS, str(packed), check)
     except (NotUnpacked, Over):
         return None
 
 
 def _again(root: Path, was: Mapping[str, Any]) -> None:
     """Pack what is there, take it away, unpack it: then the same is there."""
-    places, packed = Places(str(root / "root")), root / "archive.tar.gz"
+    places, packed = Machine(str(root / "root")), root / "archive.tar.gz"
     with packed.open("wb") as stream:
         pack(places, PATHS, stream, 1 << 30, lambda: None)
     for path in PATHS:
         _remove(root / f"root{path}")
-    assert unpacking.unpack(places, PATHS, str(packed), lambda: None)
+    assert unpack(places, PATHS, str(packed), lambda: None)
     here = dict(_tree(root))
     assert here.pop("archive.tar.gz", None)
     assert {**was, "archive.tar.gz": 0} == {**here, "archive.tar.gz": 0}

@@ -52,7 +52,7 @@ READERS = {
         Reader("agent", "bodies", "agent", "agent", (*JSON, "penstock.domain.failures")),
         Reader("webhook", "bodies", "webhook", "deliveries", ("penstock.domain.github", "penstock.usecases.github")),
         Reader("bmat", "machine", "bmat", "asks", (MACHINE,)),
-        Reader("archive", "machine", "archive", "archives", ("tarfile", "penstock.agent.unpack"), 16384),
+        Reader("archive", "machine", "archive", "archives", ("tarfile", "penstock.agent.archive"), 16384),
     )
 }
 """All of them, by name."""

@@ -42,8 +42,8 @@ def _changed(dice: random.Random, one: bytes, other: bytes) -> bytes:
 
 def test_a_reader_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: what one of the readers was found to do is found again."""
-    from penstock.agent.clerk import Clerk
+    from penstock.agent.bmat_server import BmatRequests
 
-    monkeypatch.setattr(Clerk, "answer", lambda clerk, line: b"[]")
+    monkeypatch.setattr(BmatRequests, "answer", lambda clerk, line: b"[]")
     with pytest.raises(AssertionError):
         READERS["bmat"].read()(b'{"do": "facts"}')

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.local import synth
+from penstock.local import stack as synthesis
 from tests.infra import stacks
 from tests.infra.template import Template
 
@@ -21,7 +21,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def assembly() -> Path:
     """The cloud assembly of the sources as they are."""
-    return synth.assembly(lambda line: None)
+    return synthesis.assembly(lambda line: None)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 
 ROLE = "arn:aws:iam::123456789012:role/workers"
 JOBS, SCRATCH = (f"arn:aws:iam::000000000000:role/{name}" for name in ("jobs", "scratch"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.local import synth
+from penstock.local import stack
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Template:
     @staticmethod
     def synthesised(folder: Path, **context: str) -> Template:
         """The template of a stack with some settings, made by a process of its own, as `cdk` does."""
-        synth.synthesise(folder, **context)
+        stack.synthesise(folder, **context)
         return Template.of_assembly(folder)
 
     def of(self, kind: str) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 
 from infra.node import use_bundled
 from infra.sizes import SIZES
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 
 LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "urllib3", "dateutil", "six")
 

@@ -1,4 +1,4 @@
-"""docs/failures.md says what the code does."""
+"""docs/users/failures.md says what the code does."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_is_what_the_code_says() -> None:
-    told = (DOCS / "failures.md").read_text(encoding="utf-8")
-    assert told == page(), "run `python -m infra.failurespage > docs/failures.md`, by way of another file"
+    told = (DOCS / "users/failures.md").read_text(encoding="utf-8")
+    assert told == page(), "run `python -m infra.failurespage > docs/users/failures.md`, by way of another file"

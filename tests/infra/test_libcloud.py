@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from infra.settings import Settings
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from tests.infra.template import Template, listed, text
 
 READS = ("secretsmanager:GetSecretValue", "ssm:GetParameter")
 MOST = 16_000_000
-"""Bytes that the layer may gain: docs/libcloud.md says how many it does."""
+"""Bytes that the layer may gain: docs/operators/libcloud.md says how many it does."""
 
 
 @pytest.fixture(scope="module")

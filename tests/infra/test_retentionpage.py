@@ -1,4 +1,4 @@
-"""docs/retention.md says what the code does."""
+"""docs/users/retention.md says what the code does."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_is_what_the_code_says() -> None:
-    told = (DOCS / "retention.md").read_text(encoding="utf-8")
-    assert told == page(), "run `python -m infra.retentionpage > docs/retention.md`, by way of another file"
+    told = (DOCS / "users/retention.md").read_text(encoding="utf-8")
+    assert told == page(), "run `python -m infra.retentionpage > docs/users/retention.md`, by way of another file"
 
 
 def test_the_sites_page_shows_every_span() -> None:

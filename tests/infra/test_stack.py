@@ -12,7 +12,7 @@ from infra.queues import NAMES
 from infra.sizes import GITHUB_SIZES, SIZES
 from penstock.domain.absence import CALL_WITHIN
 from penstock.domain.units import CLEAN_WITHIN
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from tests.infra.template import Template
 
 OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"}

@@ -18,12 +18,12 @@ from penstock.domain import metrics
 from penstock.domain.metric import Level
 from penstock.domain.metrics import METRICS, NAMESPACE
 from penstock.domain.site import Site
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from tests.infra.template import Template, text
 
 pytestmark = pytest.mark.xdist_group("infra")
 
-OPERATIONS = (SOURCES / "docs" / "operations.md").read_text()
+OPERATIONS = (SOURCES / "docs/operators/operations.md").read_text()
 AWS = {"AWS/Lambda", "AWS/SQS", "AWS/ApiGateway", "AWS/States", "AWS/DynamoDB"}
 COMMAND = re.compile(r"`penstock ([a-z][^`]*)`")
 
@@ -140,7 +140,7 @@ def section(name: str) -> str:
 
 
 def sections() -> dict[str, str]:
-    """The sections of docs/operations.md that are about alarms."""
+    """The sections of docs/operators/operations.md that are about alarms."""
     part = OPERATIONS.partition("\n## Alarms\n")[2].partition("\n## ")[0]
     found = re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", part, re.MULTILINE | re.DOTALL)
     return {name: " ".join(said.split()) for name, said in found}
@@ -159,7 +159,7 @@ def test_an_alarm_names_its_section_and_is_told_to_the_topic(stacks: dict[Level,
         topic, _ = stack.one("SNS::Topic")
         for name, each in alarms(stack).items():
             assert name.startswith("Watched-")
-            assert each["AlarmDescription"].endswith(f'What to do: docs/operations.md, "{section(name)}".')
+            assert each["AlarmDescription"].endswith(f'What to do: docs/operators/operations.md, "{section(name)}".')
             assert each["AlarmActions"] == each["OKActions"] == [{"Ref": topic}]
 
 
@@ -245,5 +245,5 @@ def test_a_level_that_there_is_not_is_refused() -> None:
 
 
 def test_the_page_of_metrics_is_what_the_code_says() -> None:
-    told = (SOURCES / "docs" / "metrics.md").read_text()
-    assert told == page(), "run `python -m infra.metricspage > docs/metrics.md`, by way of another file"
+    told = (SOURCES / "docs/operators/metrics.md").read_text()
+    assert told == page(), "run `python -m infra.metricspage > docs/operators/metrics.md`, by way of another file"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra import names
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 from tests.infra.stacks import CLEANER, OTHER
 from tests.infra.template import Template, listed, text
 

@@ -1,4 +1,4 @@
-"""What reading Drydock's source shows to be wrong there, by the letters of docs/known-violations.md."""
+"""What reading Drydock's source shows to be wrong there, by the letters of docs/internals/known-violations.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/known-violations.md lists every test there is here, and nothing else."""
+"""docs/internals/known-violations.md lists every test there is here, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.known.caught import broken
 from tests.known.test_can_fail import known
 
-PAGE = Path(__file__).parents[2] / "docs" / "known-violations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "known-violations.md"
 LABEL = re.compile(r"\b(?:SLOT|QUEUE|JOB|UNIT|SEC)-\d\b")
 TESTS = {f"{where}::{test.__name__}": test for where, test in known()}
 

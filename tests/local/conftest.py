@@ -14,8 +14,8 @@ import boto3
 import httpx
 import pytest
 
-from penstock.local import cloud, launch
-from penstock.local.place import Place, Running
+from penstock.local import cloud
+from penstock.local.state import Running, StateFolder
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 
@@ -37,14 +37,14 @@ class Host:
     """An emulator with nothing on it."""
 
     url: str
-    place: Place
+    place: StateFolder
 
     def client(self, service: str, key: str = "", secret: str = "local", token: str | None = None) -> Any:
         """A client with the deployer's key, or another."""
         return boto3.client(
             service,
             endpoint_url=self.url,
-            region_name=launch.REGION,
+            region_name=cloud.REGION,
             aws_access_key_id=key or self.place.key(),
             aws_secret_access_key=secret,
             aws_session_token=token,
@@ -92,12 +92,12 @@ class Host:
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """One host for all tests that need no stack."""
-    place = Place(tmp_path_factory.mktemp("host") / "state")
-    with launch.listener(None) as listener:
+    place = StateFolder(tmp_path_factory.mktemp("host") / "state")
+    with cloud.listen(None) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        launch.start(place, listener, tied=True)
+        cloud.start(place, listener, tied=True)
     try:
-        launch.wait_until_healthy(place, url)
+        cloud.wait_until_healthy(place, url)
         host = Host(url, place)
         host.role("any", ANYTHING)
         yield host
@@ -106,9 +106,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def place(tmp_path: Path) -> Iterator[StateFolder]:
     """A folder for a local cloud, which is down afterwards whatever a test does."""
-    place = Place(tmp_path / "state")
+    place = StateFolder(tmp_path / "state")
     try:
         yield place
     finally:
@@ -116,6 +116,6 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def up(place: Place) -> Running:
+def up(place: StateFolder) -> Running:
     """A whole local cloud of a test's own."""
     return cloud.up(report=quiet, place=place, tied=True)

@@ -14,39 +14,39 @@ from pathlib import Path
 import pytest
 
 from penstock import processes
-from penstock.local import cloud, launch, synth
-from penstock.local.assembly import Assembly, zipped
-from penstock.local.place import LocalCloudError, Place, Running
+from penstock.local import cloud, stack
+from penstock.local.stack import Assembly, zipped
+from penstock.local.state import LocalCloudError, Running, StateFolder
 from tests.local.conftest import quiet
 
 WAIT_SECONDS = 240  # for machines that do much else
 
 
-def left(place: Place) -> set[int]:
+def left(place: StateFolder) -> set[int]:
     """Processes of a local cloud: its guard, its host, its functions."""
     return processes.recorded(place.guard) | processes.tagged("PENSTOCK_HOME", str(place.home))
 
 
-def ends(place: Place) -> bool:
+def ends(place: StateFolder) -> bool:
     """Whether everything ends by itself."""
     until = time.monotonic() + WAIT_SECONDS
     while left(place) and time.monotonic() < until:
-        launch.reap(left(place))
+        cloud.reap(left(place))
         time.sleep(0.05)
     return not left(place)
 
 
-def owner(place: Place) -> subprocess.Popen[str]:
+def owner(place: StateFolder) -> subprocess.Popen[str]:
     """Another process that brings a tied cloud up, says so, and does nothing more."""
     script = (
         "import sys, time; from pathlib import Path; from penstock.local import cloud; "
-        "from penstock.local.place import Place; "
-        "cloud.up(report=lambda line: None, tied=True, place=Place(Path(sys.argv[1]))); "
+        "from penstock.local.state import StateFolder; "
+        "cloud.up(report=lambda line: None, tied=True, place=StateFolder(Path(sys.argv[1]))); "
         "print('up', flush=True); time.sleep(60)"
     )
     started = subprocess.Popen(
         [sys.executable, "-c", script, str(place.root)],
-        env={**os.environ, "PYTHONPATH": str(synth.SOURCES / "functions")},
+        env={**os.environ, "PYTHONPATH": str(stack.SOURCES / "functions")},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -55,13 +55,13 @@ def owner(place: Place) -> subprocess.Popen[str]:
     return started
 
 
-def test_it_comes_up_serves_the_site_and_goes_down(place: Place) -> None:
+def test_it_comes_up_serves_the_site_and_goes_down(place: StateFolder) -> None:
     said: list[str] = []
     running = cloud.up(report=said.append, place=place, tied=True)
     assert said[-4:] == [
         f"starting the local cloud on {running.url.removeprefix('http://')}",
         "uploading 3 assets",
-        f"deploying {Assembly.read(synth.assembly(quiet)).resources} resources",
+        f"deploying {Assembly.read(stack.assembly(quiet)).resources} resources",
         "applying the site's configuration",
     ]
     pools = cloud.call(running, "GET", "/v1/pools")["items"]
@@ -76,7 +76,7 @@ def test_it_comes_up_serves_the_site_and_goes_down(place: Place) -> None:
     cloud.down(quiet, place)
 
 
-def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: Place) -> None:
+def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: StateFolder) -> None:
     cloud.call(up, "POST", "/v1/users", {"name": "ada"})
     after = cloud.reset(quiet, place)
     assert after.url == up.url
@@ -84,14 +84,14 @@ def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: Place)
     assert [user["name"] for user in cloud.call(after, "GET", "/v1/users")["items"]] == ["admin"]
 
 
-def test_workers_sets_the_limit_of_targets(place: Place) -> None:
+def test_workers_sets_the_limit_of_targets(place: StateFolder) -> None:
     running = cloud.up(report=quiet, place=place, workers=7, tied=True)
     pools = {each["pool"]: each["limit"] for each in cloud.call(running, "GET", "/v1/pools")["items"]}
     assert pools["target/ubuntu-24.04"] == 7
     assert pools["resource/licence"] == 2
 
 
-def test_an_owner_that_is_killed_takes_everything_along(place: Place) -> None:
+def test_an_owner_that_is_killed_takes_everything_along(place: StateFolder) -> None:
     other = owner(place)
     worker = _stray_worker(place)
     os.kill(other.pid, signal.SIGKILL)
@@ -100,29 +100,29 @@ def test_an_owner_that_is_killed_takes_everything_along(place: Place) -> None:
     assert not processes.started(worker.pid) or worker.wait(5) is not None
 
 
-def test_a_host_that_is_killed_takes_everything_along(up: Running, place: Place) -> None:
+def test_a_host_that_is_killed_takes_everything_along(up: Running, place: StateFolder) -> None:
     del up
     worker = _stray_worker(place)
-    (host,) = [pid for pid in left(place) if "penstock.local.host" in _command(pid)]
+    (host,) = [pid for pid in left(place) if "penstock.local.emulator" in _command(pid)]
     os.kill(host, signal.SIGKILL)
     assert ends(place)
     assert worker.wait(5) is not None
     assert cloud.status(place) is None
 
 
-def test_a_guard_that_is_killed_takes_the_host_along(up: Running, place: Place) -> None:
+def test_a_guard_that_is_killed_takes_the_host_along(up: Running, place: StateFolder) -> None:
     os.kill(up.pid, signal.SIGKILL)
     assert ends(place)
 
 
-def test_what_a_dead_cloud_left_is_cleared_by_the_next(place: Place) -> None:
+def test_what_a_dead_cloud_left_is_cleared_by_the_next(place: StateFolder) -> None:
     place.make()
     worker = _stray_worker(place)
     cloud.up(report=quiet, place=place, tied=True)
     assert worker.wait(5) is not None
 
 
-def test_a_taken_port_is_said(place: Place) -> None:
+def test_a_taken_port_is_said(place: StateFolder) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(LocalCloudError, match=f"cannot listen on 127.0.0.1:{port}"):
@@ -130,13 +130,13 @@ def test_a_taken_port_is_said(place: Place) -> None:
     assert not left(place)
 
 
-def test_a_site_that_is_not_there_is_said_before_anything_starts(place: Place, tmp_path: Path) -> None:
+def test_a_site_that_is_not_there_is_said_before_anything_starts(place: StateFolder, tmp_path: Path) -> None:
     with pytest.raises(LocalCloudError, match=r"nowhere\.toml"):
         cloud.up(report=quiet, config=tmp_path / "nowhere.toml", place=place)
     assert not place.root.exists()
 
 
-def test_a_site_that_is_wrong_is_said_and_nothing_is_left(place: Place, tmp_path: Path) -> None:
+def test_a_site_that_is_wrong_is_said_and_nothing_is_left(place: StateFolder, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('[targets.here]\nfactory = "none"\n')
     with pytest.raises(LocalCloudError, match="none"):
@@ -144,12 +144,12 @@ def test_a_site_that_is_wrong_is_said_and_nothing_is_left(place: Place, tmp_path
     assert not left(place)
 
 
-def test_two_at_once_do_not_meet(place: Place) -> None:
+def test_two_at_once_do_not_meet(place: StateFolder) -> None:
     with place.alone(), pytest.raises(LocalCloudError, match="another command"):
         cloud.up(report=quiet, place=place)
 
 
-def test_a_reused_process_id_is_not_taken_for_ours(place: Place) -> None:
+def test_a_reused_process_id_is_not_taken_for_ours(place: StateFolder) -> None:
     place.make()
     place.guard.write_text(json.dumps({"pid": os.getpid(), "started": "long ago"}))
     place.save(Running("http://127.0.0.1:1", "token", os.getpid(), str(place.home)))
@@ -168,7 +168,7 @@ def _command(pid: int) -> str:
     return listed.stdout
 
 
-def _stray_worker(place: Place) -> subprocess.Popen[bytes]:
+def _stray_worker(place: StateFolder) -> subprocess.Popen[bytes]:
     """A process as the process factory starts it, which ignores polite requests."""
     folder = place.home / "workers" / "w-stray"
     folder.mkdir(parents=True)

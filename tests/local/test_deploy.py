@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.local.assembly import Assembly, zipped
 from penstock.local.deploy import Cloud, DeployError
+from penstock.local.stack import Assembly, zipped
 from tests.local.conftest import Host, quiet
 
 

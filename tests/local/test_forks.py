@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock import processes
-from penstock.local.forks import Forked, ForkServer
+from penstock.local.lambda_processes import Forked, ForkServer
 
 TAG = "PENSTOCK_TESTED"
 
@@ -127,7 +127,7 @@ def test_all_end_with_who_asked_for_them(tmp_path: Path) -> None:
     code = f"""
 import os, time
 from pathlib import Path
-from penstock.local.forks import ForkServer
+from penstock.local.lambda_processes import ForkServer
 here = Path({str(tmp_path)!r})
 (here / "script.py").write_text({SCRIPT!r})
 forked = ForkServer(here / "script.py", [], os.environ).start({{}}, here)
@@ -153,14 +153,14 @@ def test_where_the_server_has_ended_that_is_told(tmp_path: Path) -> None:
 
 
 def test_one_that_has_ended_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.local import environments
+    from penstock.local import lambda_processes
 
-    monkeypatch.setattr(environments, "_SERVERS", {})
-    monkeypatch.setattr(environments, "_script", lambda: tmp_path / "script.py")
+    monkeypatch.setattr(lambda_processes, "_SERVERS", {})
+    monkeypatch.setattr(lambda_processes, "_script", lambda: tmp_path / "script.py")
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, TAG: str(tmp_path)}
-    environments._forked(tmp_path, [], environment).kill()
+    lambda_processes._forked(tmp_path, [], environment).kill()
     processes.kill(processes.tagged(TAG, str(tmp_path)), signal.SIGKILL)
     with pytest.raises(OSError):  # noqa: PT011
-        environments._forked(tmp_path, [], environment)
-    assert asked(environments._forked(tmp_path, [], environment), "1 + 1") == "2"
+        lambda_processes._forked(tmp_path, [], environment)
+    assert asked(lambda_processes._forked(tmp_path, [], environment), "1 + 1") == "2"

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from penstock.local.place import Running
+from penstock.local.state import Running
 from tests.local.conftest import Host
 
 NO_CREDENTIALS = {"x-amz-target": "DynamoDB_20120810.ListTables", "content-type": "application/x-amz-json-1.0"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.local.synth import SOURCES
+from penstock.local.stack import SOURCES
 
 EXAMPLES = SOURCES / "examples"
 WAIT_SECONDS = 240  # for machines that do much else
@@ -46,7 +46,7 @@ def left(folder: Path) -> list[str]:
 
 
 def assert_nothing_is_left(folder: Path) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + WAIT_SECONDS
     while left(folder) and time.monotonic() < until:
         time.sleep(0.05)
     assert left(folder) == []

@@ -119,7 +119,7 @@ def test_every_commit_is_in_a_model() -> None:
 
 
 def test_every_action_is_in_the_page() -> None:
-    page = (MODEL.parent / "docs" / "model.md").read_text(encoding="utf-8")
+    page = (MODEL.parent / "docs" / "internals" / "model.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert set(ACTIONS) <= named
     for action in ACTIONS.values():

@@ -6,7 +6,7 @@ plant     puts a mutant into the running process
 watch     which tests evaluate which condition, and with which value
 hunt      runs tests against mutants, each in a forked child
 memory    what the last run learned of the tests
-record    which test notices which mutant, as it is kept in tests/mutants.json
+record    which tests notice the mutants of which function, as it is kept in tests/mutants.txt
 
-What a named condition is, and why this is a tool of our own: docs/decisions/named-conditions.md.
+What a named condition is, and why this is a tool of our own: docs/decisions/0013-mutation-tested-conditions.md.
 """

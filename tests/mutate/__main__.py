@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tests.mutate import hunt, memory, plant, sites
-from tests.mutate.hunt import ENDLESS, Hunter
-from tests.mutate.record import Record, equivalents, gaps
+from tests.mutate.hunt import Hunter
+from tests.mutate.record import Entry, Record, defined, digest, equivalents, gaps, mutated
 from tests.mutate.scope import source
 from tests.mutate.sites import Mutant
 
@@ -40,29 +40,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mutants = [each for each in sites.every() if re.search(given.only, each.module)]
     todo = [each for each in mutants if each.key not in same and _is_wanted(given, record, each)]
     left = _hunt(record, todo, given) if todo else []
-    record.open |= {mutant.key for mutant in left}
-    record.begin(mutant for mutant in mutants if mutant.key in same)  # nothing was tried of who has none but these
+    for function, some in mutated().items():  # where all mutants are equivalent there is nothing to try
+        if all(mutant.key in same for mutant in some):
+            record.entries[function] = Entry(digest(*function))
     record.save()
     _table(record, mutants)
     for mutant in left:
         print(f"\nnot noticed: {mutant.module}:{mutant.function}: {mutant.name}\n{_diff(mutant)}")
-    stale = [] if given.only or left else gaps(Record.load(), sites.every())
+    stale = [] if given.only or left else gaps(Record.load())
     print("\n".join(stale))
     return 1 if left or stale else 0
 
 
 def _is_wanted(given: argparse.Namespace, record: Record, mutant: Mutant) -> bool:
-    return given.all or (given.open and mutant.key in record.open) or not record.is_known(mutant)
+    return given.all or (given.open and record.is_open(mutant)) or not record.is_known(mutant)
 
 
 def _hunt(record: Record, todo: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
     """Look for a test that notices, for each mutant; returns those that have none."""
     left: list[Mutant] = []
-    record.begin(todo)
+    record.begin(todo, anew=given.all)
 
     def look(hunter: Hunter) -> None:
         first: list[Mutant] = []
-        _each(hunter, record, todo, record.candidates, first, "the recorded tests")
+        _each(
+            hunter, record, todo, lambda mutant: hunter.called(record.candidates(mutant)), first, "the recorded tests"
+        )
         if not first:
             return
         print(f"looking which of {len(hunter.items)} tests evaluate what", file=sys.stderr, flush=True)
@@ -88,11 +91,8 @@ def _each(
 
     def done(mutant: Mutant, test: str | None) -> None:
         count["done"] += 1
-        record.killers.pop(mutant.key, None)
-        record.open.discard(mutant.key)
-        if test:
-            record.killers[mutant.key] = test
-        else:
+        record.tried(mutant, test)
+        if test is None:
             left.append(mutant)
         if count["done"] % 50 == 0 or count["done"] == len(todo):
             told = f"{what}: {count['done']} of {len(todo)} mutants, {len(left)} not noticed"
@@ -100,15 +100,14 @@ def _each(
             record.save()
 
     for mutant in todo:
-        names = [name.removeprefix(ENDLESS) for name in choose(mutant)]
-        hunter.try_(mutant, names, partial(done, mutant))
+        hunter.try_(mutant, choose(mutant), partial(done, mutant))
     hunter.finish()
 
 
 def _sample(size: int, processes: int) -> int:
     """Some mutants, chosen by what they are, against the tests of the record."""
     record = Record.load()
-    known = [each for each in sites.every() if not record.killers.get(each.key, ENDLESS).startswith(ENDLESS)]
+    known = [each for each in sites.every() if record.is_noticed(each) and not record.is_endless(each)]
     chosen = sorted(known, key=lambda each: hashlib.sha256(repr(each.key).encode()).digest())[:size]
     missed: list[Mutant] = []
 
@@ -118,13 +117,14 @@ def _sample(size: int, processes: int) -> int:
 
     def look(hunter: Hunter) -> None:
         for mutant in chosen:
-            name = record.killers[mutant.key]
-            hunter.try_(mutant, [name], partial(noticed, mutant))
+            hunter.try_(mutant, hunter.called(record.candidates(mutant)), partial(noticed, mutant))
         hunter.finish()
 
-    hunt.session(sorted({record.killers[each.key].partition("::")[0] for each in chosen}), processes, look)
+    where = defined()
+    names = {name for each in chosen for name in record.candidates(each)}
+    hunt.session(sorted({path for name in names for path in where.get(name, ())}), processes, look)
     for mutant in missed:
-        print(f"{record.killers[mutant.key]} no longer notices {mutant.key}\n{_diff(mutant)}")
+        print(f"{record.candidates(mutant)} no longer notice {mutant.key}\n{_diff(mutant)}")
     print(f"{len(chosen) - len(missed)} of {len(chosen)} mutants are noticed by their tests")
     return 1 if missed else 0
 
@@ -134,7 +134,7 @@ def _table(record: Record, mutants: Sequence[Mutant]) -> None:
     print(f"{'module':44} mutants  noticed  equivalent  not noticed")
     for module in [*dict.fromkeys(each.module for each in mutants), ""]:
         some = [each for each in mutants if module in ("", each.module)]
-        noticed = sum(each.key in record.killers for each in some)
+        noticed = sum(record.is_noticed(each) for each in some)
         equal = sum(each.key in same for each in some)
         print(f"{module or 'all':44} {len(some):7} {noticed:8} {equal:11} {len(some) - noticed - equal:12}")
 

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from tests.mutate import plant, watch
+from tests.mutate.record import ENDLESS, short
 from tests.mutate.sites import Mutant
 
 PATIENCE = 20.0
@@ -35,8 +37,6 @@ RACES = "test_races.py"
 
 MEMORY = 6 << 30
 """Bytes of address space; a mutant that never ends may ask for more."""
-
-ENDLESS = "never ends: "
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,9 @@ class Hunter:
 
     def __init__(self, session: pytest.Session, processes: int, budget: float) -> None:
         self.items = {item.nodeid: item for item in session.items if "test_a_story_does_not" not in item.nodeid}
+        self.named: dict[str, list[str]] = defaultdict(list)
+        for nodeid in self.items:
+            self.named[short(nodeid)].append(nodeid)
         self.profiles: Profiles = {}
         self._processes, self._budget = processes, budget
         self._children: dict[Connection, _Child] = {}
@@ -101,6 +104,10 @@ class Hunter:
             told[name] = good, time.monotonic() - begun, sorted(watch.seen)
         path.write_text(json.dumps(told))
         return None
+
+    def called(self, names: Iterable[str]) -> list[str]:
+        """The tests of these names, with all their parameters."""
+        return [nodeid for name in names for nodeid in self.named.get(name, ())]
 
     def try_(self, mutant: Mutant, names: Iterable[str], done: Callable[[str | None], None]) -> None:
         """Run tests against a mutant until one notices; `done` is told which, or None. Waits for a free process."""

@@ -1,89 +1,169 @@
-"""Which test notices which mutant, and which mutants no test can notice."""
+"""Which tests notice the mutants of each function, and which mutants no test can notice.
+
+`tests/mutants.txt` has a block for each module, and below it a line for each function: its name, and a digest of its
+text and of its mutants. Below that stand the names of the tests that noticed them, without file and parameters, so that
+a test may move; then the exceptions: mutants with which a test never ends, and mutants that no test notices. All other
+mutants of a function with that digest are noticed by one of its tests.
+"""
 
 from __future__ import annotations
 
-import json
+import hashlib
+import re
 import tomllib
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tests.mutate import sites
+from tests.mutate.scope import ROOT
 from tests.mutate.sites import Mutant
 
-PATH = Path(__file__).parents[1] / "mutants.json"
+PATH = Path(__file__).parents[1] / "mutants.txt"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 OWED = Path(__file__).with_name("owed.toml")
 
-FEW = 3
-"""How many tests of a function are asked before it is known which evaluate what; some of them are slow."""
+HEAD = "# Written by `make mutate`, read by `make check`; tests/mutate/record.py describes it.\n"
+ENDLESS = "never ends: "
+OPEN = "not noticed: "
 
+Function = tuple[str, str]
 Key = tuple[str, str, str]
 
 
 @dataclass
+class Entry:
+    """What is known of the mutants of one function."""
+
+    digest: str = ""
+    tests: set[str] = field(default_factory=set)
+    endless: set[str] = field(default_factory=set)
+    open: set[str] = field(default_factory=set)
+
+    def add(self, line: str) -> None:
+        """Take one line of the record."""
+        if line.startswith(ENDLESS):
+            self.endless.add(line.removeprefix(ENDLESS))
+        elif line.startswith(OPEN):
+            self.open.add(line.removeprefix(OPEN))
+        else:
+            self.tests.add(line)
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the record below the function's own."""
+        yield from sorted(self.tests)
+        yield from (ENDLESS + name for name in sorted(self.endless))
+        yield from (OPEN + name for name in sorted(self.open))
+
+
+@dataclass
 class Record:
-    """Tests by mutant, and for each function that has conditions what it was when they were found.
+    """An entry for each function that has mutants. `hints` are tests of entries that are being made again."""
 
-    `open` are mutants for which no test was found: each wants a test, or a reason in equivalent.toml. `hints` are the
-    tests that noticed a function's mutants before it changed; they are not kept.
-    """
-
-    killers: dict[Key, str] = field(default_factory=dict)
-    digests: dict[tuple[str, str], str] = field(default_factory=dict)
-    open: set[Key] = field(default_factory=set)
-    hints: dict[Key, str] = field(default_factory=dict)
+    entries: dict[Function, Entry] = field(default_factory=dict)
+    hints: dict[Function, set[str]] = field(default_factory=dict)
+    untried: dict[Function, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
     def load(cls, path: Path = PATH) -> Record:
-        made = cls()
-        for module, functions in json.loads(path.read_text(encoding="utf-8") if path.exists() else "{}").items():
-            for function, told in functions.items():
-                made.digests[module, function] = told["digest"]
-                made.killers |= {(module, function, name): test for name, test in told["noticed by"].items()}
-                made.open |= {(module, function, name) for name in told.get("not noticed", ())}
+        made, module, entry = cls(), "", Entry()
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            if line.startswith("    "):
+                entry.add(line.strip())
+            elif line.startswith("  "):
+                function, _, digest = line.strip().partition(" ")
+                entry = made.entries.setdefault((module, function), Entry(digest))
+            elif not line.startswith("#"):
+                module = line
         return made
 
     def save(self, path: Path = PATH) -> None:
-        """Write what is known of the mutants that there are, in their order; what is known of others is forgotten."""
-        told: dict[str, dict[str, Any]] = {}
-        same = equivalents()
-        for mutant in sites.every():
-            digest = self.digests.get((mutant.module, mutant.function), "")
-            into = told.setdefault(mutant.module, {})
-            one = into.setdefault(mutant.function, {"digest": digest, "noticed by": {}})
-            if mutant.key in self.killers:
-                one["noticed by"][mutant.name] = self.killers[mutant.key]
-            elif mutant.key in self.open and mutant.key not in same:
-                one.setdefault("not noticed", []).append(mutant.name)
-        path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        """Write the entries of the functions that there are, in their order. One not yet tried whole has no digest."""
+        lines, last = [HEAD], ""
+        for module, function in mutated():
+            entry = self.entries.get((module, function), Entry())
+            lines += [f"{module}\n"] * (module != last)
+            digest = "" if self.untried.get((module, function)) else entry.digest
+            lines += [f"  {function} {digest}".rstrip() + "\n", *(f"    {line}\n" for line in entry.lines())]
+            last = module
+        path.write_text("".join(lines), encoding="utf-8")
 
     def is_known(self, mutant: Mutant) -> bool:
-        """Whether the record has a mutant, as its function is now."""
-        digest = sites.digests(mutant.module)[mutant.function]
-        has = mutant.key in self.killers or mutant.key in self.open
-        return has and self.digests.get((mutant.module, mutant.function)) == digest
+        """Whether a mutant was tried, with its function as it is now."""
+        return self.entries.get(mutant.key[:2], Entry()).digest == digest(*mutant.key[:2])
 
-    def begin(self, todo: Iterable[Mutant]) -> None:
-        """Forget what is known of functions that have changed, but for hints: their mutants are about to be tried."""
+    def is_open(self, mutant: Mutant) -> bool:
+        """Whether no test noticed a mutant when it was tried."""
+        return mutant.name in self.entries.get(mutant.key[:2], Entry()).open
+
+    def is_endless(self, mutant: Mutant) -> bool:
+        """Whether a test never ended with a mutant."""
+        return mutant.name in self.entries.get(mutant.key[:2], Entry()).endless
+
+    def is_noticed(self, mutant: Mutant) -> bool:
+        """Whether a test noticed a mutant, with its function as it is now."""
+        return self.is_known(mutant) and not self.is_open(mutant) and mutant.key not in equivalents()
+
+    def begin(self, todo: Iterable[Mutant], *, anew: bool = False) -> None:
+        """Mutants are about to be tried. Entries of functions that changed are made again, with `anew` all of them."""
         for mutant in todo:
-            function = mutant.module, mutant.function
-            digest = sites.digests(mutant.module)[mutant.function]
-            if self.digests.get(function) == digest:
-                continue
-            self.digests[function] = digest
-            self.hints |= {key: test for key, test in self.killers.items() if key[:2] == function}
-            self.killers = {key: test for key, test in self.killers.items() if key[:2] != function}
-            self.open = {key for key in self.open if key[:2] != function}
+            function = mutant.key[:2]
+            if function not in self.untried and (anew or not self.is_known(mutant)):
+                self.hints[function] = self.entries.get(function, Entry()).tests
+                self.entries[function] = Entry(digest(*function))
+            self.untried[function].add(mutant.name)
+
+    def tried(self, mutant: Mutant, test: str | None) -> None:
+        """A mutant was tried: the node id of the test that noticed it, or None."""
+        entry = self.entries[mutant.key[:2]]
+        self.untried[mutant.key[:2]].discard(mutant.name)
+        entry.open.discard(mutant.name)
+        if test is None:
+            entry.open.add(mutant.name)
+            return
+        entry.tests.add(short(test.removeprefix(ENDLESS)))
+        if test.startswith(ENDLESS):
+            entry.endless.add(mutant.name)
 
     def candidates(self, mutant: Mutant) -> list[str]:
-        """Tests that may notice a mutant: the one that did, and some of those that noticed others of its function."""
-        known = self.hints | self.killers
-        own = [known[mutant.key]] if mutant.key in known else []
-        others = dict.fromkeys(test for key, test in known.items() if key[:2] == mutant.key[:2])
-        return list(dict.fromkeys([*own, *islice(others, FEW)]))
+        """Names of tests that may notice a mutant: those that noticed mutants of its function."""
+        function = mutant.key[:2]
+        return sorted(self.entries.get(function, Entry()).tests | self.hints.get(function, set()))
+
+
+def short(test: str) -> str:
+    """The name of a test without its file and its parameters; a state machine's is that of its class."""
+    name = test.partition("[")[0]
+    return name.removesuffix("::runTest").rpartition("::")[2]
+
+
+@cache
+def defined() -> dict[str, list[str]]:
+    """The files that define each test, by its name."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for one, other in re.findall(
+            r"^ *(?:async )?def (test_\w+)|^(\w+) = .*\.TestCase$", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            found[one or other].append(path.relative_to(ROOT).as_posix())
+    return found
+
+
+@cache
+def mutated() -> dict[Function, list[Mutant]]:
+    """The functions that have mutants, in their order, each with its mutants."""
+    found: dict[Function, list[Mutant]] = {}
+    for mutant in sites.every():
+        found.setdefault(mutant.key[:2], []).append(mutant)
+    return found
+
+
+def digest(module: str, function: str) -> str:
+    """Changes with a function's text, its layout aside, and with the mutants that are to be noticed."""
+    names = [mutant.name for mutant in mutated()[module, function] if mutant.key not in equivalents()]
+    return hashlib.sha256("\n".join([sites.texts(module)[function], *names]).encode()).hexdigest()[:8]
 
 
 def equivalents() -> dict[Key, str]:
@@ -96,6 +176,7 @@ def owed() -> dict[Key, str]:
     return _listed(OWED, "owed")
 
 
+@cache
 def _listed(path: Path, name: str) -> dict[Key, str]:
     found: dict[Key, str] = {}
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get(name, []):
@@ -104,15 +185,16 @@ def _listed(path: Path, name: str) -> dict[Key, str]:
     return found
 
 
-def gaps(record: Record, mutants: Iterable[Mutant]) -> list[str]:
+def gaps(record: Record) -> list[str]:
     """What is missing in the record, or in it for nothing, a line each."""
-    there = {mutant.key for mutant in mutants}
+    mutants = {mutant.key: mutant for some in mutated().values() for mutant in some}
     same, debt = equivalents(), owed()
-    told = [f"{key} has no test that notices it" for key in there - record.killers.keys() - same.keys() - debt.keys()]
-    told += [f"{key} is owed a test, and not in the code" for key in debt.keys() - there]
-    told += [f"{key} is owed a test, and noticed" for key in debt.keys() & (record.killers.keys() | same.keys())]
-    told += [f"{key} is in the record, and not in the code" for key in record.killers.keys() - there]
-    told += [f"{key} is listed as equivalent, and not in the code" for key in same.keys() - there]
-    return sorted(
-        [*told, *(f"{key} is noticed, and listed as equivalent" for key in same.keys() & record.killers.keys())]
-    )
+    known = {key for key, mutant in mutants.items() if record.is_known(mutant)}
+    unnoticed = {key for key, mutant in mutants.items() if record.is_open(mutant)}
+    told = [f"{module}:{function} changed since it was mutated" for module, function, _ in mutants.keys() - known]
+    told += [f"{key} has no test that notices it" for key in unnoticed - debt.keys()]
+    told += [f"{key} is owed a test, and not in the code" for key in debt.keys() - mutants.keys()]
+    told += [f"{key} is owed a test, and noticed" for key in (debt.keys() & known) - unnoticed]
+    told += [f"{function} is in the record, and not in the code" for function in record.entries.keys() - mutated()]
+    told += [f"{key} is listed as equivalent, and not in the code" for key in same.keys() - mutants.keys()]
+    return sorted(set(told))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -83,13 +82,10 @@ def every() -> Iterator[Mutant]:
 
 
 @cache
-def digests(module: str) -> dict[str, str]:
-    """What tells whether a function has changed since, its layout aside. Not the tree: Pythons differ in trees."""
+def texts(module: str) -> dict[str, str]:
+    """The text of each function, its layout aside. Not the tree: Pythons differ in trees."""
     text = source(module)
-    return {
-        name: hashlib.sha256("".join((ast.get_source_segment(text, node) or "").split()).encode()).hexdigest()[:12]
-        for name, node, _, _ in functions(module)
-    }
+    return {name: "".join((ast.get_source_segment(text, node) or "").split()) for name, node, _, _ in functions(module)}
 
 
 def _text(module: str, node: ast.AST) -> str:

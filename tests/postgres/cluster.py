@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
@@ -29,7 +30,7 @@ OWNER = "postgres"
 """The server's superuser; and where the tests run as root, which the server refuses, the account that it runs as."""
 
 ADMIN = "penstock"
-"""The well's role, made as docs/wells/postgres.md says."""
+"""The well's role, made as docs/operators/wells/postgres.md says."""
 
 SETUP = """
 CREATE ROLE penstock LOGIN CREATEDB CREATEROLE PASSWORD '{password}';
@@ -184,8 +185,11 @@ def _wait(cluster: Cluster, server: subprocess.Popen[bytes]) -> None:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    """A port below those that systems give to whoever asks for any: no other test takes it before the server does."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no port is free")
 
 
 def _certify(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""docs/wells/postgres.md and the examples say what is so."""
+"""docs/operators/wells/postgres.md and the examples say what is so."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.postgres.cluster import SETUP, Cluster
 from tests.postgres.helpers import gone, made, well
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "wells" / "postgres.md").read_text()
+TEXT = (ROOT / "docs/operators/wells/postgres.md").read_text()
 EXAMPLE = (ROOT / "examples" / "postgres.toml").read_text()
 
 
@@ -41,7 +41,7 @@ def test_the_examples_are_a_site_and_a_job_for_it() -> None:
 
 def test_the_site_of_the_page_is_one_but_for_its_certificate() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
-    site = siteparse.parse(example, "docs/wells/postgres.md")
+    site = siteparse.parse(example, "docs/operators/wells/postgres.md")
     assert isinstance(site, Site), site
     complaints = Registry({}).complaints("well", "postgres", site.wells["databases"].settings)
     assert [each.partition(":")[0] for each in complaints] == ["`postgres.ca` is no certificate"]
@@ -77,6 +77,6 @@ def test_the_tests_run_with_the_admin_of_the_page() -> None:
 @pytest.mark.xdist_group("postgres")
 def test_a_job_is_told_what_the_page_says(cluster: Cluster) -> None:
     driver = well(cluster, sslmode="verify-full", ca=cluster.ca)
-    part = TEXT.partition("## What a job is told\n")[2].partition("So after")[0]
+    part = TEXT.partition("## Metadata\n")[2].partition("\nAfter")[0]
     assert sorted(made(driver)) == sorted(re.findall(r"`(\w+)`", part))
     gone(driver)

@@ -1,1 +1,1 @@
-"""docs/promises.md, made from the code: `python -m tests.promises > docs/promises.md`."""
+"""docs/internals/promises.md, made from the code: `python -m tests.promises > docs/internals/promises.md`."""

@@ -1,4 +1,4 @@
-"""`python -m tests.promises`: print docs/promises.md."""
+"""`python -m tests.promises`: print docs/internals/promises.md."""
 
 from __future__ import annotations
 

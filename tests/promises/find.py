@@ -85,7 +85,7 @@ def figures() -> dict[str, Figures]:
     carry = {(m, name): labels for m in scope.modules() for name, _, labels, _ in scope.functions(m)}
     count: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for mutant in sites.every():
-        marks = True, mutant.key in known.killers, mutant.key in same, mutant.key in known.open
+        marks = True, known.is_noticed(mutant), mutant.key in same, known.is_open(mutant)
         for label in (*carry[mutant.module, mutant.function], ""):
             for at, more in enumerate(marks):
                 count[label][at] += more

@@ -1,4 +1,4 @@
-"""Writes docs/promises.md."""
+"""Writes docs/internals/promises.md."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from tests.promises.find import Figures, Place
 HEAD = """\
 # The promises
 
-Made by `PYTHONPATH=functions:. python -m tests.promises > docs/promises.md`; a test fails when it is stale, or when a
-promise has no code or no test. The sentences are in `tests/promises/promises.toml`; who keeps a promise names its label
-in a docstring, and so does a test that fails without it.
+`PYTHONPATH=functions:. python -m tests.promises > docs/internals/promises.md` generates this page. A test fails if the
+page is stale, or if a promise has no code or no test. `tests/promises/promises.toml` holds the sentences. Code that
+keeps a promise names its label in a docstring, and so does a test that fails without that code.
 
-The figures are of the last `make mutate`, which drops and weakens every named condition of what carries the label and
-looks whether a test notices (docs/decisions/named-conditions.md). `tests/mutants.json` says which test that was;
-`tests/mutate/equivalent.toml`, why the mutants that nobody can notice are the same as what they were made of. Each that
-is not noticed yet wants a test, or a reason; `python -m tests.mutate --open` tries them again and shows them.
+The figures come from the last `make mutate`, which drops and weakens every condition in code that carries a label, and
+checks that a test fails ([decision 0013](../decisions/0013-mutation-tested-conditions.md)). `tests/mutants.txt` lists
+the tests that fail, by function. `tests/mutate/equivalent.toml` lists the mutants that behave like the original, each
+with the reason. Every mutant that no test notices needs a test or a reason; `python -m tests.mutate --open` tries these
+mutants again and shows them.
 """
 
 
@@ -63,4 +64,4 @@ def _listed(name: str, places: Sequence[Place]) -> Iterator[str]:
 def _file(path: str, places: Iterable[Place]) -> str:
     names = [f"`{name}`" for _, name in places if name]
     whole = ["all of it"] * (len(names) > 0 and any(not name for _, name in places))
-    return f"[{path}](../{path}) {', '.join([*names, *whole])}".rstrip()
+    return f"[{path}](../../{path}) {', '.join([*names, *whole])}".rstrip()

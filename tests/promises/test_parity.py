@@ -1,4 +1,4 @@
-"""What docs/parity.md names is there: each file, each function, each test, and each metric."""
+"""What docs/internals/parity.md names is there: each file, each function, each test, and each metric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from penstock.domain import metrics
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/parity.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/internals/parity.md").read_text(encoding="utf-8")
 PLACES = ("tests", "functions/penstock", ".")
 NAMED = sorted({(path, name) for path, name in re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", PAGE)})
 ITEMS = [*(f"I{number}" for number in range(1, 14)), *(f"W{number}" for number in range(1, 34))]
@@ -27,7 +27,7 @@ def test_what_is_named_is_there(path: str, name: str) -> None:
 
 
 def test_documents_that_are_named_are_there() -> None:
-    told = set(re.findall(r"docs/[\w-]+\.md", PAGE))
+    told = set(re.findall(r"docs/[\w/-]+\.md", PAGE))
     assert told
     assert [path for path in told if not (ROOT / path).is_file()] == []
 

@@ -1,4 +1,4 @@
-"""Every promise has code that keeps it and tests that ask for it, and docs/promises.md says which."""
+"""Every promise has code that keeps it and tests that ask for it, and docs/internals/promises.md says which."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ KEPT = [label for label in find.PROMISES if label not in find.NOT_YET]
 
 
 def test_the_document_is_what_the_code_says() -> None:
-    told = (find.ROOT / "docs/promises.md").read_text(encoding="utf-8")
-    assert told == page(), "run `python -m tests.promises > docs/promises.md`"
+    told = (find.ROOT / "docs/internals/promises.md").read_text(encoding="utf-8")
+    assert told == page(), "run `python -m tests.promises > docs/internals/promises.md`"
 
 
 @pytest.mark.parametrize("label", KEPT)

@@ -1,4 +1,4 @@
-"""The chaos test, small, and the bugs that it must find. In full: docs/chaos.md.
+"""The chaos test, small, and the bugs that it must find. In full: docs/internals/chaos.md.
 
 SLOT-1, JOB-1, JOB-2, UNIT-1, UNIT-2 and UNIT-3, beside all that the simulation checks.
 """
@@ -16,10 +16,10 @@ import pytest
 from penstock.domain.units import CleanProof
 from penstock.drivers.fake import FakeDriver
 from penstock.ports import NotYet, Order, Ready
-from simulation.chaos import runs
+from simulation.chaos import runner
 from simulation.chaos.__main__ import main
-from simulation.chaos.engine import How
-from simulation.chaos.watch import ALWAYS, DEADLINE, HARDER
+from simulation.chaos.checks import ALWAYS, DEADLINE, HARDER
+from simulation.chaos.scenario import How
 from tests.simulation.test_holds import the_sweep_forgets_holds
 from tests.simulation.test_planted import Plant, release_without_fence, start_at_once
 
@@ -29,7 +29,7 @@ SEEDS = (0, 1, 5, 7)
 
 def test_two_hundred_jobs_with_the_figures_of_arvados() -> None:
     """All its faults at once, and each of them really happened."""
-    ran = runs.once(0, How(200))
+    ran = runner.once(0, How(200))
     assert ran.label is None, f"{ran.says}\n{ran.command()}"
     assert ran.missing == []
     found = ran.figures
@@ -44,7 +44,7 @@ def test_harder_figures_and_nothing_is_left_out() -> None:
     """Restarts, partitions, storms, leaps, holds: what one small run may miss, another does not."""
     met: Counter[str] = Counter()
     for seed in SEEDS:
-        ran = runs.once(seed, How(90, is_hard=True))
+        ran = runner.once(seed, How(90, is_hard=True))
         assert ran.label is None, f"{ran.says}\n{ran.command()}"
         met.update(ran.figures.met | ran.figures.counts)
     assert {what for what in HARDER if not met[what]} <= {"settled: errored"}  # a longer run has some
@@ -53,7 +53,7 @@ def test_harder_figures_and_nothing_is_left_out() -> None:
 
 def test_the_same_seed_tells_the_same_story() -> None:
     few = replace(SMALL, jobs=20)
-    assert runs.once(1, few).digest == runs.once(1, few).digest
+    assert runner.once(1, few).digest == runner.once(1, few).digest
 
 
 def a_proof_before_it_is_gone(patch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_planted_bug_is_found(
     plant: Plant, labels: set[str], blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = runs.find(SEEDS, replace(SMALL, blind=blind))
+    found = runner.find(SEEDS, replace(SMALL, blind=blind))
     assert found is not None, "no seed found it"
     assert found.label in labels, found.says
 
@@ -112,7 +112,7 @@ def test_what_happened_in_none_of_the_runs_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Or a fault that is never drawn would go unnoticed."""
-    monkeypatch.setattr(runs, "MEANT", (10, 10))
+    monkeypatch.setattr(runner, "MEANT", (10, 10))
     assert main(["--jobs", "10", "--seeds", "0:2"]) == 1
     told = capsys.readouterr().out
     assert "every promise kept" in told
@@ -120,13 +120,13 @@ def test_what_happened_in_none_of_the_runs_is_a_failure(
 
 
 def test_what_one_small_run_misses_another_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "MEANT", (10, 10))
-    small = runs.once(0, How(10))
+    monkeypatch.setattr(runner, "MEANT", (10, 10))
+    small = runner.once(0, How(10))
     one, other = (replace(small, missing=missing) for missing in (["a", "b"], ["b", "c"]))
-    assert runs.never([one, other]) == ["b"]
-    assert runs.never([one, replace(other, missing=[])]) == []
-    assert runs.never([replace(one, how=How(9))]) == []
-    assert runs.never([replace(one, how=How(10, without=("storm",)))]) == []
+    assert runner.never([one, other]) == ["b"]
+    assert runner.never([one, replace(other, missing=[])]) == []
+    assert runner.never([replace(one, how=How(9))]) == []
+    assert runner.never([replace(one, how=How(10, without=("storm",)))]) == []
 
 
 def test_kinds_of_trouble_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:

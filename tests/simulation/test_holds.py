@@ -10,8 +10,8 @@ import pytest
 
 from penstock.domain.units import Unit
 from penstock.usecases import custody, returning, units
-from simulation import runs
-from simulation.runs import Run
+from simulation import runner
+from simulation.runner import Run
 from tests.simulation.test_planted import SEEDS
 
 
@@ -35,13 +35,13 @@ def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("plant", [the_sweep_forgets_holds, destroyed_before_it_is_written])
 def test_a_planted_bug_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    found = runs.find([*SEEDS[40:], *SEEDS[:40]])  # the first that finds the rarer one is a little further on
+    found = runner.find([*SEEDS[40:], *SEEDS[:40]])  # the first that finds the rarer one is a little further on
     assert found is not None, "no seed found it"
     assert found.label == "UNIT-3", found.says
 
 
 def test_operators_do_hold_things() -> None:
-    lines = [line for seed in range(8) for line in runs.once(Run(seed)).lines]
+    lines = [line for seed in range(8) for line in runner.once(Run(seed)).lines]
     assert [line for line in lines if "root holds" in line and "begins" in line]
     released = [line for line in lines if "root releases" in line]
     assert [line for line in released if "begins" in line]

@@ -28,7 +28,7 @@ from penstock.usecases import (
 )
 from penstock.usecases.fencing import Gone
 from penstock.usecases.reconciling import Compared
-from simulation import runs
+from simulation import runner
 from simulation.__main__ import main
 from tests.simulation import plants_ahead, plants_warm
 from tests.twin.store import MemoryStore
@@ -206,7 +206,7 @@ def test_a_planted_bug_is_found(
 ) -> None:
     plant(monkeypatch)
     first = FIRST.get(getattr(plant, "__name__", ""), 0)
-    found = runs.find([*SEEDS[first:], *SEEDS[:first]], blind=blind)
+    found = runner.find([*SEEDS[first:], *SEEDS[:first]], blind=blind)
     assert found is not None, "no seed found it"
     assert found.label in labels, found.says
 

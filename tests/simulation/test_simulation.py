@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from simulation import runs
+from simulation import runner
 from simulation.__main__ import main
-from simulation.runs import Run
+from simulation.runner import Run
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_seed_keeps_every_promise_and_tells_the_same_story_twice(seed: int) -> None:
-    told = runs.twice(Run(seed))
+    told = runner.twice(Run(seed))
     assert told.label is None, f"{told.says}\n{told.run.command()}"
 
 
@@ -36,7 +36,7 @@ def test_a_story_does_not_depend_on_the_order_of_sets() -> None:
 
 
 def test_trouble_and_jobs_can_be_left_out() -> None:
-    few = runs.once(Run(5, jobs=2, without=("people", "kill", "die", "lose")))
+    few = runner.once(Run(5, jobs=2, without=("people", "kill", "die", "lose")))
     assert few.label is None
     assert few.jobs <= 2
     assert not [line for line in few.lines if "(lost)" in line or " dies " in line]

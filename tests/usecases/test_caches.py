@@ -223,7 +223,7 @@ def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin
     assert show(job, []).cache_scope is None
     told = caches.begin(twin.on, job, ask("other"), 1, DIGEST)
     assert told == {
-        "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/caches.md)"
+        "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/users/caches.md)"
     }  # fmt: skip
     again = job_of(twin, submitting.retry(twin.on, ada, run(twin, ada, BRANCH, owner="oxide:x")))
     assert again.cache_scope == BRANCH

@@ -42,8 +42,8 @@ def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
     ask = Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
     for _ in range(2):
         agents.hello(twin.on, ask)
-    assert [line for line in told(twin, job) if "said hello" in line] == [
-        f"worker {worker} said hello on forge after 0 s; the script starts"
+    assert [line for line in told(twin, job) if line.startswith("running on")] == [
+        f"running on {worker} (target linux, host forge), ready after 0 s"
     ]
 
 
@@ -81,7 +81,7 @@ def test_a_worker_whose_job_acquires_nothing_any_more_is_sent_home(twin: Twin, a
 
 def test_a_hello_without_a_host_names_none(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    assert f"worker {worker_of(twin, job).id} said hello after 0 s; the script starts" in told(twin, job)
+    assert f"running on {worker_of(twin, job).id} (target linux), ready after 0 s" in told(twin, job)
 
 
 def test_a_worker_that_had_no_job_cannot_fail_to_clean_up_after_it(twin: Twin, ada: User) -> None:

@@ -162,7 +162,7 @@ def test_what_goes_while_one_waits_fails_it_with_a_sentence(twin: Twin, ada: Use
     found = job_of(twin, last)
     assert found.outcome is Outcome.FAILED
     assert (found.reason or "").startswith(f"this job needs what job {first} (n0) kept, but the outputs of job")
-    assert f"settled: failed: {found.reason}" in told(twin, last)
+    assert f"settled: failed: {found.reason}; took 0 s" in told(twin, last)
 
 
 def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin, ada: User) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.logs import Event
+from penstock.domain.logs import CONTROL, Event
 from penstock.domain.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units import Unit, UnitState
 from penstock.domain.users import User
@@ -75,6 +75,31 @@ def test_a_job_runs_and_leaves_nothing(twin: Twin, ada: User) -> None:
     settled = job_of(twin, job)
     assert (settled.state, settled.outcome, settled.attempt) == (State.SETTLED, Outcome.SUCCEEDED, 1)
     assert_all_is_put_back(twin)
+
+
+def essential(twin: Twin, job: str) -> list[str]:
+    """The lines of a job's log that every reader is shown."""
+    return [event.line.payload for event in logs.read(twin.on, job, 0, 1000) if event.line.stream == CONTROL]
+
+
+def test_the_essential_lines_of_a_job_say_where_it_runs_and_how_it_ended(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    assert essential(twin, job) == [
+        f"running on {worker_of(twin, job).id} (target linux), ready after 0 s",
+        "settled: succeeded: the script ended; took 0 s, 0 s of it since its script started",
+    ]
+
+
+def test_the_essential_lines_say_what_a_job_waits_for(twin: Twin, ada: User) -> None:
+    holder, queued = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
+    twin.run()
+    assert essential(twin, holder) == []
+    assert [f"bench-1 by job {holder}" in line for line in essential(twin, queued)] == [True]
+    dependent = submit(twin, ada, dependencies={"before": {"job": holder}})
+    assert [f"it waits for job {holder}" in line for line in essential(twin, dependent)] == [True]
 
 
 def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, ada: User) -> None:

@@ -1,4 +1,4 @@
-"""What stands in examples/ and docs/wells of the accounts well is good, and does what it says."""
+"""What stands in examples/ and docs/operators/wells of the accounts well is good, and does what it says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.ports import NotYet, Order, Ready
 from tests.wells.test_http import NOW
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/wells/accounts.md").read_text()
+PAGE = (ROOT / "docs/operators/wells/accounts.md").read_text()
 
 
 def check(text: str) -> None:

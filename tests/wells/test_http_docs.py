@@ -22,11 +22,11 @@ from tests.wells.service import EXAMPLE, well
 from tests.wells.test_http import NOW
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/wells/http.md").read_text()
+PAGE = (ROOT / "docs/operators/wells/http.md").read_text()
 
 
 def test_the_document_is_that_of_the_code_and_is_one() -> None:
-    assert openapi.DOCUMENT == ROOT / "docs/wells/http.openapi.json"
+    assert openapi.DOCUMENT == ROOT / "docs/operators/wells/http.openapi.json"
     assert openapi.DOCUMENT.read_text() == openapi.text(), "python -m penstock.drivers.wells.http.openapi writes it"
     validate(openapi.document())
 

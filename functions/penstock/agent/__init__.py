@@ -1,21 +1,34 @@
 """The agent: the one program of Penstock that runs on a worker. Standard library only, Python 3.9+.
 
 It imports nothing of penstock: `penstock.agentfile` packs this folder, and nothing else, into the one file that
-machines fetch. docs/agent.md tells its life as a whole; `life` is where to start reading.
+machines fetch. docs/internals/agent.md describes its whole life; start reading at `worker`.
 
-life        from hello to the exit code             tasks, run, launch    the job's scripts, one after the other
-config      who this agent is                       pump, lines           what a script says, as events
-order       what it is told to do                   outbox, delivery      events on their way to the service
-control     what stops the work, and when           family, ending        the job's processes, and their end
-service     calls to the service                    selection, uploads    outputs
-plan        the tasks before the job's script       before                what each of them does, as a program
-desk        answers `bmat` on this side             bmat                  the job's side, which imports none of the rest
+worker        a worker's life: from hello, through its jobs, to the exit code
+host          the agent of a machine that exists already, which starts a worker per job (docs/operators/hosts.md)
+cli           the command lines of both
+bmat          the command with which a job's script asks the agent; it imports nothing else of the agent
+prepare       the programs that prepare the machine before the job's script
 
-A machine that exists already has an agent of its own, which starts this one for each job (docs/hosts.md):
+job           the job: what the service says of it, and its outcome
+tasks         the job's scripts, one after the other
+inputs        files that are fetched before the script
+outputs       files that are uploaded after it
+caches        files that later jobs find again; archive packs them
+bmat_server   answers bmat
+health        whether the machine is fit for jobs, and clean
+diagnosis     why a task failed
 
-hosting     its command line                        standing    what it is at, in files
-host        its loop: ask, do, say                  crew        the worker's agent, a process of its own
-office      calls to the service
+config        the agent's own files
+control       whether the work goes on: cancellation, lease, timeout
+client        HTTP calls to the service
+downloads     files from storage
+uploads       files to storage
+streams       what a process writes, as lines
+masking       hides secrets in it
+events        the lines on their way to the service
+processes     the job's processes, and how they end
+machine       folders, user, PATH
+log           the agent's own log
 """
 
 VERSION = "0.1.0"

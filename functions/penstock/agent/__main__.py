@@ -10,14 +10,14 @@ def main(argv: list[str]) -> int:
     """Be the agent or bmat, by the name or the first argument of the call. Return the exit code."""
     as_bmat = argv[1:] if os.path.basename(argv[0]) == "bmat" else argv[2:] if argv[1:2] == ["bmat"] else None
     if as_bmat is not None:
-        from .bmat.command import bmat
+        from .bmat import bmat
 
         return bmat(as_bmat)
-    if argv[1:2] == ["before"]:
-        from .before.command import before
+    if argv[1:2] == ["prepare"]:
+        from .prepare import prepare
 
-        return before(argv[2:])
-    from .command import agent
+        return prepare(argv[2:])
+    from .cli import agent
 
     return agent(argv[1:])
 

@@ -1,20 +1,31 @@
-"""Archives of caches, packed: what is there, as another worker of the same target can have it there again."""
+"""Archives of caches, packed and unpacked.
+
+Entries have the paths that the job knows, and no owners. An archive is unpacked beside its place first: nothing is put
+in place before all of it is good. Files that exist already stay, except those with the name of an entry.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
 import os
+import shutil
 import stat
 import tarfile
+import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from .places import Places
+from .machine import Machine
 
-LEVEL = 1  # of gzip: what most of an archive's time goes into
-SECOND = 10**9
+GZIP_LEVEL = 1  # of gzip: what most of an archive's time goes into
+NANOSECONDS = 10**9
+CHUNK_BYTES = 1 << 20
+STAGE_PREFIX = ".penstock-cache-"
+LATEST_SECONDS = 1 << 40
+"""The furthest from 1970 that a time is set to, in seconds: what is further away, no system knows."""
 
 
 class NotPacked(Exception):
@@ -34,7 +45,7 @@ class Packed:
     left_out: int = 0
 
 
-class Bounded(io.RawIOBase):
+class BoundedStream(io.RawIOBase):
     """A stream that takes only so many bytes."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
@@ -50,7 +61,7 @@ class Bounded(io.RawIOBase):
         return self._stream.write(data)
 
 
-def pack(places: Places, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
+def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
     """Write an archive of at most so many bytes. `check` is called often, and may raise. Raises NotPacked.
 
     Entries have the paths that the job knows, and no owners: their modes, times and symlinks are kept, and hard links
@@ -59,11 +70,11 @@ def pack(places: Places, names: list[str], stream: IO[bytes], most: int, check: 
     packed, links = Packed(), dict[tuple[int, int], str]()
     try:
         with (
-            gzip.GzipFile(fileobj=Bounded(stream, most), mode="wb", compresslevel=LEVEL) as zipped,
+            gzip.GzipFile(fileobj=BoundedStream(stream, most), mode="wb", compresslevel=GZIP_LEVEL) as zipped,
             tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
             for name in names:
-                path = located(places, name)
+                path = locate(places, name)
                 if path is None:
                     raise NotPacked(f"{name} leads out of what is the job's")
                 if not os.path.lexists(path):
@@ -74,14 +85,14 @@ def pack(places: Places, names: list[str], stream: IO[bytes], most: int, check: 
                     if info is None:
                         packed.left_out += 1
                     else:
-                        _add(tar, each, info, check)
+                        _add_entry(tar, each, info, check)
                         packed.count += 1
     except (OSError, tarfile.TarError, ValueError) as why:
         raise NotPacked(f"it could not be packed: {why}") from why
     return packed
 
 
-def located(places: Places, name: str) -> str | None:
+def locate(places: Machine, name: str) -> str | None:
     """Where a path of the job's is, if the symlinks on the way to it do not lead out of what is the job's."""
     path = places.on_machine(name)
     above, root = os.path.realpath(os.path.dirname(path)), os.path.realpath(places.root)
@@ -94,16 +105,18 @@ def _entries(path: str, name: str, links: dict[tuple[int, int], str]) -> Iterato
     while pending:
         path, name = pending.pop()
         found = os.lstat(path)
-        yield path, _info(path, name, found, links)
+        yield path, _entry_info(path, name, found, links)
         if stat.S_ISDIR(found.st_mode):
             children = sorted(os.listdir(path), reverse=True)
             pending += [(os.path.join(path, child), f"{name.rstrip('/')}/{child}") for child in children]
 
 
-def _info(path: str, name: str, found: os.stat_result, links: dict[tuple[int, int], str]) -> tarfile.TarInfo | None:
+def _entry_info(
+    path: str, name: str, found: os.stat_result, links: dict[tuple[int, int], str]
+) -> tarfile.TarInfo | None:
     info = tarfile.TarInfo(name.lstrip("/"))
-    info.mode, info.mtime = found.st_mode & 0o777, found.st_mtime_ns // SECOND
-    info.pax_headers = {"mtime": f"{info.mtime}.{found.st_mtime_ns % SECOND:09d}"}
+    info.mode, info.mtime = found.st_mode & 0o777, found.st_mtime_ns // NANOSECONDS
+    info.pax_headers = {"mtime": f"{info.mtime}.{found.st_mtime_ns % NANOSECONDS:09d}"}
     if stat.S_ISDIR(found.st_mode):
         info.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(found.st_mode):
@@ -118,16 +131,16 @@ def _info(path: str, name: str, found: os.stat_result, links: dict[tuple[int, in
     return info
 
 
-def _add(tar: tarfile.TarFile, path: str, info: tarfile.TarInfo, check: Callable[[], None]) -> None:
+def _add_entry(tar: tarfile.TarFile, path: str, info: tarfile.TarInfo, check: Callable[[], None]) -> None:
     if info.type != tarfile.REGTYPE:
         tar.addfile(info)
         return
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as stream:
-        tar.addfile(info, Checked(stream, check))
+        tar.addfile(info, CheckedStream(stream, check))
 
 
-class Checked:
+class CheckedStream:
     """A stream that asks before each read whether it is still wanted."""
 
     def __init__(self, stream: IO[bytes], check: Callable[[], None]) -> None:
@@ -136,3 +149,157 @@ class Checked:
     def read(self, count: int = -1) -> bytes:
         self._check()
         return self._stream.read(count)
+
+
+@dataclass
+class Stage:
+    """Where what belongs at one path is unpacked first, on the same file system."""
+
+    name: str
+    place: str
+    folder: str
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, "it") + name[len(self.name) :]
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The mode that a file or folder had, and its time in nanoseconds."""
+
+    mode: int
+    time: int
+
+    @classmethod
+    def of(cls, info: tarfile.TarInfo) -> Attributes:
+        """Read it from an entry. Raises ValueError for a time that is none."""
+        seconds, _, rest = info.pax_headers.get("mtime", str(info.mtime)).partition(".")
+        whole = max(-LATEST_SECONDS, min(LATEST_SECONDS, int(seconds)))
+        return cls(info.mode & 0o777, whole * NANOSECONDS + int(rest[:9].ljust(9, "0")))
+
+
+@dataclass
+class Unpacking:
+    """What is unpacked so far: which folders there are, with what they are to be like, and which files."""
+
+    places: Machine
+    names: list[str]
+    stages: dict[str, Stage] = field(default_factory=dict)
+    folders: dict[str, Attributes] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+
+def unpack(places: Machine, names: list[str], path: str, check: Callable[[], None]) -> int:
+    """Put in place what is in an archive, which has nothing outside of the paths named; return how many entries.
+
+    `check` is called often, and may raise. Raises NotUnpacked.
+    """
+    work = Unpacking(places, names)
+    try:
+        with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|gz") as tar:
+            for info in tar:
+                _stage_entry(work, tar, info, check)
+        for stage in work.stages.values():
+            _check_place(stage.path(stage.name), stage.place)
+        new = [name for name in work.folders if not _is_folder(places.on_machine(name))]
+        for stage in work.stages.values():
+            _put_in_place(stage.path(stage.name), stage.place)
+        for name in reversed(new):
+            _set_attributes(places.on_machine(name), work.folders[name])
+    except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as why:
+        raise NotUnpacked(f"it cannot be unpacked: {why}") from why
+    finally:
+        for stage in work.stages.values():
+            shutil.rmtree(stage.folder, ignore_errors=True)
+    return len(work.seen)
+
+
+def _stage_entry(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, check: Callable[[], None]) -> None:
+    """Unpack one entry beside its place. Its name is below a path that was named, and in a folder before it."""
+    check()
+    name = f"/{info.name}"
+    top = next((each for each in work.names if name == each or name.startswith(f"{each}/")), None)
+    if top is None or os.path.normpath(name) != name or "\0" in name:
+        raise NotUnpacked(f"{name!r} is outside of the paths named")
+    if name in work.seen or (name != top and os.path.dirname(name) not in work.folders):
+        raise NotUnpacked(f"{name!r} is there twice, or in no folder")
+    work.seen.add(name)
+    path = _stage_of(work, top).path(name)
+    if info.isdir():
+        os.mkdir(path, 0o700)
+        work.folders[name] = Attributes.of(info)
+    elif info.issym():
+        os.symlink(info.linkname, path)
+    elif info.islnk():
+        _link_file(work, info, path)
+    elif info.isreg():
+        _write_file(tar, info, path, check)
+        work.files[info.name] = path
+    else:
+        raise NotUnpacked(f"{name!r} is neither file, folder nor link")
+    work.places.give(path)
+
+
+def _stage_of(work: Unpacking, top: str) -> Stage:
+    if top not in work.stages:
+        place = locate(work.places, top)
+        if place is None:
+            raise NotUnpacked(f"{top} leads out of what is the job's")
+        beside = place if _is_folder(place) else os.path.dirname(place)
+        work.places.make_folder(beside)
+        work.stages[top] = Stage(top, place, tempfile.mkdtemp(prefix=STAGE_PREFIX, dir=beside))
+    return work.stages[top]
+
+
+def _link_file(work: Unpacking, info: tarfile.TarInfo, path: str) -> None:
+    """A file that was unpacked before, once more: linked, or copied where two paths are on two file systems."""
+    if info.linkname not in work.files:
+        raise NotUnpacked(f"{info.name!r} is a link to {info.linkname!r}, which is no file before it")
+    try:
+        os.link(work.files[info.linkname], path)
+    except OSError:
+        shutil.copy2(work.files[info.linkname], path)
+
+
+def _write_file(tar: tarfile.TarFile, info: tarfile.TarInfo, path: str, check: Callable[[], None]) -> None:
+    source = tar.extractfile(info)
+    assert source is not None  # of a regular file there always is one
+    with source, open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        for chunk in iter(lambda: source.read(CHUNK_BYTES), b""):
+            check()
+            file.write(chunk)
+    _set_attributes(path, Attributes.of(info))
+
+
+def _set_attributes(path: str, look: Attributes) -> None:
+    """Give a file or folder the mode and the time that it had."""
+    os.chmod(path, look.mode)
+    os.utime(path, ns=(look.time, look.time))
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.lexists(path) and stat.S_ISDIR(os.lstat(path).st_mode)
+
+
+def _check_place(staged: str, place: str) -> None:
+    """Look whether all of it has its place, before any is put there. Raises NotUnpacked."""
+    if not _is_folder(place):
+        return
+    if not _is_folder(staged):
+        raise NotUnpacked(f"{place} is a folder, and in the archive it is none")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise NotUnpacked(f"{place} cannot be written to")
+    for child in os.listdir(staged):
+        _check_place(os.path.join(staged, child), os.path.join(place, child))
+
+
+def _put_in_place(staged: str, place: str) -> None:
+    """Put it in place; folders that are there stay, and get what is theirs."""
+    if _is_folder(staged) and _is_folder(place):
+        for child in os.listdir(staged):
+            _put_in_place(os.path.join(staged, child), os.path.join(place, child))
+        return
+    if _is_folder(staged) and os.path.lexists(place):
+        os.unlink(place)
+    os.replace(staged, place)

@@ -1,32 +1,76 @@
-"""Restores and saves caches. Whatever goes wrong with one is said, and the job goes on without it."""
+"""Restores and saves caches. Trouble with a cache is logged, and the job goes on without it."""
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .archive import NotPacked, NotUnpacked, pack
-from .clock import now
-from .errors import ServiceError
-from .fetch import NotFetched, Stopped
-from .files import Found, Measured, NotUploaded, measure
+from .archive import NotPacked, NotUnpacked, pack, unpack
+from .control import ServiceError
+from .downloads import NotFetched, Stopped
 from .job import Job
-from .keys import NoKey, fill
-from .storage import put, put_parts
-from .unpack import unpack
-from .words import duration, size
+from .log import duration_text, now, size_text
+from .uploads import File, MeasuredFile, NotUploaded, measure_file, upload_file, upload_parts
 
+PLACEHOLDER = re.compile(r'\{\{\s*hash((?:\s+"[^"{}]+")+)\s*\}\}')
+QUOTED = re.compile(r'"([^"]+)"')
+CHUNK = 1 << 18
 TRIES = 4  # how often the service or the store is asked for one answer: some seconds, for work goes on without
 ROUNDS = 2  # a fresh URL for what was refused, fresh bytes for those that came wrong
 HIT, PARTIAL, MISS = "hit", "partial", "miss"
 SAVED, THERE, FAILED = "saved", "there", "failed"
 
 
+class BadKey(Exception):
+    """Why a key cannot be told."""
+
+
+def fill_key(template: str, located: Callable[[str], str]) -> str:
+    """Return a key with its placeholders filled in; `located` tells where a path is. Raises NoKey."""
+    filled = PLACEHOLDER.sub(lambda found: _digest_files(QUOTED.findall(found[1]), located), template)
+    if "{{" in filled or "}}" in filled:
+        raise BadKey(f'{template!r} has a placeholder that there is not; there is {{{{ hash "FILE" }}}}')
+    return filled
+
+
+def _digest_files(patterns: list[str], located: Callable[[str], str]) -> str:
+    """One digest over all files that patterns match: over what they are called there, and what is in them."""
+    whole = hashlib.sha256()
+    for pattern in patterns:
+        place = located(pattern)
+        paths = sorted(path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
+        if not paths:
+            raise BadKey(f"there is no file {pattern!r} to take the digest of")
+        for path in paths:
+            name = os.fsencode(os.path.relpath(path, _fixed_folder(place)))
+            whole.update(len(name).to_bytes(8, "big") + name + _digest_content(path))
+    return whole.hexdigest()
+
+
+def _fixed_folder(pattern: str) -> str:
+    """The folder above the first `*` of a pattern: it is not what a file is called."""
+    return os.path.dirname(re.split(r"[*?\[]", pattern, maxsplit=1)[0])
+
+
+def _digest_content(path: str) -> bytes:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            for chunk in iter(lambda: file.read(CHUNK), b""):
+                digest.update(chunk)
+    except OSError as why:
+        raise BadKey(f"{path} cannot be read: {why}") from why
+    return digest.digest()
+
+
 @dataclass(frozen=True)
-class Wanted:
+class CacheRequest:
     """One cache, as a job file or `bmat` says it. Its paths are seen from the folder `cwd` of the machine."""
 
     name: str
@@ -37,14 +81,14 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Came:
+class CacheResult:
     """What came of it: one word for scripts, and a line for people."""
 
     word: str
     text: str
 
 
-class Trouble(Exception):
+class CacheTrouble(Exception):
     """Why a cache is not restored, or not saved."""
 
 
@@ -54,7 +98,7 @@ class Caches:
     def __init__(self, job: Job, until: float | None = None) -> None:
         self._job, self._until = job, until
 
-    def restore(self, wanted: Wanted) -> Came:
+    def restore(self, wanted: CacheRequest) -> CacheResult:
         """Put in place what was kept under the key, or under one that begins like a restore key; never raises for less
         than the end of the work."""
         started = now()
@@ -62,27 +106,27 @@ class Caches:
             ask = self._ask(wanted)
             keys = [self._key(each, wanted.cwd) for each in wanted.restore_keys]
             found, count = self._fetch({**ask, "restore_keys": keys})
-        except Trouble as why:
-            return Came(MISS, f"cache {wanted.name}: miss: {why}")
-        took = f"{count} entries, {size(int(found['size']))} in {_since(started)}"
+        except CacheTrouble as why:
+            return CacheResult(MISS, f"cache {wanted.name}: miss: {why}")
+        took = f"{count} entries, {size_text(int(found['size']))} in {_elapsed(started)}"
         which = f"{found['id']}, key {found['key']!r}, scope {found['scope']}"
         how = "restored" if found["exact"] else "restored by a restore key"
-        return Came(HIT if found["exact"] else PARTIAL, f"cache {wanted.name}: {how} from {which}: {took}")
+        return CacheResult(HIT if found["exact"] else PARTIAL, f"cache {wanted.name}: {how} from {which}: {took}")
 
-    def save(self, wanted: Wanted) -> Came:
+    def save(self, wanted: CacheRequest) -> CacheResult:
         """Keep what is there under the key, unless something is kept under it already."""
         started = now()
         try:
             ask = self._ask(wanted)
             there = self._call("find", {**ask, "restore_keys": []})
             if there["hit"]:
-                return Came(THERE, f"cache {wanted.name}: {_taken(there)}; nothing was saved")
+                return CacheResult(THERE, f"cache {wanted.name}: {_taken_text(there)}; nothing was saved")
             word, text = self._save(ask)
-        except Trouble as why:
-            return Came(FAILED, f"cache {wanted.name}: not saved: {why}")
-        return Came(word, f"cache {wanted.name}: {text} in {_since(started)}")
+        except CacheTrouble as why:
+            return CacheResult(FAILED, f"cache {wanted.name}: not saved: {why}")
+        return CacheResult(word, f"cache {wanted.name}: {text} in {_elapsed(started)}")
 
-    def _ask(self, wanted: Wanted) -> dict[str, Any]:
+    def _ask(self, wanted: CacheRequest) -> dict[str, Any]:
         """What the service compares. No secret is part of it. [SEC-1]"""
         paths = [self._in_job(path, wanted.cwd) for path in wanted.paths]
         ask: dict[str, Any] = {
@@ -91,10 +135,10 @@ class Caches:
             "key": self._key(wanted.key, wanted.cwd),
         }
         if "/" in paths:
-            raise Trouble("all of the machine cannot be a cache")
+            raise CacheTrouble("all of the machine cannot be a cache")
         for text in (ask["name"], ask["key"], *ask["paths"]):
             if self._job.mask.text(text) != text:
-                raise Trouble("its name, key or paths have a secret of the job's in them")
+                raise CacheTrouble("its name, key or paths have a secret of the job's in them")
         return ask
 
     def _in_job(self, path: str, cwd: str) -> str:
@@ -108,9 +152,9 @@ class Caches:
 
     def _key(self, template: str, cwd: str) -> str:
         try:
-            return fill(template, lambda path: self._job.places.on_machine(self._in_job(path, cwd)))
-        except NoKey as why:
-            raise Trouble(str(why)) from why
+            return fill_key(template, lambda path: self._job.places.on_machine(self._in_job(path, cwd)))
+        except BadKey as why:
+            raise CacheTrouble(str(why)) from why
 
     def _fetch(self, ask: dict[str, Any]) -> tuple[dict[str, Any], int]:
         """Fetch what is found, and put it in place: whole, and as it was saved, or not at all."""
@@ -120,18 +164,18 @@ class Caches:
                 found = self._call("find", ask)
                 if not found["hit"]:
                     keys = "".join(f", none that begins like {each!r}" for each in ask["restore_keys"])
-                    raise Trouble(f"there is nothing with the key {ask['key']!r}{keys}")
+                    raise CacheTrouble(f"there is nothing with the key {ask['key']!r}{keys}")
                 try:
                     told = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
                     self._job.copies.fetch(self._job.control, told, path, TRIES)
                     return found, unpack(self._job.places, ask["paths"], path, self._check)
                 except NotFetched as why:
                     if last == ROUNDS or not why.stale:
-                        raise Trouble(f"{found['id']} could not be fetched: {why}") from why
+                        raise CacheTrouble(f"{found['id']} could not be fetched: {why}") from why
                 except NotUnpacked as why:
-                    raise Trouble(f"{found['id']}: {why}") from why
+                    raise CacheTrouble(f"{found['id']}: {why}") from why
                 except (Stopped, ServiceError) as why:
-                    raise Trouble(f"{found['id']} was not fetched: the work is stopped") from why
+                    raise CacheTrouble(f"{found['id']} was not fetched: the work is stopped") from why
         raise AssertionError("the last round returns or raises")
 
     def _save(self, ask: dict[str, Any]) -> tuple[str, str]:
@@ -142,54 +186,54 @@ class Caches:
                 with open(path, "wb") as stream:
                     packed = pack(self._job.places, ask["paths"], stream, most, self._check)
                 if not packed.count:
-                    raise Trouble(f"none of {', '.join(ask['paths'])} is there")
-                about = Found(f"cache {ask['name']}", path, may_change=False)
-                file = measure(about, most, self._job.order.limits["part_bytes"])
+                    raise CacheTrouble(f"none of {', '.join(ask['paths'])} is there")
+                about = File(f"cache {ask['name']}", path, may_change=False)
+                file = measure_file(about, most, self._job.order.limits["part_bytes"])
                 told = {"size": file.size, "sha256": file.sha256, "composite": file.composite}
                 begun = self._call("save", {**ask, **told})
                 if "id" not in begun:
-                    raise Trouble(begun["why"])
+                    raise CacheTrouble(begun["why"])
                 if begun["there"]:
-                    return THERE, f"{_taken({**begun, 'key': ask['key']})}; nothing was saved"
+                    return THERE, f"{_taken_text({**begun, 'key': ask['key']})}; nothing was saved"
                 self._check()
                 self._send(file, begun)
                 self._job.copies.keep(begun["id"], path)
             except (NotPacked, NotUploaded, OSError) as why:
-                raise Trouble(str(why)) from why
+                raise CacheTrouble(str(why)) from why
             except ServiceError as why:
-                raise Trouble(f"the work is stopped: {why}") from why
+                raise CacheTrouble(f"the work is stopped: {why}") from why
         kept = self._call("commit", {**ask, "id": begun["id"]})
         if not kept["kept"]:
             if "why" in kept:
-                raise Trouble(kept["why"])
-            return THERE, f"{_taken({**kept, 'key': ask['key']})}, saved meanwhile; nothing was overwritten"
+                raise CacheTrouble(kept["why"])
+            return THERE, f"{_taken_text({**kept, 'key': ask['key']})}, saved meanwhile; nothing was overwritten"
         absent = f"; not there: {', '.join(packed.missing)}" if packed.missing else ""
         left = f"; {packed.left_out} devices, pipes and sockets left out" if packed.left_out else ""
         which = f"{begun['id']}, key {ask['key']!r}, scope {kept['scope']}"
-        return SAVED, f"saved as {which}: {packed.count} entries, {size(file.size)}{absent}{left}"
+        return SAVED, f"saved as {which}: {packed.count} entries, {size_text(file.size)}{absent}{left}"
 
-    def _send(self, file: Measured, begun: dict[str, Any]) -> None:
+    def _send(self, file: MeasuredFile, begun: dict[str, Any]) -> None:
         """Send an archive, for as long as the work goes on."""
         if not file.parts:
-            return put(self._job.control, file, begun, self._check)
+            return upload_file(self._job.control, file, begun, self._check)
 
         def leave(first: int, digests: Sequence[str]) -> Any:
             return self._call("parts", {"id": begun["id"], "first": first, "sha256": list(digests)})["parts"]
 
-        put_parts(self._job.control, file, begun["part_bytes"], leave, self._check)
+        upload_parts(self._job.control, file, begun["part_bytes"], leave, self._check)
 
     def _check(self) -> None:
         """Raise Trouble when it is no longer worth going on."""
         if self._job.control.stopping:
-            raise Trouble("the work is stopped")
+            raise CacheTrouble("the work is stopped")
         if self._until is not None and now() > self._until:
-            raise Trouble("the job's time is over")
+            raise CacheTrouble("the job's time is over")
 
     def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._job.service.call(self._job.order.job, f"caches/{what}", body, TRIES)
         except ServiceError as why:
-            raise Trouble(f"the service: {why}") from why
+            raise CacheTrouble(f"the service: {why}") from why
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
         tmp = self._job.places.on_machine("/tmp")
@@ -197,12 +241,44 @@ class Caches:
             os.makedirs(tmp, exist_ok=True)
             return tempfile.TemporaryDirectory(prefix="cache-", dir=tmp)
         except OSError as why:
-            raise Trouble(f"{tmp} cannot be used: {why}") from why
+            raise CacheTrouble(f"{tmp} cannot be used: {why}") from why
 
 
-def _taken(entry: dict[str, Any]) -> str:
+def _taken_text(entry: dict[str, Any]) -> str:
     return f"{entry['id']} has the key {entry['key']!r} in the scope {entry['scope']} already"
 
 
-def _since(started: float) -> str:
-    return duration(round(now() - started, 2))
+def _elapsed(started: float) -> str:
+    return duration_text(round(now() - started, 2))
+
+
+class JobCaches:
+    """The caches of a job file. `until` is when the job's time is over, by the agent's clock."""
+
+    def __init__(self, job: Job, until: float) -> None:
+        self._job, self._caches = job, Caches(job, until)
+        work = job.places.on_machine("/work")
+        self._all = [
+            CacheRequest(told["name"], list(told["paths"]), told["key"], list(told["restore_keys"]), work)
+            for told in job.order.reply.get("caches") or []
+        ]
+        self._there: set[str] = set()
+
+    def restore(self) -> None:
+        """Restore each, unless the work is to be stopped."""
+        for wanted in self._all:
+            if self._job.control.stopping:
+                return
+            came = self._caches.restore(wanted)
+            self._say(came.text)
+            if came.word == HIT:
+                self._there.add(wanted.name)
+
+    def save(self) -> None:
+        """Save each whose key had nothing when the job began."""
+        for wanted in self._all:
+            if wanted.name not in self._there and not self._job.control.stopping:
+                self._say(self._caches.save(wanted).text)
+
+    def _say(self, text: str) -> None:
+        self._job.outbox.put("worker", None, text)

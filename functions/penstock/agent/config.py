@@ -1,4 +1,4 @@
-"""Who this agent is, as whoever made the machine has written it down."""
+"""The files in the agent's folder: its config, its token, and how far it is with its job."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 
@@ -56,3 +57,25 @@ def write_secret(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+
+
+class Step(Enum):
+    """How far."""
+
+    NONE, STARTED, FINISHED = "", "started", "finished"
+
+
+class Progress:
+    """The file `progress` in the agent's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "progress"
+
+    def read(self) -> Step:
+        """Return the last step that was noted; a file that was cut short says that the job was started."""
+        if not self._path.exists():
+            return Step.NONE
+        return Step.FINISHED if self._path.read_text(encoding="utf-8").startswith("finished") else Step.STARTED
+
+    def note(self, step: Step, job: str) -> None:
+        self._path.write_text(f"{step.value} {job}\n", encoding="utf-8")

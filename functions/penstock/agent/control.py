@@ -1,16 +1,41 @@
-"""Whether the work goes on: wishes from outside, the lease, the timeout. Shared by all threads."""
+"""Whether the work goes on: cancellation, the lease and the timeout, shared by all threads; and the agent's errors."""
 
 from __future__ import annotations
 
+import signal
 import threading
+import traceback
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from .clock import now
-from .errors import Abandoned
-from .log import log
+from .log import log, now
 
 DANGER_ZONE = 0.2  # the last part of a lease, kept for stopping the work in
+
+
+class ServiceError(Exception):
+    """A call to the service did not succeed."""
+
+
+class Unreachable(ServiceError):
+    """No answer, or one that says try again: the only error that is retried."""
+
+
+class Refused(ServiceError):
+    """The service answered that this will never work."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"HTTP {status}: {detail}" if detail else f"HTTP {status}")
+        self.status = status
+
+
+class Declined(Exception):
+    """What a task asked its agent for cannot be done; the message says why."""
+
+
+class Abandoned(ServiceError):
+    """The work was abandoned, so nothing is sent."""
 
 
 class Stop(Enum):
@@ -104,3 +129,30 @@ class Control:
                 self.stop(Stop.TIMED_OUT)
             if renewed is not None and now() >= renewed + self._lease * (1 - DANGER_ZONE):
                 self.abandon(Abandon.LOST)
+
+
+def start_thread(control: Control, name: str, work: Callable[[], None]) -> threading.Thread:
+    """Start a helper. When it fails by a bug, the work is abandoned: better lost than hanging."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except ServiceError as why:
+            log(f"{name} ends: {why}")
+        except Exception:
+            log(f"{name} failed:\n{traceback.format_exc()}")
+            control.abandon(Abandon.BROKEN)
+
+    thread = threading.Thread(target=guarded, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def handle_signals(control: Control) -> None:
+    """Abandon the work on SIGTERM or SIGINT; in a thread, as a handler must not wait for a lock."""
+
+    def terminate(number: int, frame: Any) -> None:
+        threading.Thread(target=control.abandon, args=(Abandon.TERMINATED,), daemon=True).start()
+
+    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGINT, terminate)

@@ -1,58 +1,184 @@
-"""Why a task did not succeed: what the machine has to show for it. An exit code alone is no proof of a cause."""
+"""Why a task failed, and what the machine has as evidence. An exit code alone is no proof of a cause.
+
+Memory: the kernel counts what it kills for want of memory. The count of the agent's own control group concerns the job
+alone, for the job runs in it. The kernel's own count is the whole machine's: it proves something only of a task that
+was killed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import signal
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from . import disk, memory
-from .job import Job
-from .order import Task
-from .outcome import Failure
-from .words import duration, signal_name, size
+from .job import BROKEN_CHARS, LOGIN_FAILED, SETUP_FAILED, Failure, Job, Outcome, Task
+from .log import duration_text, signal_name, size_text
+from .machine import Machine
+from .prepare import EXIT_TEMPORARY
 
-SHELL = 128  # what a shell adds to the number of the signal that ended its command
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+UNLIMITED = 1 << 60  # what the first version of control groups calls no limit is a little less than 2^63
+OOM_COUNT = "oom_kill"
+FULL_BYTES, FULL_PART, FULL_FILES = 1 << 20, 64, 8
+"""A disk is full with less than that free, or than that part of it, or with room for fewer files."""
+
+FULL_DISK_TEXTS = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+FULL_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+SHELL_SIGNAL_BASE = 128  # what a shell adds to the number of the signal that ended its command
+EXITED = "exited"
 
 
-def diagnose(
-    job: Job, task: Task, code: int, lines: list[str], before: dict[memory.Record, int]
-) -> tuple[str, Failure]:
+@dataclass(frozen=True)
+class OomCounter:
+    """Where kills are counted, and where the limit is said; `is_ours` when nobody else's are counted there."""
+
+    source: str
+    path: Path
+    limit: Path | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        return self.limit is not None
+
+
+@dataclass(frozen=True)
+class OomKills:
+    """Processes that were killed for want of memory."""
+
+    count: int
+    source: str
+    limit: int | None
+
+
+def count_oom_kills() -> dict[OomCounter, int]:
+    """Return what is counted so far, by record; of those that this machine has."""
+    found = {}
+    for record in _oom_counters():
+        with contextlib.suppress(OSError, ValueError):
+            for line in record.path.read_text(encoding="ascii").splitlines():
+                name, _, count = line.partition(" ")
+                if name == OOM_COUNT:
+                    found[record] = int(count)
+    return found
+
+
+def oom_kills_since(before: dict[OomCounter, int], was_killed: bool) -> OomKills | None:
+    """Return what was killed since then, if it was of the job: the whole machine's count needs a killed task."""
+    for record, count in count_oom_kills().items():
+        more = count - before.get(record, count)
+        if more > 0 and (record.is_ours or was_killed):
+            return OomKills(more, record.source, _memory_limit(record))
+    return None
+
+
+def _oom_counters() -> Iterator[OomCounter]:
+    """Yield where to look, what is most exact first."""
+    for line in _own_control_groups():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            folder = CONTROL_GROUPS / path.lstrip("/")
+            yield OomCounter("memory.events of its control group", folder / "memory.events", folder / "memory.max")
+        elif "memory" in controllers.split(","):
+            folder = CONTROL_GROUPS / "memory" / path.lstrip("/")
+            limit = folder / "memory.limit_in_bytes"
+            yield OomCounter("memory.oom_control of its control group", folder / "memory.oom_control", limit)
+    yield OomCounter("oom_kill of the whole machine", Path("/proc/vmstat"))
+
+
+def _own_control_groups() -> list[str]:
+    with contextlib.suppress(OSError):
+        return Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+    return []
+
+
+def _memory_limit(record: OomCounter) -> int | None:
+    """Return the limit in bytes, if there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        if record.limit:
+            limit = int(record.limit.read_text(encoding="ascii"))
+            return limit if limit < UNLIMITED else None
+    return None
+
+
+def full_disk(places: Machine) -> dict[str, Any] | None:
+    """Return the evidence for the first of the job's folders whose disk is full, as it is now."""
+    for name in ("/work", "/tmp", "/home"):
+        path = places.home if name == "/home" else places.on_machine(name)
+        with contextlib.suppress(OSError):
+            found = _check_disk(name, os.statvfs(path))
+            if found:
+                return found
+    return None
+
+
+def _check_disk(name: str, disk: os.statvfs_result) -> dict[str, Any] | None:
+    blocks = disk.f_bavail if os.geteuid() else disk.f_bfree  # some are kept for root
+    free, total = blocks * disk.f_frsize, disk.f_blocks * disk.f_frsize
+    has_no_files = bool(disk.f_files) and disk.f_favail < FULL_FILES
+    if free >= min(FULL_BYTES, total // FULL_PART) and not has_no_files:
+        return None
+    known = {"path": name, "free_bytes": free, "total_bytes": total, "source": "statvfs"}
+    return {**known, "free_files": disk.f_favail} if disk.f_files else known
+
+
+def reported_full_disk(lines: list[str]) -> dict[str, Any] | None:
+    """Return the evidence of a task that says so: it may have tidied up since."""
+    last = next((line for line in reversed(lines) if any(words in line for words in FULL_DISK_TEXTS)), None)
+    return {"source": "the task's last lines", "error": last} if last else None
+
+
+def full_disk_error(why: BaseException | None) -> dict[str, Any] | None:
+    """Return the evidence of an error that a full disk has led to, here in the agent."""
+    while why is not None:
+        if isinstance(why, OSError) and why.errno in FULL_DISK_ERRNOS:
+            return {"source": "the agent's own writing", "error": str(why)}
+        why = why.__cause__
+    return None
+
+
+def diagnose(job: Job, task: Task, code: int, lines: list[str], before: dict[OomCounter, int]) -> tuple[str, Failure]:
     """Return how a task failed, in words and as a failure. A negative `code` is a signal's number."""
-    how, failure = _plain(code)
-    was_killed = code in (-signal.SIGKILL, SHELL + signal.SIGKILL)
-    kills = memory.since(before, was_killed)
-    full = disk.full(job.places) or disk.said(lines)
+    how, failure = _exit_failure(code)
+    was_killed = code in (-signal.SIGKILL, SHELL_SIGNAL_BASE + signal.SIGKILL)
+    kills = oom_kills_since(before, was_killed)
+    full = full_disk(job.places) or reported_full_disk(lines)
     if kills:
         known = {"oom_kills": kills.count, "source": kills.source, "memory_limit_bytes": kills.limit}
         how += f": out of memory, of which the kernel killed {kills.count} process(es) ({kills.source})"
         failure = Failure("out_of_memory", {**failure.evidence, **known})
     elif full:
-        how += f": {_full(full)}"
+        how += f": {_full_disk_text(full)}"
         failure = Failure("disk_full", {**failure.evidence, **full})
     elif "perhaps" in failure.evidence:
         how += f": {failure.evidence['perhaps']}"
-    return how, about(failure, task, lines)
+    return how, failure_of_task(failure, task, lines)
 
 
-def about(failure: Failure, task: Task, lines: list[str]) -> Failure:
+def failure_of_task(failure: Failure, task: Task, lines: list[str]) -> Failure:
     """Return a failure as that of a task, with its last lines."""
     return replace(failure, task=task.index, task_name=task.name, lines=lines)
 
 
 def not_started(task: Task, why: Exception) -> Failure:
     """Return why a task could not start."""
-    full = disk.refused(why)
-    return about(Failure("disk_full", full) if full else Failure("not_started", {"error": str(why)}), task, [])
+    full = full_disk_error(why)
+    return failure_of_task(
+        Failure("disk_full", full) if full else Failure("not_started", {"error": str(why)}), task, []
+    )
 
 
 def too_long(task: Task, seconds: float, lines: list[str]) -> tuple[str, Failure]:
     """Return how a task failed that has a bound of its own."""
     bound = {"bound": f"that of the task {task.name}", "bound_seconds": int(seconds)}
-    return f"took longer than {duration(seconds)}", about(Failure("exited", bound), task, lines)
+    return f"took longer than {duration_text(seconds)}", failure_of_task(Failure("exited", bound), task, lines)
 
 
-def ending(code: int) -> dict[str, Any]:
+def exit_evidence(code: int) -> dict[str, Any]:
     """Return how a process ended, as evidence."""
     if code >= 0:
         return {"exit_code": code}
@@ -60,20 +186,38 @@ def ending(code: int) -> dict[str, Any]:
     return {"signal": -code, "signal_name": name.partition("(")[2].rstrip(")") or name}
 
 
-def _plain(code: int) -> tuple[str, Failure]:
-    known = ending(code)
+def _exit_failure(code: int) -> tuple[str, Failure]:
+    known = exit_evidence(code)
     if code < 0:
         if code == -signal.SIGKILL:
             known["perhaps"] = "perhaps for want of memory, but there is no record of that"
         return f"was killed by signal {signal_name(-code)}", Failure("killed", known)
-    if code > SHELL and "(" in signal_name(code - SHELL):
-        known["perhaps"] = f"killed, perhaps: a shell says {code} for signal {signal_name(code - SHELL)}"
+    if code > SHELL_SIGNAL_BASE and "(" in signal_name(code - SHELL_SIGNAL_BASE):
+        known["perhaps"] = f"killed, perhaps: a shell says {code} for signal {signal_name(code - SHELL_SIGNAL_BASE)}"
     return f"exited with code {code}", Failure("exited", known)
 
 
-def _full(evidence: dict[str, Any]) -> str:
+def _full_disk_text(evidence: dict[str, Any]) -> str:
     if "path" not in evidence:
         return f"a disk was full: {evidence['error']}"
-    files = "" if evidence.get("free_files", disk.FULL_FILES) >= disk.FULL_FILES else ", and room for no more files"
-    free, total = size(evidence["free_bytes"]), size(evidence["total_bytes"])
+    files = "" if evidence.get("free_files", FULL_FILES) >= FULL_FILES else ", and room for no more files"
+    free, total = size_text(evidence["free_bytes"]), size_text(evidence["total_bytes"])
     return f"the disk of {evidence['path']} is full: {free} of {total} are free{files}"
+
+
+def preparation_failed(task: Task, how: str, found: Failure, lines: list[str]) -> Outcome:
+    """Return how the job stands. `how` and `found` are what there is to say of its process. [JOB-1]
+
+    A machine that cannot be set up is broken. What is the network's, or the forge's, is nobody's fault here: the next
+    attempt follows, while there are retries left. The rest is the job's.
+    """
+    is_late = "bound" in found.evidence
+    why = lines[-1] if lines and found.kind == EXITED and not is_late else how
+    text = f"{task.trouble}: {why}"
+    known: dict[str, Any] = {**task.about, **found.evidence, "error": why}
+    failure = Failure(task.kind if found.kind == EXITED else found.kind, known, task.index, task.name, lines)
+    if task.kind == SETUP_FAILED:
+        return Outcome("broken", text, task.index, broken=text[:BROKEN_CHARS], failure=failure)
+    is_passing = found.evidence.get("exit_code") == EXIT_TEMPORARY or task.kind == LOGIN_FAILED
+    code = found.evidence.get("exit_code")
+    return Outcome("unprepared" if is_passing else "failed", text, task.index, code, failure=failure)

@@ -1,28 +1,30 @@
-"""Runs the site's own scripts, which tell whether the machine is fit. The job takes no part in them."""
+"""Whether the machine is fit for jobs: the site's health scripts, and the cleanup between two jobs."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
-from . import helpers, orphans
-from .clock import now
-from .ending import end
-from .environment import installed_locale
-from .job import Job
-from .pump import Pump
-from .shims import BASE_PATH
-from .words import duration, signal_name
+from .control import start_thread
+from .job import BROKEN_CHARS, Job
+from .log import duration_text, now, signal_name
+from .machine import BASE_PATH, Machine, installed_locale
+from .processes import JobProcesses, end_processes, reap_orphans
+from .streams import OutputReader
 
 PIPE_SECONDS = 5.0  # how long after its exit a script's pipes may stay open
-BROKEN_CHARS = 500  # more is refused by the service
+SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # in /tmp: running services have theirs there
 
 
-def check(job: Job, when: str) -> str | None:
+def check_health(job: Job, when: str) -> str | None:
     """Run the script for `before` or `after` the job's, if there is one. Return what is wrong with the machine.
 
     One that is interrupted, for its job is cancelled before it began or nobody wants the work any more, tells nothing.
@@ -31,11 +33,11 @@ def check(job: Job, when: str) -> str | None:
     if not script:
         return None
     job.outbox.put("health", None, f"checking the machine {when} the job")
-    how = Check(job, when).run(str(script))
+    how = HealthCheck(job, when).run(str(script))
     return f"its health check {when} the job {how}"[:BROKEN_CHARS] if how else None
 
 
-class Check:
+class HealthCheck:
     """One run of a health script."""
 
     def __init__(self, job: Job, when: str) -> None:
@@ -88,16 +90,16 @@ class Check:
 
     def _watch(self, child: subprocess.Popen[bytes]) -> str | None:
         job, until = self._job, now() + self._seconds
-        pump = Pump(child, None, job.order.limits["line_bytes"], job.mask, self._say)
-        reader = helpers.start(job.control, "pump of a health check", pump.run)
+        pump = OutputReader(child, None, job.order.limits["line_bytes"], job.mask, self._say)
+        reader = start_thread(job.control, "pump of a health check", pump.run)
         while child.poll() is None and not self._is_over() and now() < until:
-            orphans.bury({child.pid})
+            reap_orphans({child.pid})
             time.sleep(0.02)
         is_over = self._is_over()
         is_late = child.returncode is None
         if not is_late:
             reader.join(PIPE_SECONDS)
-        end(job.family.everybody, lambda: 0.0)
+        end_processes(job.family.everybody, lambda: 0.0)
         pump.last_call()
         reader.join()
         return None if is_over else self._judge(child.returncode, is_late)
@@ -109,7 +111,84 @@ class Check:
     def _judge(self, code: int | None, is_late: bool) -> str | None:
         said = f": {self._last}" if self._last else ""
         if is_late or code is None:
-            return f"took longer than {duration(self._seconds)}{said}"
+            return f"took longer than {duration_text(self._seconds)}{said}"
         if code < 0:
             return f"was killed by signal {signal_name(-code)}{said}"
         return f"exited with code {code}{said}" if code else None
+
+
+def clean_machine(job: Job) -> str:
+    """End and remove what a job left; return what was checked. Raises OSError for what can't be removed. [UNIT-2]"""
+    return remove_leftovers(job.family, job.places, str(job.config.folder), f"job {job.order.job}")
+
+
+def remove_leftovers(family: JobProcesses, places: Machine, kept: str, whose: str) -> str:
+    """The same, of whoever it is; but for the folder `kept`, which is the agent's own."""
+    end_processes(family.everybody, lambda: 0.0)
+    folders = list(places.folders())
+    for folder in folders:
+        _empty_folder(folder, kept)
+    left = family.everybody()
+    if left:
+        raise OSError(f"processes {left} can't be ended")
+    return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(places), folders))}"
+
+
+def _folder_name(places: Machine) -> Any:
+    return lambda folder: "its root" if places.private else folder
+
+
+def _empty_folder(folder: str, kept: str) -> None:
+    """Remove all that is in a folder, but for the agent's own; what the job put in the folder's place as well."""
+    if os.path.islink(folder) or os.path.isfile(folder):
+        os.unlink(folder)
+    if not os.path.isdir(folder):
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # and never else: /tmp is everybody's
+        with contextlib.suppress(PermissionError):
+            os.chmod(folder, stat.S_IRWXU)
+    for entry in os.scandir(folder):
+        if entry.name.startswith(SYSTEM_PREFIXES):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if not f"{kept}/".startswith(f"{entry.path}/"):
+                _remove_tree(entry.path)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(entry.path)
+
+
+def _remove_tree(top: str) -> None:
+    """Remove a folder, also one that is too deep for `shutil.rmtree`, which may recurse and opens a file per level."""
+    try:
+        shutil.rmtree(top, onerror=_retry_removal)
+    except (RecursionError, OSError) as why:
+        if isinstance(why, OSError) and why.errno not in (errno.EMFILE, errno.ENAMETOOLONG):
+            raise
+        _flatten(top)
+        shutil.rmtree(top, onerror=_retry_removal)
+
+
+def _flatten(top: str) -> None:
+    """Move every folder of a tree to a new folder directly below its top."""
+    flat = tempfile.mkdtemp(dir=top)
+    folders = [top]
+    for folder in folders:
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False) and entry.path != flat:
+                os.chmod(entry.path, stat.S_IRWXU)
+                folders.append(f"{flat}/{len(folders)}")
+                os.rename(entry.path, folders[-1])
+
+
+def _retry_removal(remove: Any, path: str, error: Any) -> None:
+    """Remove what its owner had closed to itself; what is gone is clean. Raises OSError."""
+    if isinstance(error[1], FileNotFoundError):
+        return
+    for each in (os.path.dirname(path), path):
+        if not os.path.islink(each):
+            os.chmod(each, stat.S_IRWXU)
+    if remove in (os.unlink, os.rmdir):
+        remove(path)
+    else:
+        shutil.rmtree(path)

@@ -1,39 +1,218 @@
-"""The loop of a host's agent: say where this host is, do what the service answers, and say that."""
+"""The agent of a host: a machine that exists already, and starts a worker's agent for each job. docs/operators/hosts.md
+
+It asks the service what to do, does it, and reports it. Its files let a restarted agent go on where it was:
+[JOB-2] [UNIT-2]
+
+<state>/standing.json    the worker, and how far this host is with it
+        session          identifies this agent: another machine of the same name has another session
+        worker/          the folder of the worker's own agent
+        lock             held by this agent while it runs
+        root/            the job's root, if no other is given
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
 import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from . import orphans
-from .cleaning import remove
-from .crew import Crew
-from .errors import Refused, ServiceError
-from .exchange import backoffs
-from .family import Family
-from .log import log
-from .office import Office
-from .places import Places
-from .standing import CLEAN, ENDED, WORKING, Standing
+from . import VERSION
+from .client import backoffs, http_request, is_transient
+from .config import write_secret
+from .control import Refused, ServiceError, Unreachable
+from .health import remove_leftovers
+from .log import log, now
+from .machine import Machine
+from .processes import JobProcesses, adopt_orphans, reap_orphans
 
+WORKING, ENDED, CLEAN = "working", "ended", "clean"
+CALL_SECONDS = 15.0
+TEXT_CHARS = 300
+TERM_SECONDS = 20.0  # the agent gives its job 2 s, and sends nothing then
+POLL_SECONDS = 0.5
 TAKEN = 409
 REFUSED_SECONDS = 15.0
 STUCK_SECONDS = 30.0
 
 
+@dataclass
+class HostState:
+    """The worker that holds this host, none when it is empty, and how far this host is with it."""
+
+    folder: Path
+    worker: str = ""
+    stage: str = WORKING
+    cleaned: str = ""
+    pid: int = 0
+
+    @classmethod
+    def load(cls, folder: Path) -> HostState:
+        """Read where this host was. Raises OSError or ValueError for a file that can't be read."""
+        path = folder / "standing.json"
+        return cls(folder, **(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}))
+
+    def note(self, worker: str, stage: str, cleaned: str = "", pid: int = 0) -> None:
+        """Write where this host is, before it does what follows."""
+        self.worker, self.stage, self.cleaned, self.pid = worker, stage, cleaned, pid
+        told = {"worker": worker, "stage": stage, "cleaned": cleaned, "pid": pid}
+        write_secret(self.folder / "standing.json", json.dumps(told))
+
+    def forget(self) -> None:
+        """This host is free; nothing of its last worker is left."""
+        shutil.rmtree(self.crew, ignore_errors=True)
+        self.note("", WORKING)
+
+    @property
+    def crew(self) -> Path:
+        """The folder of the worker's own agent."""
+        return self.folder / "worker"
+
+    def session(self) -> str:
+        """What this agent is known by; chosen once."""
+        path = self.folder / "session"
+        if not path.exists():
+            write_secret(path, secrets.token_urlsafe(48))
+        return path.read_text(encoding="ascii").strip()
+
+
+class HostToken:
+    """The token of the host's user: in a file, which is read anew for each call, so that it can be replaced."""
+
+    def __init__(self, path: Path | None, given: str) -> None:
+        self._path, self._given = path, given
+
+    def read(self) -> str:
+        """Return the token. Raises OSError when there is none."""
+        found = self._path.read_text(encoding="ascii").strip() if self._path else self._given
+        if not found:
+            raise OSError("it has no token: give --token-file, or PENSTOCK_TOKEN")
+        return found
+
+
+class HostClient:
+    """Asks the service what to do next."""
+
+    def __init__(self, url: str, host: str, token: HostToken, session: str) -> None:
+        self.url, self.host = url, host
+        self._token, self._session = token, session
+
+    def ask(self, worker: str, stage: str, cleaned: str, trouble: str = "", leaving: bool = False) -> dict[str, Any]:
+        """Say where this host is; return what it is to do. Raises Unreachable, Refused, or OSError for no token."""
+        body = {
+            "session": self._session,
+            "machine": socket.gethostname()[:255],
+            "version": VERSION,
+            "worker": worker,
+            "stage": stage,
+            "cleaned": cleaned[:TEXT_CHARS],
+            "trouble": trouble[:TEXT_CHARS],
+            "leaving": leaving,
+        }
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._token.read()}"}
+        url = f"{self.url}/v1/agent/hosts/{self.host}"
+        status, answer = http_request("POST", url, json.dumps(body).encode(), headers, CALL_SECONDS)
+        if is_transient(status):
+            raise Unreachable(f"HTTP {status}")
+        try:
+            reply = json.loads(answer)
+        except ValueError:
+            raise Unreachable(f"HTTP {status} with a body that is not JSON") from None
+        if status >= 300:
+            raise Refused(status, str(reply.get("detail", "")))
+        return dict(reply)
+
+
+class WorkerProcess:
+    """Starts the worker's agent, and knows whether it lives. `changed` is called when it ends."""
+
+    def __init__(self, standing: HostState, program: str, url: str, root: str, changed: Callable[[], None]) -> None:
+        self._standing, self._program, self._changed = standing, program, changed
+        self._about = {"url": url, "root": root}
+
+    def enrol(self, worker: str, key: str) -> None:
+        """Write down who the agent is to be: after this it may be started, and again after a crash."""
+        folder = self._standing.crew
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for old in ("token", "progress"):
+            with contextlib.suppress(FileNotFoundError):
+                (folder / old).unlink()
+        write_secret(folder / "agent.json", json.dumps({"worker": worker, "key": key, **self._about}))
+        self._standing.note(worker, WORKING)
+
+    def start(self) -> None:
+        """Start the agent. One that was started before, and has begun, runs nothing twice: see `life`. [JOB-2]"""
+        lock = self._take()
+        if lock is None:
+            return
+        config = self._standing.crew / "agent.json"
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+        command = [sys.executable, self._program, "run", "--config", str(config)]
+        child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, pass_fds=(lock,))
+        os.close(lock)
+        self._standing.note(self._standing.worker, WORKING, pid=child.pid)
+        threading.Thread(target=self._wait, args=(child,), daemon=True).start()
+
+    def _wait(self, child: subprocess.Popen[bytes]) -> None:
+        child.wait()
+        self._changed()
+
+    def lives(self) -> bool:
+        """Tell whether the agent runs, also one that an earlier agent of this host started."""
+        lock = self._take()
+        if lock is None:
+            return True
+        os.close(lock)
+        return False
+
+    def end(self) -> None:
+        """End the agent, which ends its job. Raises OSError when it does not end."""
+        for number, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
+            until = now() + seconds
+            while self.lives() and now() < until:
+                if self._standing.pid > 0:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(self._standing.pid, number)
+                time.sleep(POLL_SECONDS)
+        if self.lives():
+            raise OSError(f"the agent {self._standing.pid} does not end")
+
+    def _take(self) -> int | None:
+        """Take the lock of the agent; None while it lives."""
+        self._standing.crew.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(self._standing.crew / "alive", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            return None
+        return lock
+
+
 class Host:
     """One host. What it is at is in `standing`; everything else can be lost."""
 
-    def __init__(self, office: Office, standing: Standing, places: Places, program: str) -> None:
+    def __init__(self, office: HostClient, standing: HostState, places: Machine, program: str) -> None:
         self._office, self._standing, self._places = office, standing, places
         self._wake, self._stopped = threading.Event(), False
-        self._crew = Crew(standing, program, office.url, places.root, self._wake.set)
+        self._crew = WorkerProcess(standing, program, office.url, places.root, self._wake.set)
         self._delays, self._trouble, self._told = backoffs(), "", ""
 
     def serve(self) -> int:
         """Serve until told to terminate. Return the exit code: 1 for a host that is refused, and has no worker."""
-        orphans.adopt()
+        adopt_orphans()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         self._say(f"host {self._office.host}: asking {self._office.url} for work")
@@ -55,7 +234,7 @@ class Host:
 
     def _turn(self) -> float:
         """Ask, and do what is answered. Return how many seconds nothing is to be done."""
-        orphans.bury({self._standing.pid})
+        reap_orphans({self._standing.pid})
         mine = self._standing
         if mine.worker and mine.stage == WORKING and not self._crew.lives():
             mine.note(mine.worker, ENDED)
@@ -81,7 +260,9 @@ class Host:
         self._crew.end()
         self._standing.note(worker, ENDED)
         try:
-            cleaned = remove(Family(worker), self._places, str(self._standing.folder), f"worker {worker}")
+            cleaned = remove_leftovers(
+                JobProcesses(worker), self._places, str(self._standing.folder), f"worker {worker}"
+            )
         except OSError as why:
             self._trouble = str(why)
             self._say(f"host {self._office.host} cannot get clean: {why}")

@@ -1,17 +1,16 @@
-"""Fetches the job's inputs before its script begins: what other jobs kept for it, and what its user sent."""
+"""Fetches the job's inputs before its script starts: files that other jobs kept, and files that its user sent."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from . import disk
-from .fetch import NotFetched, Stopped
-from .job import Job
-from .outcome import Failure, Outcome
-from .words import size
+from .diagnosis import full_disk_error
+from .downloads import NotFetched, Stopped
+from .job import Failure, Job, Outcome
+from .log import size_text
 
-AT_ONCE = 4
+PARALLEL_DOWNLOADS = 4
 ROUNDS = 3  # a fresh URL for what was refused (it may have expired), fresh bytes for those that came wrong
 
 
@@ -35,7 +34,7 @@ class Inputs:
         except NotFetched as why:
             return Outcome("unprepared", str(why), failure=self._failure)
         here = f"; {len(self._copied)} of them from this machine's copies" if self._copied else ""
-        self._say(f"fetched {self._count} input(s), {size(self._bytes)}{here}")
+        self._say(f"fetched {self._count} input(s), {size_text(self._bytes)}{here}")
         return None
 
     def _page(self, after: str) -> str | None:
@@ -51,7 +50,7 @@ class Inputs:
                 break
         for path, why in failed.items():
             sizes = {told["path"]: int(told["size"]) for told in page["inputs"]}
-            self._failure = _failure(path, sizes[path], why)
+            self._failure = input_failure(path, sizes[path], why)
             raise NotFetched(f"the input {path} could not be fetched: {why}")
         self._count += len(page["inputs"])
         self._bytes += sum(int(told["size"]) for told in page["inputs"])
@@ -59,7 +58,7 @@ class Inputs:
         return following
 
     def _fetch(self, wanted: list[dict[str, Any]]) -> dict[str, NotFetched]:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(PARALLEL_DOWNLOADS) as pool:
             found = list(pool.map(self._one, wanted))
         return {told["path"]: why for told, why in zip(wanted, found) if why}
 
@@ -87,9 +86,9 @@ class Inputs:
         self._job.outbox.put("worker", None, text)
 
 
-def _failure(path: str, size: int, why: NotFetched) -> Failure:
+def input_failure(path: str, size: int, why: NotFetched) -> Failure:
     known = {"path": path, "error": str(why)}
-    full = disk.refused(why)
+    full = full_disk_error(why)
     if full:
         return Failure("disk_full", {**full, "path": path})
     if why.came is not None:

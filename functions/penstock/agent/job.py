@@ -1,23 +1,185 @@
-"""All that belongs to the one job of this agent."""
+"""The job: what the service says of it, what its parts share, and its outcome."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import shlex
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from .background import Background
+from .client import Client
 from .config import Config
-from .control import Control, Stop
-from .copies import Copies
-from .family import Family
-from .mask import Mask
-from .order import Order
-from .outbox import Outbox
-from .outcome import Failure, Outcome
-from .places import Places
-from .posts import Posts
-from .service import Service
-from .words import duration
+from .control import Control, Declined, Stop
+from .downloads import Copies
+from .events import Outbox
+from .log import duration_text, now
+from .machine import Machine
+from .masking import Mask
+from .processes import Background, JobProcesses, check_name, text_environment
+
+BROKEN_CHARS = 500  # more is refused by the service
+REASON_CHARS = 2000  # more is refused by the service
+EVIDENCE_CHARS = 1000  # more of a text of the evidence is cut by it
+WHEN = {"success": ("succeeded",), "failure": ("failed",), "always": ("succeeded", "failed")}
+"""With which results of the tasks it is run."""
+
+SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED, TOOLCHAIN_FAILED = (
+    "machine_broken",
+    "authentication_failed",
+    "clone_failed",
+    "toolchain_failed",
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An output rule. `!`: never upload; `=`: something must match; `%`: may change while it is read."""
+
+    text: str
+    parts: tuple[str, ...]
+    ignore: bool
+    required: bool
+    may_change: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """Read a rule. No `..` is left in its parts, so it can't lead out of the root."""
+        pattern = text.lstrip("!=%")
+        sigils = text[: len(text) - len(pattern)]
+        parts = tuple(os.path.normpath(f"/{pattern}").strip("/").split("/"))
+        return cls(text, parts, "!" in sigils, "=" in sigils, "%" in sigils)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One script of the job.
+
+    One before the job's own has a `kind`, which the job's failure is of when it fails; `trouble` says that in words,
+    `about` is evidence. It may take so many `seconds`, and is `as_root` where it makes the job's user.
+    """
+
+    index: int
+    name: str
+    script: str
+    env: dict[str, str]
+    env_clear: bool
+    workdir: str
+    seconds: float | None = None
+    kind: str = ""
+    trouble: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
+    as_root: bool = False
+
+    @classmethod
+    def read(cls, index: int, told: dict[str, Any]) -> Task:
+        env, clear, workdir = told.get("env") or {}, bool(told.get("env_clear")), told.get("workdir") or "/work"
+        return cls(index, told["name"], told["script"], env, clear, workdir)
+
+    def __str__(self) -> str:
+        return f'task {self.index} "{self.name}"'
+
+
+@dataclass(frozen=True)
+class Order:
+    """The job, and when it was told. Durations are in seconds. Whatever has no field here is looked up in `reply`."""
+
+    reply: dict[str, Any] = field(repr=False)
+    job: str
+    tasks: list[Task]
+    rules: list[Rule]
+    env: dict[str, str] = field(repr=False)
+    timeout: float
+    heartbeat: float
+    limits: dict[str, int]
+    posts: list[dict[str, str]] = field(default_factory=list)
+    reuse: bool = False
+    health: dict[str, Any] = field(default_factory=dict, repr=False)
+    told: float = field(default_factory=now)
+
+    @classmethod
+    def read(cls, reply: dict[str, Any]) -> Order:
+        return cls(
+            reply=reply,
+            job=reply["job"],
+            tasks=[Task.read(index, told) for index, told in enumerate(reply["tasks"])],
+            rules=[Rule.parse(text) for text in reply["output_rules"]],
+            env=reply.get("env") or {},
+            timeout=float(reply["timeout_seconds"]),
+            heartbeat=float(reply["heartbeat_seconds"]),
+            limits=reply["limits"],
+            posts=[dict(told) for told in reply.get("posts") or []],
+            reuse=bool(reply.get("reuse")),
+            health=reply.get("health") or {},
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job did not succeed: a kind, the evidence for it, and the last lines of its task."""
+
+    kind: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    task: int | None = None
+    task_name: str = ""
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The body of finish. `task`, `exit_code` and `signal` are those of the task that ended the job.
+
+    `broken` is what is wrong with the machine; the result `broken` says that the script was not begun for that.
+    """
+
+    result: str = "succeeded"
+    reason: str | None = None
+    task: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    broken: str | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Post:
+    """One script. What a task asked for has the environment that the task had."""
+
+    when: str
+    name: str
+    script: str
+    env: dict[str, str] = field(default_factory=dict)
+
+
+class Posts:
+    """Those that the job file says, and then those that tasks ask for by way of the agent, in order."""
+
+    def __init__(self, told: Iterable[dict[str, str]] = ()) -> None:
+        self._lock = threading.Lock()
+        self._all = {each["name"]: Post(each["on"], each["name"], each["script"]) for each in told}
+        self._is_over = False
+
+    def add(self, ask: dict[str, Any]) -> None:
+        """Take a command in, which runs in the folder of whoever asked for it. Raises Declined."""
+        name, when = str(ask["name"]), str(ask["when"])
+        if when not in WHEN:
+            raise Declined(f"{when!r} is none of {', '.join(WHEN)}")
+        with self._lock:
+            if self._is_over:
+                raise Declined("the tasks are over")
+            check_name(name, self._all, "post")
+            command = shlex.join(str(each) for each in ask["command"])
+            script = f"cd {shlex.quote(str(ask['cwd']))} || exit\nexec {command}\n"
+            self._all[name] = Post(when, name, script, text_environment(ask["env"]))
+
+    def due(self, result: str, first: int, workdir: str = "/work") -> Iterator[Task]:
+        """Yield what is to be run after tasks that ended with a result, numbered from `first`; no more is taken."""
+        with self._lock:
+            self._is_over = True
+            wanted = [each for each in self._all.values() if result in WHEN[each.when]]
+        for index, each in enumerate(wanted, first):
+            yield Task(index, each.name, each.script, each.env, env_clear=False, workdir=workdir)
 
 
 @dataclass(frozen=True)
@@ -26,11 +188,11 @@ class Job:
 
     config: Config
     order: Order
-    places: Places
+    places: Machine
     control: Control
-    service: Service
+    service: Client
     outbox: Outbox
-    family: Family
+    family: JobProcesses
     mask: Mask
     background: Background
     posts: Posts
@@ -45,7 +207,7 @@ class Job:
         if self.control.stopped is Stop.CANCELLED:
             return Outcome("cancelled", f"the job was cancelled; {how}", task, failure=Failure("cancelled", task=task))
         if self.control.stopped is Stop.TIMED_OUT:
-            limit = duration(self.order.timeout)
+            limit = duration_text(self.order.timeout)
             bound = {"bound": "timeout", "bound_seconds": int(self.order.timeout)}
             reason = f"the job ran longer than its timeout of {limit}; {how}"
             return Outcome("timed_out", reason, task, failure=Failure("timed_out", bound, task))

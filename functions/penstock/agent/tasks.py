@@ -1,16 +1,279 @@
-"""The job's tasks, one after the other."""
+"""The job's tasks: those that prepare the machine, its scripts, and its posts, one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
-from .ending import end
-from .failing import CLONE, LOGIN, SETUP
-from .job import Job
-from .outcome import Outcome
-from .run import Run
+from .control import start_thread
+from .diagnosis import (
+    count_oom_kills,
+    diagnose,
+    exit_evidence,
+    failure_of_task,
+    not_started,
+    preparation_failed,
+    too_long,
+)
+from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Job, Order, Outcome, Task
+from .log import now, signal_name
+from .machine import BASE_PATH, BUILD_USER, Machine, installed_locale
+from .prepare import TOOLCHAIN_FILE
+from .processes import Ended, end_processes
+from .streams import OutputReader, Tail
 
-NEED_NO_CACHE = (SETUP, LOGIN, CLONE)
+MIRROR_VARIABLES = ("RUSTUP_UPDATE_ROOT", "RUSTUP_DIST_SERVER")
+"""Where a site has Rust come from: the one thing that whoever starts the agent may say to its jobs."""
+
+MINUTE = 60.0
+PIPE_SECONDS = 5.0  # how long after its exit a task's pipes may stay open
+STUCK_SECONDS = 10.0  # how long the kernel may take to let go of a killed process
+KILLED = -9
+NEED_NO_CACHE = (SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED)
+
+
+def task_environment(job: Job, task: Task) -> dict[str, str]:
+    """Return a task's whole environment. What the agent says about the job can't be overridden by it. [SEC-2]
+
+    The worker's id is there whatever a job wants: by it the job's processes are found and ended. [JOB-2]
+    """
+    identity = _job_variables(job, task)
+    if task.as_root:
+        return {"PATH": BASE_PATH, "HOME": job.places.own_home, "LC_ALL": installed_locale(), **identity}
+    base = {} if task.env_clear else {**_machine_variables(job), **identity}
+    wished = {name: value for name, value in {**job.order.env, **task.env}.items() if name not in identity}
+    return {**base, **wished, "PENSTOCK_WORKER_ID": job.config.worker}
+
+
+def _machine_variables(job: Job) -> dict[str, str]:
+    user, language = job.places.user, installed_locale()
+    return {
+        "HOME": job.places.home,
+        "USER": user,
+        "LOGNAME": user,
+        "TZ": "UTC",
+        "LANG": language,
+        "LC_ALL": language,
+        "CI": "true",
+        "TMPDIR": job.places.on_machine("/tmp"),
+        "PATH": f"{job.places.home}/.cargo/bin:{job.places.bin}:{BASE_PATH}",
+        **{name: os.environ[name] for name in MIRROR_VARIABLES if name in os.environ},
+    }
+
+
+def _job_variables(job: Job, task: Task) -> dict[str, str]:
+    reply = job.order.reply
+    return {
+        "BUILDOMAT_JOB_ID": job.order.job,
+        "BUILDOMAT_TASK_ID": str(task.index),
+        "PENSTOCK_JOB_ID": job.order.job,
+        "PENSTOCK_WORKER_ID": job.config.worker,
+        "PENSTOCK_ATTEMPT": str(reply["attempt"]),
+        "PENSTOCK_TARGET": reply["target"],
+        "PENSTOCK_DEADLINE": reply.get("deadline") or "",
+        "PENSTOCK_ROOT": job.places.root,
+        "PENSTOCK_WORK": job.places.on_machine("/work"),
+        "PENSTOCK_INPUT": job.places.on_machine("/input"),
+    }
+
+
+def write_script(job: Job, task: Task) -> str:
+    """Write a task's script where only this job looks. Return its path. Raises OSError."""
+    tmp = job.places.on_machine("/tmp")
+    job.places.make_folder(tmp)  # an earlier task may have removed it
+    handle, path = tempfile.mkstemp(prefix=f"task-{task.index}-", suffix=".sh", dir=tmp)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(task.script)
+    if not task.as_root:
+        job.places.give(path)
+    return path
+
+
+def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
+    """Start a script in a process group of its own. Raises OSError; ValueError for a zero byte in the environment."""
+    workdir = job.places.on_machine(task.workdir)
+    if not task.as_root:
+        job.places.make_folder(workdir)
+    child = subprocess.Popen(
+        ["/bin/bash", script],
+        cwd=workdir,
+        env=task_environment(job, task),
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **({} if task.as_root else job.places.start()),
+    )
+    job.family.group = child.pid
+    return child
+
+
+def needs_own_home(reply: dict[str, Any]) -> bool:
+    """Tell whether something is put into the job's home before its script: a secret, or a toolchain."""
+    return bool(reply.get("repository") or reply.get("toolchain"))
+
+
+def plan_tasks(order: Order, places: Machine) -> Order:
+    """Return an order with the tasks before the script, all of them numbered in the order in which they run."""
+    tasks = [
+        *_setup_tasks(places),
+        *_repository_tasks(order.reply, places),
+        *_toolchain_tasks(order.reply, places),
+        *order.tasks,
+    ]
+    return replace(order, tasks=[replace(task, index=at) for at, task in enumerate(tasks)])
+
+
+def _setup_tasks(places: Machine) -> Iterator[Task]:
+    if places.alone:
+        words = ("setup", BUILD_USER.name, str(BUILD_USER.uid), str(BUILD_USER.gid), BUILD_USER.home)
+        task = _preparation_task(
+            places, "setup", 5 * MINUTE, SETUP_FAILED, "the machine could not be set up", {}, *words
+        )
+        yield replace(task, as_root=True)
+
+
+def _repository_tasks(reply: dict[str, Any], places: Machine) -> Iterator[Task]:
+    told = reply.get("repository")
+    if not told:
+        return
+    name, about = told["name"], {"repository": told["name"]}
+    trouble = f"the job could not get its token for {name}"
+    words = ("authentication", *told["machines"])
+    yield _preparation_task(places, "authentication", 10 * MINUTE, LOGIN_FAILED, trouble, about, *words)
+    if told["clone"]:
+        folder = places.on_machine(f"/work/{name}")
+        about, trouble = {**about, "commit": told["sha"]}, f"the repository {name} could not be cloned"
+        where = (told["url"], told["sha"], told["branch"], folder)
+        yield _preparation_task(places, "clone repository", 60 * MINUTE, CLONE_FAILED, trouble, about, "clone", *where)
+
+
+def _toolchain_tasks(reply: dict[str, Any], places: Machine) -> Iterator[Task]:
+    channel, told = reply.get("toolchain"), reply.get("repository")
+    if not channel:
+        return
+    how: tuple[str, ...] = ("toolchain", channel)
+    if channel == TOOLCHAIN_FILE and told and not told["clone"]:
+        how = ("toolchain-of", told["url"], told["sha"])
+    elif channel == TOOLCHAIN_FILE:
+        how = ("toolchain-named", places.on_machine(f"/work/{told['name']}" if told else "/work"))
+    trouble = f"the Rust toolchain {channel} could not be installed"
+    about = {"toolchain": channel}
+    yield _preparation_task(places, "rust-toolchain", 30 * MINUTE, TOOLCHAIN_FAILED, trouble, about, *how)
+
+
+def _preparation_task(
+    places: Machine, name: str, seconds: float, kind: str, trouble: str, about: dict[str, Any], *words: str
+) -> Task:
+    """A task that is a program of this very file, run like a script."""
+    program = shlex.join([sys.executable, "-I", "-S", places.program, "prepare", *words])
+    return Task(
+        0, name, f"exec {program}\n", {}, env_clear=False, workdir="/tmp", seconds=seconds, kind=kind,
+        trouble=trouble, about=about,
+    )  # fmt: skip
+
+
+class TaskRun:
+    """One run of a task."""
+
+    def __init__(self, job: Job, task: Task) -> None:
+        self._job, self._task = job, task
+        self._tail = Tail(job.outbox.put)
+        self._memory = count_oom_kills()
+
+    def run(self) -> Outcome:
+        """Run the task. Return how the job stands after it."""
+        started = now()
+        self._say(f'starting task {self._task.index}: "{self._task.name}"')
+        try:
+            script = write_script(self._job, self._task)
+            child = launch_script(self._job, self._task, script)
+        except (OSError, ValueError) as why:
+            reason = f"{self._task} could not start: {why}"
+            self._say(reason)
+            return Outcome("failed", reason, self._task.index, failure=not_started(self._task, why))
+        outcome = self._watch(child, started)
+        with contextlib.suppress(OSError):  # it is the job's to remove, too
+            os.unlink(script)
+        return outcome
+
+    def _watch(self, child: subprocess.Popen[bytes], started: float) -> Outcome:
+        job = self._job
+        job.background.begin(self._task.index)
+        pump = OutputReader(child, self._task.index, job.order.limits["line_bytes"], job.mask, self._tail.put)
+        reader = start_thread(job.control, f"pump of {self._task}", pump.run)
+        until = started + (self._task.seconds or float("inf"))
+        while child.poll() is None and not job.control.stopping and now() < until:
+            job.background.look(child.pid)
+            time.sleep(0.02)
+        ended = None
+        is_late = child.returncode is None and not job.control.stopping
+        if child.returncode is None:
+            ended = end_processes(job.family.everybody, job.control.grace)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(STUCK_SECONDS)
+        seconds = now() - started
+        self._let_go(pump, reader)
+        code = KILLED if child.returncode is None else child.returncode
+        self._say_exit(code, seconds)
+        return self._judge(code, None if is_late else ended, is_late)
+
+    def _let_go(self, pump: OutputReader, reader: threading.Thread) -> None:
+        """Wait for the rest of the output, then end the rest of the group."""
+        self._job.background.end(self._job.control.short_grace)
+        reader.join(PIPE_SECONDS)
+        left = end_processes(self._job.family.of_task, self._job.control.short_grace)
+        if left.count:
+            self._say(f"ended {left.count} process(es) that the task left running; they got {left}")
+        pump.last_call()
+        reader.join()
+        if pump.cut_off:
+            self._say(f"stdout or stderr stayed open for {PIPE_SECONDS:g} s after the exit; not waiting for more")
+
+    def _say(self, text: str) -> None:
+        self._job.outbox.put("task", self._task.index, text)
+
+    def _say_exit(self, code: int, seconds: float) -> None:
+        took = f"duration {seconds * 1000:.0f} ms"
+        if code < 0:
+            self._say(f"process was killed: {took}, signal {signal_name(-code)}")
+        else:
+            self._say(f"process exited: {took}, exit code {code}")
+
+    def _judge(self, code: int, ended: Ended | None, is_late: bool) -> Outcome:
+        if ended:
+            outcome = self._stopped(code, ended)
+        elif code or is_late:
+            outcome = self._failed(code, is_late)
+        else:
+            return Outcome(exit_code=0)
+        return replace(outcome, signal=-code) if code < 0 else replace(outcome, exit_code=code)
+
+    def _failed(self, code: int, is_late: bool) -> Outcome:
+        task, lines = self._task, self._tail.lines
+        if is_late and task.seconds:
+            how, failure = too_long(task, task.seconds, lines)
+        else:
+            how, failure = diagnose(self._job, task, code, lines, self._memory)
+        if task.kind:
+            return preparation_failed(task, how, failure, lines)
+        return Outcome("failed", f"{task} {how}", task.index, failure=failure)
+
+    def _stopped(self, code: int, ended: Ended) -> Outcome:
+        outcome = self._job.stopped(self._task.index, f"it got {ended}")
+        found = outcome.failure and replace(
+            outcome.failure, evidence={**outcome.failure.evidence, **exit_evidence(code), "ended": str(ended)}
+        )
+        return replace(outcome, failure=found and failure_of_task(found, self._task, self._tail.lines))
 
 
 def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
@@ -21,7 +284,7 @@ def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
     """
     outcome = _run_posts(job, _run_each(job, restore))
     job.control.deadline = None
-    strays = end(job.family.everybody, job.control.short_grace)
+    strays = end_processes(job.family.everybody, job.control.short_grace)
     if strays.count:
         job.outbox.put("worker", None, f"ended {strays.count} process(es) that the job left running; they got {strays}")
     return outcome
@@ -35,7 +298,7 @@ def _run_each(job: Job, restore: Callable[[], None]) -> Outcome:
             is_restored = True
         if job.control.stopping:
             return job.stopped(task.index, f"{task} did not start")
-        outcome = Run(job, task).run()
+        outcome = TaskRun(job, task).run()
         if outcome.result != "succeeded":
             break
     return outcome
@@ -49,6 +312,6 @@ def _run_posts(job: Job, outcome: Outcome) -> Outcome:
     for task in job.posts.due(outcome.result, len(tasks), tasks[-1].workdir if tasks else "/work"):
         if job.control.stopping:
             return outcome if outcome.result == "failed" else job.stopped(task.index, f"{task} did not start")
-        done = Run(job, task).run()
+        done = TaskRun(job, task).run()
         outcome = done if outcome.result == "succeeded" else outcome
     return outcome

@@ -1,113 +1,227 @@
-"""Uploads what the output rules name, one file at a time."""
+"""Uploads files to storage: opened with care, measured, and sent in one piece or in several parts at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any, TypeVar
 
-from .errors import Refused
-from .faults import Fault, Faults
-from .files import Found, Measured, NotUploaded, measure
-from .job import Job
-from .outcome import Failure
-from .selection import match, select
-from .storage import put, put_parts, side_by_side
-from .words import size
+from .client import http_request, is_transient, retry
+from .control import Control, Unreachable
+from .log import size_text
 
-ROUNDS = 3  # a fresh URL for what was refused (it may have expired), a fresh hash for what has changed
-BATCH = 50
+Check = Callable[[], None]
+"""Raises when it is no longer worth going on."""
 
-Problems = dict[Found, NotUploaded]
+T = TypeVar("T")
+STORE_SECONDS = 120.0  # storage checks all of a piece before it answers
+PUT_TRIES = 8
+PARALLEL_UPLOADS = 4
+PARTS_PER_CALL = 16  # for how many parts leave is asked at once: it lasts an hour
+AskParts = Callable[[int, Sequence[str]], Sequence[dict[str, Any]]]
+"""Asks leave to send parts: by the number of the first, and the SHA-256 of each."""
 
 
-class Uploads:
-    """The outputs of a job."""
+@dataclass(frozen=True)
+class File:
+    """A file that the rules name; `name` is its path as the job knows it."""
 
-    def __init__(self, job: Job) -> None:
-        self._job, self._faults = job, Faults(job.outbox)
-        self._uploaded: set[Found] = set()
+    name: str
+    path: str
+    may_change: bool
 
-    def run(self) -> Fault | None:
-        """Upload. Return why the outputs are not what the rules ask for, or None. Raises ServiceError."""
-        matches = match(self._job, self._faults)
-        files = select(matches, self._job.order.limits["outputs"], self._job.mask, self._faults)
-        for start in range(0, len(files), BATCH):
-            self._upload(files[start : start + BATCH])
-        for rule, found in matches.items():
-            if rule.required and self._uploaded.isdisjoint(found):
-                why = f'no file was uploaded for output rule "{rule.text}", which requires one'
-                self._faults.fail(why, Failure("output_missing", {"rule": rule.text}))
-        return self._faults.first
 
-    def _upload(self, files: list[Found]) -> None:
-        """Upload a batch; what could not be stored is tried again, unless it is its own fault."""
-        for _ in range(ROUNDS):
-            problems = self._send(self._measure(files))
-            for file, why in problems.items():
-                if why.moving and not file.may_change:
-                    self._faults.blame(file, why)
-            files = [file for file, why in problems.items() if file.may_change or not why.moving]
-        for file in files:
-            self._faults.blame(file, problems[file])
+@dataclass(frozen=True)
+class MeasuredFile:
+    """A file as it was when it was read: its size in bytes, its SHA-256, when it was last written.
 
-    def _measure(self, files: list[Found]) -> list[Measured]:
-        """Read all files; those that can't be uploaded are reported and left out."""
-        measured, bounds = [], self._job.order.limits
-        for file in files:
-            try:
-                measured.append(measure(file, bounds["output_bytes"], bounds["part_bytes"]))
-            except NotUploaded as why:
-                self._faults.blame(file, why)
+    `parts` are the SHA-256 of its parts, if it has more than one.
+    """
+
+    file: File
+    size: int
+    sha256: str
+    written: int
+    parts: tuple[str, ...] = ()
+
+    @property
+    def composite(self) -> str:
+        """The SHA-256 of those of the parts, as bytes; "" for a file of one part."""
+        return hashlib.sha256(bytes.fromhex("".join(self.parts))).hexdigest() if self.parts else ""
+
+
+class NotUploaded(Exception):
+    """Why a file was not uploaded; `moving`: because it changed or vanished, which `%` allows.
+
+    `size` and `limit` are in bytes, of one that is too large.
+    """
+
+    def __init__(self, text: str, moving: bool = False, size: int = 0, limit: int | None = None) -> None:
+        super().__init__(text)
+        self.moving, self.size, self.limit = moving, size, limit
+
+
+def no_check() -> None:
+    """A file is worth sending whatever happens: outputs of a cancelled job are kept, too."""
+
+
+class HashedReader:
+    """The first `size` bytes of a file, hashed while they are read. Raises NotUploaded when there are fewer.
+
+    `check` is called before each read, and may raise.
+    """
+
+    def __init__(self, file: IO[bytes], size: int, check: Check = no_check) -> None:
+        self._file, self._left, self._hash, self._check = file, size, hashlib.sha256(), check
+
+    def read(self, count: int = 1 << 20) -> bytes:
+        self._check()
+        data = self._file.read(min(count, self._left))
+        if self._left and not data:
+            raise NotUploaded("it became shorter", moving=True)
+        self._left -= len(data)
+        self._hash.update(data)
+        return data
+
+    def sha256(self) -> str:
+        """Read what is left and return the hash in hex."""
+        while self._left:
+            self.read()
+        return self._hash.hexdigest()
+
+    def parts(self, part_bytes: int) -> Iterator[str]:
+        """Read what is left; yield the hash, in hex, of each part of so many bytes; the last may have fewer."""
+        while self._left:
+            part, left = hashlib.sha256(), min(part_bytes, self._left)
+            while left:
+                data = self.read(min(left, 1 << 20))
+                part.update(data)
+                left -= len(data)
+            yield part.hexdigest()
+
+
+def _open_regular(path: str) -> IO[bytes]:
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FileNotFoundError(path)
+    return open(handle, "rb")
+
+
+@contextlib.contextmanager
+def open_file(file: File) -> Iterator[IO[bytes]]:
+    """Open a regular file, without ever waiting for the other end of a FIFO. Raises NotUploaded for all OSErrors."""
+    try:
+        with _open_regular(file.path) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise NotUploaded("it vanished", moving=True) from None
+    except OSError as why:
+        raise NotUploaded(str(why)) from why
+
+
+def measure_file(file: File, limit: int, part_bytes: int) -> MeasuredFile:
+    """Read a file of at most `limit` bytes, which is in parts of so many bytes. Raises NotUploaded."""
+    with open_file(file) as stream:
+        before = os.fstat(stream.fileno())
+        if before.st_size > limit:
+            text = f"it has {size_text(before.st_size)}; the limit is {size_text(limit)}"
+            raise NotUploaded(text, size=before.st_size, limit=limit)
+        prefix = HashedReader(stream, before.st_size)
+        parts = tuple(prefix.parts(part_bytes)) if before.st_size > part_bytes else ()
+        measured = MeasuredFile(file, before.st_size, prefix.sha256(), before.st_mtime_ns, parts)
+        check_unchanged(measured, stream)
         return measured
 
-    def _send(self, files: list[Measured]) -> Problems:
-        """Upload a batch and commit what was stored. Return what was wrong with the others."""
-        if not files:
-            return {}
-        about = [
-            {"path": f.file.name, "size": f.size, "sha256": f.sha256, "composite": f.composite} for f in files
-        ]  # fmt: skip
+
+def check_unchanged(measured: MeasuredFile, stream: IO[bytes]) -> None:
+    """Raise NotUploaded if a file that must not change has changed."""
+    after = os.fstat(stream.fileno())
+    same = (after.st_size, after.st_mtime_ns) == (measured.size, measured.written)
+    if not same and not measured.file.may_change:
+        raise NotUploaded('it changed while it was read; a rule with "%" allows that', moving=True)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some bytes of a file: from `start` on, `size` of them."""
+
+    file: MeasuredFile
+    start: int
+    size: int
+    sha256: str
+
+
+def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> dict[T, NotUploaded]:
+    """Do something to each, some of them at once. Return what was wrong. Raises ServiceError when abandoned."""
+
+    def tried(item: T) -> NotUploaded | None:
         try:
-            uploads = {upload["path"]: upload for upload in self._job.call("outputs", {"files": about})["uploads"]}
-        except Refused as why:
-            if len(files) == 1:
-                return {files[0].file: NotUploaded(f"the service refused it: {why}")}
-            return {name: problem for file in files for name, problem in self._send([file]).items()}
-        return self._store(files, uploads)
+            work(item)
+        except NotUploaded as why:
+            return why
+        return None
 
-    def _store(self, files: list[Measured], uploads: dict[str, Any]) -> Problems:
-        """Send the bytes of a batch, then have the service look at what has arrived."""
-        small, big = [f for f in files if not f.parts], [f for f in files if f.parts]
-        failed = side_by_side(lambda file: self._put(file, uploads[file.file.name]), small)
-        for file in big:  # one after the other: its parts are sent side by side
-            failed.update(side_by_side(lambda file: self._put_parts(file, uploads[file.file.name]), [file]))
-        problems = {file.file: why for file, why in failed.items()}
-        stored = {f.file: uploads[f.file.name]["id"] for f in files if f.file not in problems}
-        return {**problems, **self._commit(stored)}
+    with ThreadPoolExecutor(PARALLEL_UPLOADS) as pool:
+        return {item: why for item, why in zip(items, list(pool.map(tried, items))) if why}
 
-    def _put(self, file: Measured, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size(file.size)})")
-        put(self._job.control, file, upload)
 
-    def _put_parts(self, file: Measured, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size(file.size)}, in {len(file.parts)} parts)")
+def upload_file(control: Control, file: MeasuredFile, upload: dict[str, Any], check: Check = no_check) -> None:
+    """Send a file, several times if need be. Raises NotUploaded; ServiceError when abandoned; what `check` raises."""
+    _upload_piece(control, check, Piece(file, 0, file.size, file.sha256), upload)
 
-        def ask(first: int, digests: Sequence[str]) -> Any:
-            body = {"id": upload["id"], "first": first, "sha256": list(digests)}
-            return self._job.call("outputs/parts", body)["parts"]
 
-        try:
-            put_parts(self._job.control, file, upload["part_bytes"], ask)
-        except Refused as why:
-            raise NotUploaded(f"the service refused it: {why}") from why
+def upload_parts(control: Control, file: MeasuredFile, part_bytes: int, ask: AskParts, check: Check = no_check) -> None:
+    """Send those parts of a file that are not there yet. Raises the same."""
+    for first in range(0, len(file.parts), PARTS_PER_CALL):
+        told = ask(first + 1, file.parts[first : first + PARTS_PER_CALL])
+        leaves = {_part_piece(file, leave["number"], part_bytes): leave for leave in told if not leave["there"]}
+        failed = in_parallel(partial(_upload_part, control, check, leaves), list(leaves))
+        for why in failed.values():
+            raise why
 
-    def _commit(self, stored: dict[Found, str]) -> Problems:
-        try:
-            if stored:
-                self._job.call("outputs/commit", {"ids": list(stored.values())})
-        except Refused as why:
-            return {file: NotUploaded(f"the service refused it: {why}") for file in stored}
-        for file in stored:
-            self._uploaded.add(file)
-            self._faults.say(f"uploaded {file.name}")
-        return {}
+
+def _upload_part(control: Control, check: Check, leaves: dict[Piece, dict[str, Any]], piece: Piece) -> None:
+    _upload_piece(control, check, piece, leaves[piece])
+
+
+def _part_piece(file: MeasuredFile, number: int, part_bytes: int) -> Piece:
+    start = (number - 1) * part_bytes
+    return Piece(file, start, min(part_bytes, file.size - start), file.parts[number - 1])
+
+
+def _upload_piece(control: Control, check: Check, piece: Piece, leave: dict[str, Any]) -> None:
+    try:
+        retry(control, f"storing {piece.file.file.name}", lambda: _upload_once(check, piece, leave), PUT_TRIES)
+    except Unreachable as why:
+        raise NotUploaded(str(why)) from why
+
+
+def _upload_once(check: Check, piece: Piece, leave: dict[str, Any]) -> None:
+    check()
+    headers = {**leave.get("headers", {}), "Content-Length": str(piece.size)}
+    with open_file(piece.file.file) as stream:
+        stream.seek(piece.start)
+        body = HashedReader(stream, piece.size, check)
+        _send_piece(leave, body, headers)
+        if body.sha256() != piece.sha256:
+            raise NotUploaded("it was written to while it was uploaded", moving=True)
+        check_unchanged(piece.file, stream)
+
+
+def _send_piece(leave: dict[str, Any], body: HashedReader, headers: dict[str, str]) -> None:
+    try:
+        status, answer = http_request(leave.get("method", "PUT"), leave["url"], body, headers, STORE_SECONDS)
+    except Unreachable as why:
+        raise Unreachable(f"storage could not be reached: {why}") from why
+    if status >= 300:
+        codes = re.findall("<Code>(.*?)</Code>", answer.decode("utf-8", "replace"))
+        text = " ".join([f"storage answered HTTP {status}", *codes])
+        raise Unreachable(text) if is_transient(status) else NotUploaded(text)

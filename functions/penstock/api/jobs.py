@@ -69,10 +69,10 @@ class FailedTask:
 class JobFailure:
     """Why a job did not succeed."""
 
-    kind: Annotated[str, "The kind of failure, one of those in docs/failures.md."]
+    kind: Annotated[str, "The kind of failure, one of those in docs/users/failures.md."]
     what: Annotated[str, "What this kind means, in a sentence."]
     advice: Annotated[str, "What you can do about it."]
-    evidence: Annotated[dict[str, Any], "What was observed, by name. Each kind has its own: see docs/failures.md."]
+    evidence: Annotated[dict[str, Any], "What was observed, by name. Each kind has its own."]
     task: Annotated[FailedTask | None, "The task that ended the job; null if none did."]
     lines: Annotated[list[str], "The last lines of the log, or of the machine's console."]
     lines_of: Annotated[Literal["job", "console"], "Where `lines` come from."]

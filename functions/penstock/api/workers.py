@@ -107,9 +107,9 @@ class AgentInputs:
 class AgentFailure:
     """Why a job did not succeed. Unknown values are left out, and long ones are cut."""
 
-    kind: Annotated[str, Bound(most=64), "The kind of failure, one of those in docs/failures.md."]
-    evidence: Annotated[dict[str, Any], "What was observed, by name. Each kind has its own: see docs/failures.md."] = (
-        field(default_factory=dict)
+    kind: Annotated[str, Bound(most=64), "The kind of failure, one of those in docs/users/failures.md."]
+    evidence: Annotated[dict[str, Any], "What was observed, by name. Each kind has its own."] = field(
+        default_factory=dict
     )
     task: Annotated[int | None, "The number of the task that ended the job. Tasks count from 0."] = None
     task_name: Annotated[str, "That task's name."] = ""

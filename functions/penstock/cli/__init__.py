@@ -6,7 +6,7 @@ config      which service, with which token
 client      the HTTP API, a method per request; transport: retries, and refusals as errors
 output      tables, JSON, ages; screen and follow: a job's log as it happens
 commands    one module per group
-reference   writes docs/cli.md from the commands' own help
+reference   writes docs/users/cli.md from the commands' own help
 """
 
 __all__ = ["main"]

@@ -19,7 +19,7 @@ CHUNK = 256 * 1024
 TRIES = 5
 PAUSE_SECONDS = 0.5
 
-Progress = Callable[[int], None]
+SoFar = Callable[[int], None]
 """Told how many bytes there are so far."""
 
 
@@ -42,7 +42,7 @@ def destination(output: dict[str, Any], wanted: str | None) -> Path:
     return place
 
 
-def fetch(api: Api, sign: Sign, output: dict[str, Any], place: Path, progress: Progress) -> None:
+def fetch(api: Api, sign: Sign, output: dict[str, Any], place: Path, progress: SoFar) -> None:
     """Download an output or an artifact. What a broken download left beside `place` is continued.
 
     Raises Mismatch for wrong bytes, Unreachable when the store of the bytes can't be reached, Refused, Broken.
@@ -59,7 +59,7 @@ def fetch(api: Api, sign: Sign, output: dict[str, Any], place: Path, progress: P
         raise Refused(f"can't write {place}: {error.strerror}", "free some space, or give another place") from error
 
 
-def _fetch_all(api: Api, sign: Sign, output: dict[str, Any], part: Path, progress: Progress) -> None:
+def _fetch_all(api: Api, sign: Sign, output: dict[str, Any], part: Path, progress: SoFar) -> None:
     for left in reversed(range(TRIES)):
         url = sign()  # anew each time: it expires
         try:
@@ -78,7 +78,7 @@ def _given_up(path: str, error: httpx.HTTPError) -> Broken | Unreachable:
     return kind(f"the download of {path} broke off: {error}", "the same command continues it")
 
 
-def _continue(client: httpx.Client, url: str, size: int, part: Path, progress: Progress) -> None:
+def _continue(client: httpx.Client, url: str, size: int, part: Path, progress: SoFar) -> None:
     """Fetch what is missing of a file of `size` bytes."""
     have = part.stat().st_size if part.exists() else 0
     if have >= size and have > 0:
@@ -104,7 +104,7 @@ def _continue(client: httpx.Client, url: str, size: int, part: Path, progress: P
 def _verify(part: Path, output: dict[str, Any]) -> None:
     """Raises Mismatch unless the bytes are those that were announced."""
     digest = hashlib.sha256()
-    for chunk in _chunks(part):
+    for chunk in _read(part):
         digest.update(chunk)
     if digest.hexdigest() != output["sha256"]:
         raise Mismatch(
@@ -113,7 +113,7 @@ def _verify(part: Path, output: dict[str, Any]) -> None:
         )
 
 
-def _chunks(part: Path) -> Iterator[bytes]:
+def _read(part: Path) -> Iterator[bytes]:
     with contextlib.suppress(FileNotFoundError), part.open("rb") as file:
         while chunk := file.read(CHUNK):
             yield chunk

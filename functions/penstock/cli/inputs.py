@@ -10,14 +10,12 @@ from pathlib import Path
 import httpx
 
 from penstock.cli.client import Api, Object
+from penstock.cli.download import PAUSE_SECONDS, TRIES
 from penstock.cli.errors import Broken, Refused, Unreachable
 from penstock.cli.fetching import bytes_bar
 from penstock.cli.sending import Described, Progress, describe, put, put_parts
 from penstock.cli.session import Session
 from penstock.cli.times import size_text
-
-TRIES = 5
-PAUSE_SECONDS = 0.5
 
 
 def given(texts: Sequence[str]) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the commands' own help: `python -m penstock.cli.reference > docs/cli.md`."""
+"""Writes docs/users/cli.md from the commands' own help: `python -m penstock.cli.reference > docs/users/cli.md`."""
 
 from __future__ import annotations
 

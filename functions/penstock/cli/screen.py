@@ -21,8 +21,17 @@ from rich.text import Text
 from penstock.cli import times
 from penstock.cli.output import STYLES, Output, clean
 
-PREFIXES = {"control": "|=|", "worker": "|W|", "task": "|T|", "console": "|C|"}
+PREFIXES = {"control": "|=|", "detail": "|=|", "worker": "|W|", "task": "|T|", "console": "|C|"}
 """As in buildomat's log; the job's own stdout and stderr have none."""
+
+DETAIL = "detail"
+"""The stream of service lines that are shown with --verbose only."""
+
+SETTLED = "settled: "
+"""How the control plane's last line begins. A summary of the settled job says the same."""
+
+UNUSUAL = ("waiting", "queued")
+"""The states that a job stays in only while something keeps it waiting."""
 
 SEQUENCES = re.compile(
     r"(\x1b\[[0-9;:]*m)"  # a colour or style
@@ -45,16 +54,29 @@ class Screen(AbstractContextManager["Screen"], Protocol):
         """Something that is not of the job: lost connections."""
 
 
-def open_screen(out: Output, *, quiet_stdout: bool = False) -> Screen:
-    """The screen for this terminal, pipe or file. With `quiet_stdout`, stdout is kept for a result at the end."""
+def open_screen(
+    out: Output, *, verbose: bool = False, summary_follows: bool = False, quiet_stdout: bool = False
+) -> Screen:
+    """The screen for this terminal, pipe or file.
+
+    `verbose` shows every service line. With `summary_follows`, the line that says how the job ended is left out.
+    With `quiet_stdout`, stdout is reserved for a result at the end. JSON always has every event.
+    """
     if out.as_json and not quiet_stdout:
         return JsonScreen(out)
     if out.is_terminal and out.errors.is_terminal and not quiet_stdout:
-        return LiveScreen(out.console)
-    return PlainScreen(out, quiet_stdout=quiet_stdout)
+        return LiveScreen(out.console, verbose=verbose, summary_follows=summary_follows)
+    return PlainScreen(out, verbose=verbose, summary_follows=summary_follows, quiet_stdout=quiet_stdout)
 
 
 class _Base:
+    def __init__(self, *, verbose: bool, summary_follows: bool) -> None:
+        self._verbose, self._summary_follows = verbose, summary_follows
+
+    def _shows(self, event: Mapping[str, Any]) -> bool:
+        is_end = event["stream"] == "control" and str(event["payload"]).startswith(SETTLED)
+        return self._verbose or not (event["stream"] == DETAIL or (is_end and self._summary_follows))
+
     def __enter__(self) -> Any:
         return self
 
@@ -67,18 +89,26 @@ class _Base:
 class PlainScreen(_Base):
     """Lines as they are, for pipes, files and the logs of other systems."""
 
-    def __init__(self, out: Output, *, quiet_stdout: bool = False) -> None:
+    def __init__(
+        self, out: Output, *, verbose: bool = False, summary_follows: bool = False, quiet_stdout: bool = False
+    ) -> None:
+        super().__init__(verbose=verbose, summary_follows=summary_follows)
         self._out = out
         self._stdout = out.errors if quiet_stdout else out.console
         self._said: str | None = None
 
     def event(self, event: Mapping[str, Any]) -> None:
+        if not self._shows(event):
+            return
         stream, text = event["stream"], str(event["payload"]).rstrip("\n")
+        if stream == "control":
+            self._said = text
         prefix = "" if stream in ("stdout", "stderr") else PREFIXES.get(stream, f"|{stream}|") + " "
         _write(self._stdout if stream == "stdout" else self._out.errors, prefix + text)
 
     def where(self, state: str, why: str | None) -> None:
-        if why and why != self._said:
+        is_usual = state not in UNUSUAL and not self._verbose
+        if why and why != self._said and not is_usual:
             self._said = why
             _write(self._out.errors, f"|=| {state}: {why}")
 
@@ -100,6 +130,7 @@ class JsonScreen(_Base):
     """Events as JSON, one a line."""
 
     def __init__(self, out: Output) -> None:
+        super().__init__(verbose=True, summary_follows=False)
         self._out = out
 
     def event(self, event: Mapping[str, Any]) -> None:
@@ -116,7 +147,8 @@ class JsonScreen(_Base):
 class LiveScreen(_Base):
     """Colours, and a status line below the log."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, verbose: bool = False, summary_follows: bool = False) -> None:
+        super().__init__(verbose=verbose, summary_follows=summary_follows)
         self._console = console
         self._status = Status()
         self._live = Live(self._status, console=console, transient=True, refresh_per_second=8)
@@ -131,6 +163,8 @@ class LiveScreen(_Base):
         self._live.stop()
 
     def event(self, event: Mapping[str, Any]) -> None:
+        if not self._shows(event):
+            return
         stream, payload = event["stream"], str(event["payload"]).rstrip("\n")
         text = Text.from_ansi(colours_only(payload))
         if stream == "stderr":

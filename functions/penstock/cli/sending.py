@@ -12,11 +12,11 @@ from typing import Any
 
 import httpx
 
+from penstock.cli.download import CHUNK
 from penstock.cli.errors import Refused
 from penstock.cli.transport import open_client
 from penstock.domain.parts import PART_BYTES, composite
 
-CHUNK = 256 * 1024
 AT_ONCE = 4
 LEAVES = 16
 """For how many parts leave is asked at once: it lasts an hour."""

@@ -101,11 +101,12 @@ def _may_retry(job: Job) -> bool:
 
 
 def spent(job: Job) -> str:
-    """How long a settled job took, in a sentence for its log."""
+    """How long a settled job took: the end of the last line of its log."""
     times = job.times
     ends = times.settled or times.submitted
-    ran = f", {_seconds(times.started, ends)} s of it since its script began" if times.started else ""
-    return f"it took {_seconds(times.submitted, ends)} s and {job.attempt} attempt(s){ran}"
+    ran = f", {_seconds(times.started, ends)} s of it since its script started" if times.started else ""
+    tries = f" in {job.attempt} attempts" if job.attempt > 1 else ""
+    return f"took {_seconds(times.submitted, ends)} s{tries}{ran}"
 
 
 def _seconds(start: datetime, end: datetime) -> int:

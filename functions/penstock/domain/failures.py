@@ -1,4 +1,4 @@
-"""Why a job did not succeed: one of a closed set of kinds, with the evidence for it. docs/failures.md is made from it.
+"""Why a job did not succeed: a kind of a closed set, and the evidence for it. Generates docs/users/failures.md.
 
 The sentence that a job has as its reason says what happened; this says it to programs, and what there is to show
 for it. What an agent tells is what the job's own machine says, so it is cut to what is known and to a bounded size.
@@ -72,40 +72,40 @@ class Meaning:
 
 
 EVIDENCE: Mapping[str, tuple[type, str]] = {
-    "exit_code": (int, "with which the task ended"),
+    "exit_code": (int, "the exit code of the task"),
     "signal": (int, "the number of the signal that ended the task"),
     "signal_name": (str, "its name, such as `SIGSEGV`"),
-    "perhaps": (str, "what it may have been, of which there is no proof"),
-    "oom_kills": (int, "how many processes the kernel killed for want of memory while the task ran"),
+    "perhaps": (str, "a likely cause, of which there is no proof"),
+    "oom_kills": (int, "how many processes the kernel killed while the task ran, because memory ran out"),
     "memory_limit_bytes": (int, "how much memory the job's control group may have"),
     "source": (str, "where the evidence is from"),
     "path": (str, "the file or folder, as the job knows it"),
     "repository": (str, "the repository that the job comes from, as `owner/name`"),
     "commit": (str, "the SHA of the job's commit"),
-    "toolchain": (str, "the channel of Rust's, or the file that was to name it"),
-    "free_bytes": (int, "what was free on its disk when the task had ended"),
-    "total_bytes": (int, "how large that disk is"),
+    "toolchain": (str, "the Rust channel, or the file that should name it"),
+    "free_bytes": (int, "the free space on its disk when the task had ended"),
+    "total_bytes": (int, "the size of that disk"),
     "free_files": (int, "how many more files it could hold"),
-    "error": (str, "the words of whoever found out: the system, the driver, the storage, the service"),
-    "bound": (str, "which bound it was"),
-    "bound_seconds": (int, "how long that is"),
-    "ended": (str, "what was done to end it"),
+    "error": (str, "the error message of the system, the driver, the storage or the service"),
+    "bound": (str, "the limit that was exceeded"),
+    "bound_seconds": (int, "that limit"),
+    "ended": (str, "how the job was ended"),
     "rule": (str, "the output rule, as it was written"),
-    "size_bytes": (int, "how large the file is"),
-    "limit_bytes": (int, "how large it may be"),
-    "files": (int, "how many files the output rules name"),
+    "size_bytes": (int, "the size of the file"),
+    "limit_bytes": (int, "the largest size that is allowed"),
+    "files": (int, "how many files the output rules match"),
     "limit_files": (int, "how many outputs a job may have"),
-    "found_bytes": (int, "how much of it came"),
-    "cancelled_by": (str, "who asked for it"),
+    "found_bytes": (int, "how many bytes arrived"),
+    "cancelled_by": (str, "who cancelled the job"),
     "worker": (str, "the id of the worker"),
     "lost_by": (str, "`no_hello`, `silent`, `vanished`, `recycled`, `overdue` or `flow`: see below"),
-    "last_heard": (str, "when its agent was heard of last, RFC 3339 in UTC"),
-    "notice": (str, "that it was taken back, and by whom: such as a cloud's notice to a spot machine"),
+    "last_heard": (str, "when its agent last contacted the service, RFC 3339 in UTC"),
+    "notice": (str, "the notice that the machine would be taken away, such as a cloud's notice to a spot machine"),
     "resource": (str, "the id of the resource"),
     "type": (str, "its type"),
-    "waited_for": (str, "the pools of what it had not got yet"),
+    "waited_for": (str, "the pools that it was still waiting for"),
 }
-"""The evidence that there is: its type and meaning."""
+"""Every key of the evidence: its type and meaning."""
 
 _ENDED = ("exit_code", "signal", "signal_name")
 _BEFORE = ("error", "exit_code", "bound", "bound_seconds")
@@ -113,119 +113,119 @@ _LOST = ("worker", "lost_by", "last_heard", "notice", "error")
 _AGAIN = (
     "nothing is wrong with the job: submit it again (`penstock job retry`), with more `retries` if it happens often"
 )
-_OURS = "tell who operates this site; then submit the job again: `penstock job retry`"
+_OURS = "report it to the operators of the site, then submit the job again: `penstock job retry`"
 
 MEANINGS: Mapping[Kind, Meaning] = {
     Kind.EXITED: Meaning(
         "a task exited with a code other than 0",
-        "read the last lines: they are the script's own",
+        "read the last lines, which the script printed",
         ("exit_code", "perhaps"),
         is_told=True,
     ),
     Kind.KILLED: Meaning(
-        "a signal that nobody sent from here ended a task",
-        "SIGSEGV, SIGBUS and SIGABRT are faults of the program; SIGKILL may be want of memory without a record of it",
+        "a signal that Penstock did not send ended a task",
+        "SIGSEGV, SIGBUS and SIGABRT are faults of the program; SIGKILL may mean that memory ran out",
         ("signal", "signal_name", "perhaps"),
         is_told=True,
     ),
     Kind.OUT_OF_MEMORY: Meaning(
-        "the kernel killed a process of a task, for there was no memory left, and kept a record of it",
-        "have it need less (fewer parallel jobs), or use a target with more memory",
+        "memory ran out: the kernel killed a process of a task and recorded it",
+        "use less memory (fewer parallel jobs), or a target with more memory",
         ("oom_kills", "source", "memory_limit_bytes", *_ENDED),
         is_told=True,
     ),
     Kind.DISK_FULL: Meaning(
-        "a disk of the machine was full when a task failed, or a task said so, or it had no room for the inputs",
-        "have the job keep less, or use a target with a larger disk",
+        "a disk of the machine was full when a task failed, or a task reported that, or the inputs did not fit on it",
+        "keep fewer files, or use a target with a larger disk",
         ("path", "free_bytes", "total_bytes", "free_files", "source", "error", *_ENDED),
         is_told=True,
     ),
     Kind.NOT_STARTED: Meaning(
-        "a task could not be started at all", "look at its `workdir` and its environment", ("error",), is_told=True
+        "a task could not be started at all", "check its `workdir` and its environment", ("error",), is_told=True
     ),
     Kind.TIMED_OUT: Meaning(
-        "the job ran for longer than it may",
-        "find out from the last lines what it waited for, or give it a longer `timeout`",
+        "the job ran longer than its timeout",
+        "see from the last lines what it was doing, or set a longer `timeout`",
         ("bound", "bound_seconds", "ended", *_ENDED),
         is_told=True,
     ),
     Kind.OUTPUT_MISSING: Meaning(
         "no file was uploaded for an output rule that requires one (`=`)",
-        "look at which path the script writes to, and at the rule's",
+        "compare the path that the script writes to with the path of the rule",
         ("rule",),
         is_told=True,
     ),
     Kind.OUTPUT_TOO_LARGE: Meaning(
         "an output is larger than the site allows",
-        "split or compress it; operators set the limit (docs/site.md)",
+        "split or compress it; operators set the limit (docs/operators/site.md)",
         ("path", "size_bytes", "limit_bytes"),
         is_told=True,
     ),
     Kind.TOO_MANY_OUTPUTS: Meaning(
-        "the output rules name more files than a job may keep",
-        "pack them into one, or write narrower rules",
+        "the output rules match more files than a job may keep",
+        "pack the files into one, or write narrower rules",
         ("files", "limit_files"),
         is_told=True,
     ),
     Kind.OUTPUT_NOT_KEPT: Meaning(
-        "an output could not be read or kept: it changed or vanished meanwhile, or may not be read",
-        "have the script end before its outputs do; a rule with `%` allows changes",
+        "an output could not be kept: it changed or disappeared during the upload, or is not readable",
+        "end everything that writes the file before the script ends; a rule with `%` allows changes",
         ("path", "error"),
         is_told=True,
     ),
     Kind.INPUT_TRUNCATED: Meaning(
-        "fewer bytes of an input came than were kept, each time that it was fetched",
+        "every download of an input had fewer bytes than the stored file",
         _OURS,
         ("path", "size_bytes", "found_bytes", "error"),
         is_told=True,
     ),
     Kind.INPUT_FAILED: Meaning(
-        "an input could not be fetched, or is not what was kept", _OURS, ("path", "error"), is_told=True
+        "an input could not be downloaded, or differs from the stored file", _OURS, ("path", "error"), is_told=True
     ),
     Kind.AUTHENTICATION_FAILED: Meaning(
-        "the job could not get the token for its repository, on the last try too",
-        "look whether the GitHub App is still installed there; then re-run the check",
+        "the job could not get the token for its repository, not even on the last attempt",
+        "check that the GitHub App is still installed there, then re-run the check",
         ("repository", *_BEFORE),
         is_told=True,
     ),
     Kind.CLONE_FAILED: Meaning(
         "the repository could not be cloned at the job's commit",
-        "the error is git's own word; when it was the network's fault, re-run the check",
+        "read git's error message; if the network was at fault, re-run the check",
         ("repository", "commit", *_BEFORE),
         is_told=True,
     ),
     Kind.TOOLCHAIN_FAILED: Meaning(
-        "the Rust toolchain that the job asks for could not be installed",
-        "look at `rust_toolchain` in the job file, and at the repository's rust-toolchain.toml",
+        "the Rust toolchain of the job could not be installed",
+        "check `rust_toolchain` in the job file and the repository's rust-toolchain.toml",
         ("toolchain", *_BEFORE),
         is_told=True,
     ),
     Kind.MACHINE_BROKEN: Meaning(
-        "the machine was found to be unfit before the script began, on the last try too", _OURS, ("worker", "error"),
+        "the machine failed its check before the script started, also on the last attempt", _OURS, ("worker", "error"),
         is_told=True,
     ),
     Kind.CANCELLED: Meaning(
-        "somebody cancelled the job", "ask them, or submit it again: `penstock job retry`", ("cancelled_by",)
+        "somebody cancelled the job", "ask that user, or submit the job again: `penstock job retry`", ("cancelled_by",)
     ),
-    Kind.WORKER_LOST: Meaning("the worker was lost in the middle of it, on the last try too", _AGAIN, _LOST),
+    Kind.WORKER_LOST: Meaning("the worker was lost during the job, also on the last attempt", _AGAIN, _LOST),
     Kind.RESOURCE_LOST: Meaning(
-        "a resource of the job was lost or taken away, on the last try too", _AGAIN, ("resource", "type", *_LOST)
+        "a resource of the job was lost or taken away, also on the last attempt", _AGAIN, ("resource", "type", *_LOST)
     ),
     Kind.UNSATISFIABLE: Meaning(
-        "what the job asks for cannot be had here at all", "ask for what there is: `penstock target list`", ("error",)
+        "the site can never provide what the job asks for", "ask for what exists: `penstock target list`", ("error",)
     ),
     Kind.QUEUE_EXPIRED: Meaning(
-        "the job did not get what it asked for within the queue deadline",
-        "`penstock pool show` shows who holds it; submit the job when there is less to do, or with a higher `priority`",
+        "the job did not get everything it asked for before the queue deadline",
+        "see who holds it with `penstock pool show`; submit the job at a quieter time, or with a higher `priority`",
         ("bound", "bound_seconds", "waited_for", "error"),
     ),
     Kind.DEPENDENCY_FAILED: Meaning(
-        "a job that it depends on ended otherwise than it was to, or a file that it waited for did not come",
-        "put that job right first, or send the file",
+        "a job that it depends on did not end as required, or a file that it waited for did not arrive",
+        "fix that job first, or send the file",
         ("error",),
     ),
     Kind.NOT_ALLOWED: Meaning(
-        "its owner has no privilege any more for what it waited for", "ask an operator for the privilege", ("error",)
+        "its owner lost the privilege for what the job waited for", "ask an operator for the privilege", ("error",)
     ),
     Kind.SERVICE_FAILED: Meaning("the service itself failed", _OURS, ("error",)),
 }  # fmt: skip

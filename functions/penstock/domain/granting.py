@@ -5,7 +5,7 @@ all of its pools is granted. Whom it passes, it may take nothing from: then afte
 pool for them and for those before them. If it does, they are overtaken, once in each such queue; a claim that was
 overtaken OVERTAKEN times is not: of what falls free, as much as it wants is kept for it, and for those before it, until
 it is its turn in all of its queues. The rest is for those behind. Because the order is the same in every queue, the
-first that something is kept for never waits for what is kept for another. docs/decisions/passing-without-harm.md
+first that something is kept for never waits for what is kept for another. docs/decisions/0022-overtaking-counts-harm.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ It is the end of an attempt whose script has not begun, and counts against none 
 clean, in the usual order, to whoever is first that can use it. The next attempt stands in no queue while it is parked,
 so it does not take again at once what it gave back. Then it queues with the place that it had, which is by the age of
 its job. After GIVE_BACKS of these it keeps what it holds, as if there were no such limit: so nobody gives back and
-takes for ever, and nobody starves for it. docs/decisions/giving-back.md
+takes for ever, and nobody starves for it. docs/decisions/0027-idle-hold-gives-back.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A unit's states and moves, as data: who moves it on, what its due time means, and where it may go.
 
-`worker show` and `resource show` tell it of one unit, docs/decisions/one-unit.md of all, and the tests hold every
+`worker show` and `resource show` tell it of one unit, docs/internals/unit-lifecycle.md of all, and the tests hold every
 commit to it.
 """
 

@@ -14,7 +14,10 @@ from typing import ClassVar
 from penstock.domain.rows import Key, Row
 
 CONTROL = "control"
-"""The stream of our own decisions."""
+"""The stream of our own decisions that every reader needs."""
+
+DETAIL = "detail"
+"""The stream of service lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
 
 OUTPUT = ("stdout", "stderr")
 """The streams of a job's own output: what is dropped when its log is full. All else still finds room."""

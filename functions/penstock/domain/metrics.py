@@ -1,4 +1,4 @@
-"""All metrics that there are, a line each. docs/metrics.md is made from it: `python -m infra.metricspage`.
+"""All metrics that there are, a line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
 
 Counters are told where something happens, after the commit that made it so: who lost that race counts nothing. Gauges
 are told by the sweep each minute, those of units when it compares: every three. It also tells a zero of every
@@ -71,62 +71,62 @@ RESULT = Dimension("result", among((OK, YIELD, *(kind.__name__ for kind in ERROR
 
 
 # fmt: off
-JOBS_SUBMITTED = Metric("JobsSubmitted", COUNT, SUM, "jobs accepted", (), (TARGET,))
-IDENTITY_TOKENS = Metric("IdentityTokens", COUNT, SUM, "identity tokens that jobs were given", (), (TARGET,))
-JOBS_SETTLED = Metric("JobsSettled", COUNT, SUM, "jobs that came to their end", (OUTCOME,), (TARGET, OUTCOME))
-ATTEMPTS_LOST = Metric("AttemptsLost", COUNT, SUM, "attempts lost, also the last of a job", (LOST,), (TARGET, LOST))
+JOBS_SUBMITTED = Metric("JobsSubmitted", COUNT, SUM, "jobs that were accepted", (), (TARGET,))
+IDENTITY_TOKENS = Metric("IdentityTokens", COUNT, SUM, "identity tokens issued to jobs", (), (TARGET,))
+JOBS_SETTLED = Metric("JobsSettled", COUNT, SUM, "jobs that settled", (OUTCOME,), (TARGET, OUTCOME))
+ATTEMPTS_LOST = Metric("AttemptsLost", COUNT, SUM, "lost attempts, also the last of a job", (LOST,), (TARGET, LOST))
 STARTED_AFTER = Metric(
-    "StartedAfter", SECONDS, EACH, "from being accepted to the script's start, of first attempts", (), (TARGET,))
-GRANTED_AFTER = Metric("GrantedAfter", SECONDS, EACH, "from a claim to its grant", (), (POOL,))
-JOBS_WAITING = Metric("JobsWaiting", COUNT, SUM, "jobs with a claim in a queue; up to 1000 claims a pool are read")
-OLDEST_WAIT = Metric("OldestWait", SECONDS, MOST, "how long the oldest claim waits", (), (POOL,))
+    "StartedAfter", SECONDS, EACH, "from the submit to the start of the script; first attempts only", (), (TARGET,))
+GRANTED_AFTER = Metric("GrantedAfter", SECONDS, EACH, "from joining a queue to being granted", (), (POOL,))
+JOBS_WAITING = Metric("JobsWaiting", COUNT, SUM, "jobs in a queue; at most 1000 per pool are counted")
+OLDEST_WAIT = Metric("OldestWait", SECONDS, MOST, "how long the oldest claim in a queue has waited", (), (POOL,))
 OLDEST_WAIT_PERCENT = Metric(
-    "OldestWaitPercent", PERCENT, MOST, "the same, of the site's queue deadline (`limits.queue`)")
+    "OldestWaitPercent", PERCENT, MOST, "the same, as a share of the queue deadline (`limits.queue`)")
 POOL_LIMIT = Metric("PoolLimit", COUNT, SUM, "a pool's limit", None, (POOL,))
-POOL_HELD = Metric("PoolHeld", COUNT, SUM, "slots that are held, or how much of an amount is used", None, (POOL,))
-POOL_FREE = Metric("PoolFree", COUNT, SUM, "free slots, warm ones too, or what is left of an amount", None, (POOL,))
-POOL_WAITING = Metric("PoolWaiting", COUNT, SUM, "claims in a pool's queue", None, (POOL,))
+POOL_HELD = Metric("PoolHeld", COUNT, SUM, "slots held; of a quota, the amount used", None, (POOL,))
+POOL_FREE = Metric("PoolFree", COUNT, SUM, "free slots, warm ones too; of a quota, the amount left", None, (POOL,))
+POOL_WAITING = Metric("PoolWaiting", COUNT, SUM, "claims in the pool's queue", None, (POOL,))
 WARM_HAND_OVERS = Metric(
-    "WarmHandOvers", COUNT, SUM, "grants of pools that keep units: hit, a kept one; miss, a new one", (WARM,),
+    "WarmHandOvers", COUNT, SUM, "grants in pools that keep warm units. hit: a warm unit; miss: a new one", (WARM,),
     (POOL, WARM))
-EVICTIONS = Metric("Evictions", COUNT, SUM, "kept units destroyed to make room for who waits for the pool", (), (POOL,))
-BOOT_OUTCOMES = Metric("BootOutcomes", COUNT, SUM, "what became of ordered workers", (BOOT,), (TARGET, BOOT))
+EVICTIONS = Metric("Evictions", COUNT, SUM, "warm units destroyed to make room for a waiting job", (), (POOL,))
+BOOT_OUTCOMES = Metric("BootOutcomes", COUNT, SUM, "results of ordered workers", (BOOT,), (TARGET, BOOT))
 BOOT_FAILURES = Metric(
     "BootFailures", PERCENT, EACH,
-    "100 for a worker that failed or disappeared before its hello, 0 for one that said it: the mean is their share",
+    "100 for each worker that failed or disappeared before its hello, 0 for each other: the mean is the share",
     (), (TARGET,))
-BOOTED_AFTER = Metric("BootedAfter", SECONDS, EACH, "from a worker's launch to its hello", (), (TARGET,))
+BOOTED_AFTER = Metric("BootedAfter", SECONDS, EACH, "from the launch of a worker to its hello", (), (TARGET,))
 GONE_AFTER = Metric(
-    "GoneAfter", SECONDS, EACH, "from the wish to destroy a unit to the proof that it is gone", (), (MAKER,))
+    "GoneAfter", SECONDS, EACH, "from deciding to destroy a unit to the proof that it is gone", (), (MAKER,))
 UNITS = Metric(
-    "Units", COUNT, SUM, "units by state; one that an operator holds counts as held alone", (KIND, STATE),
+    "Units", COUNT, SUM, "units by state; a held unit counts only as held", (KIND, STATE),
     (MAKER, STATE))
 UNITS_VANISHED = Metric(
-    "UnitsVanished", COUNT, SUM, "units that are not listed any more, by the state they were in", (STATE,),
+    "UnitsVanished", COUNT, SUM, "units that disappeared from the provider's list, by their last state", (STATE,),
     (MAKER, STATE), lambda by: by["state"] in (HELD, UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED))
-OLDEST_HOLD = Metric("OldestHold", SECONDS, MOST, "how long an operator has held what is held longest", (), (MAKER,))
-OLDEST_DIRTY = Metric("OldestDirty", SECONDS, MOST, "how long the oldest unit waits to be destroyed", (), (MAKER,))
+OLDEST_HOLD = Metric("OldestHold", SECONDS, MOST, "how long the longest hold has lasted", (), (MAKER,))
+OLDEST_DIRTY = Metric("OldestDirty", SECONDS, MOST, "how long the oldest unit has waited to be destroyed", (), (MAKER,))
 DRIVER_CALLS = Metric(
-    "DriverCalls", COUNT, SUM, "calls of drivers by what came of them; yield: not done yet, look again", (RESULT,),
+    "DriverCalls", COUNT, SUM, "calls of drivers, by result. yield: not done yet", (RESULT,),
     (MAKER, OPERATION, RESULT),
     lambda by: (by.get("operation"), by["result"]) == (LIST, YIELD)
     or (by.get("operation") == CLEAN and by["maker"].startswith("factory/")))
-COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "cool-downs in force: docs/cooling.md", (COOLING,), (MAKER, COOLING))
+COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "[cool-downs](capacity.md) in force", (COOLING,), (MAKER, COOLING))
 CANARIES_FAILING = Metric(
-    "CanariesFailing", COUNT, SUM, "targets and resource types whose canary failed last, or could not be sent or run",
+    "CanariesFailing", COUNT, SUM, "targets and resource types whose last canary failed, or could not be sent or run",
     (), (CANARY,))
-UNLISTED = Metric("Unlisted", COUNT, SUM, "factories and wells whose last list could not be had", (), (MAKER,))
-STRAYS = Metric("Strays", COUNT, SUM, "what is listed without a row of ours", (), (MAKER,))
-STRAYS_DESTROYED = Metric("StraysDestroyed", COUNT, SUM, "strays that were destroyed", (), (MAKER,))
-MISSING = Metric("Missing", COUNT, SUM, "units that have a row, were listed, and are not now", (), (MAKER,))
-SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that came to their end")
+UNLISTED = Metric("Unlisted", COUNT, SUM, "factories and wells whose last listing failed", (), (MAKER,))
+STRAYS = Metric("Strays", COUNT, SUM, "units that a provider lists and that have no row", (), (MAKER,))
+STRAYS_DESTROYED = Metric("StraysDestroyed", COUNT, SUM, "strays destroyed", (), (MAKER,))
+MISSING = Metric("Missing", COUNT, SUM, "units that have a row, were listed before, and are not now", (), (MAKER,))
+SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that finished")
 SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
-OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found; it looks at 500")
+OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found, at most 500")
 FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "overdue rows that a sweep could not move on")
-TO_TIDY = Metric("ToTidy", COUNT, SUM, "overdue rows of artifacts, volumes and retentions; a sweep looks at 300")
-STRAY_OBJECTS = Metric("StrayObjects", COUNT, SUM, "objects in the store that no row knew of, and that are destroyed")
-BYTES_LOST = Metric("BytesLost", COUNT, SUM, "artifacts whose bytes are not in the store any more")
-STORE_UNLISTED = Metric("StoreUnlisted", COUNT, SUM, "comparisons of the store with the rows that failed")
+TO_TIDY = Metric("ToTidy", COUNT, SUM, "overdue rows of artifacts, volumes and retentions, at most 300")
+STRAY_OBJECTS = Metric("StrayObjects", COUNT, SUM, "objects in the store that had no row and are deleted")
+BYTES_LOST = Metric("BytesLost", COUNT, SUM, "artifacts whose bytes are missing from the store")
+STORE_UNLISTED = Metric("StoreUnlisted", COUNT, SUM, "failed comparisons of the store with the rows")
 # fmt: on
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -21,12 +21,12 @@ class Kind:
 JOB, PIN, CACHE, PUBLISHED = "job", "pin", "cache", "published"
 
 KINDS: Mapping[str, Kind] = {
-    JOB: Kind("the job's output or input of that name, or its log", "when the job's retention ends: the table above"),
-    PIN: Kind("the user's pin, with a reason", "when it runs out, or the user takes it back"),
-    PUBLISHED: Kind("the published file of that name", "when its owner, or an operator, withdraws it; never by itself"),
+    JOB: Kind("an output or input of the job, or its log", "the job's retention ends"),
+    PIN: Kind("a user's pin, with a reason", "the pin expires, or the user removes it"),
+    PUBLISHED: Kind("a published file", "its owner or an operator withdraws it; it never expires"),
     CACHE: Kind(
-        "the cache's entry, with its key",
-        "when it was not restored for the time above, when it makes room for others, or is deleted",
+        "a cache entry, with its key",
+        "it was unused for the time `cache`, makes room for other entries, or is deleted",
     ),
 }
 

@@ -40,31 +40,33 @@ def _span(seconds: int, keeps: str, begins: str, least: int = 1, most: int = 10 
 
 @dataclass(frozen=True)
 class Spans:
-    """How long everything is kept, in seconds: the one table of it. docs/retention.md is made from it."""
+    """How long everything is kept, in seconds: the one table of it. docs/users/retention.md is made from it."""
 
-    upload: int = _span(12 * HOUR, "what is being sent, and nobody owns", "when it was begun", 2 * HOUR, 7 * DAY)
-    succeeded: int = _span(30 * DAY, "what a job owns that succeeded", "when it settled")
-    failed: int = _span(14 * DAY, "what a job owns that failed", "when it settled")
-    errored: int = _span(14 * DAY, "what a job owns that could not be run, by our fault", "when it settled")
-    cancelled: int = _span(7 * DAY, "what a job owns that was cancelled", "when it settled")
-    latest_failure: int = _span(
-        90 * DAY, "what a job owns whose failure is the latest of its owner and name", "when it settled"
+    upload: int = _span(12 * HOUR, "unfinished uploads", "the start of the upload", 2 * HOUR, 7 * DAY)
+    succeeded: int = _span(30 * DAY, "artifacts of a job that succeeded", "the end of the job")
+    failed: int = _span(14 * DAY, "artifacts of a job that failed", "the end of the job")
+    errored: int = _span(
+        14 * DAY, "artifacts of a job that errored: the service could not run it", "the end of the job"
     )
-    cache: int = _span(14 * DAY, "a cache's entry", "when it was saved, or restored last", DAY)
+    cancelled: int = _span(7 * DAY, "artifacts of a job that was cancelled", "the end of the job")
+    latest_failure: int = _span(
+        90 * DAY, "artifacts of the latest failed job of each owner and name", "the end of the job"
+    )
+    cache: int = _span(14 * DAY, "cache entries", "the last save or restore", DAY)
     log: int = _span(
-        HOUR, "a job's log as rows, until it is written to the store, and then kept as what the job owns",
-        "when it settled", 60, 30 * DAY,
+        HOUR, "a job's log in the database, before it becomes an artifact of the job", "the end of the job",
+        60, 30 * DAY,
     )  # fmt: skip
     log_wait: int = _span(
-        DAY, "the same, while something that the job had is not given back yet", "when it settled", 60, 30 * DAY
+        DAY, "the same, while something that the job held is not given back yet", "the end of the job", 60, 30 * DAY
     )
     look: int = _span(
-        HOUR, "what is kept for the jobs that depend on it alone, until these are looked at again", "the last look",
-        60, DAY,
+        HOUR, "artifacts that only unsettled dependents still need: how often the dependents are rechecked",
+        "the last check", 60, DAY,
     )  # fmt: skip
-    stray: int = _span(DAY, "bytes in the store that no row knows of", "when they were stored", HOUR, 30 * DAY)
+    stray: int = _span(DAY, "objects in storage that the database does not know", "their upload", HOUR, 30 * DAY)
     inventory: int = _span(
-        DAY, "nothing: so often the store's list is compared with the rows, all of it", "the last comparison's begin",
+        DAY, "nothing: how often all of storage is compared with the database", "the start of the last comparison",
         HOUR, 30 * DAY,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from typing import Any
 import boto3
 
 from penstock.local import cloud, prices
-from penstock.local.place import Place, Running
+from penstock.local.state import Running, StateFolder
 
 HANDLERS = ("api", "agent_api", "schedule", "factory", "well", "settle", "sweep")
 SCRIPT = '#!/bin/bash\necho "hello"\necho "kept" > "$PENSTOCK_WORK/kept.txt"\n'
@@ -59,7 +59,7 @@ def main() -> int:
     options = parser.parse_args()
     budgets = Budgets()
     with TemporaryDirectory(prefix="penstock-bench-") as folder:
-        place = Place(Path(folder))
+        place = StateFolder(Path(folder))
         try:
             bench = Bench(cloud.up(report=_say, tied=True, place=place), place.key(), budgets)
             bench.jobs(1, [])

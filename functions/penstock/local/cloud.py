@@ -1,10 +1,15 @@
-"""The local cloud, up and down."""
+"""Starts and stops the local cloud: the guard with its emulator, and the deployment of the stack."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import shutil
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,13 +19,12 @@ import httpx
 import tomlkit
 
 from penstock import processes
-from penstock.local import guard, launch, synth
-from penstock.local.place import LocalCloudError, Place, Running
+from penstock.local import guard, stack
+from penstock.local.state import LocalCloudError, Running, StateFolder
 
 Report = Callable[[str], None]
 
 DOWN_SECONDS = 20.0
-REGION = launch.REGION
 
 
 def up(
@@ -30,7 +34,7 @@ def up(
     workers: int | None = None,
     config: Path | None = None,
     tied: bool = False,
-    place: Place | None = None,
+    place: StateFolder | None = None,
     context: Mapping[str, str] | None = None,
 ) -> Running:
     """Bring it up and return when a job can be submitted; if it is up already, return that.
@@ -38,8 +42,8 @@ def up(
     A tied one ends with this process, however this process ends. `context` are settings as `cdk deploy -c` takes them.
     Raises LocalCloudError; then nothing is left running.
     """
-    place = place or Place.default()
-    site = _site(config or synth.SOURCES / "examples" / "site.toml", workers)
+    place = place or StateFolder.default()
+    site = _site(config or stack.SOURCES / "examples" / "site.toml", workers)
     with place.alone():
         running = place.load()
         if running is not None:
@@ -50,22 +54,22 @@ def up(
             return _bring_up(place, port, site, tied, report, context)
 
 
-def down(report: Report, place: Place | None = None) -> None:
+def down(report: Report, place: StateFolder | None = None) -> None:
     """Take it down with everything it started. When it is not up, that is fine."""
-    place = place or Place.default()
+    place = place or StateFolder.default()
     with place.alone():
         report("stopping the local cloud")
         _take_down(place)
 
 
-def status(place: Place | None = None) -> Running | None:
+def status(place: StateFolder | None = None) -> Running | None:
     """The local cloud that is up, if one is."""
-    return (place or Place.default()).load()
+    return (place or StateFolder.default()).load()
 
 
-def reset(report: Report, place: Place | None = None) -> Running:
+def reset(report: Report, place: StateFolder | None = None) -> Running:
     """Forget all data: jobs, logs, users, configuration. The URL stays, the token is a new one."""
-    place = place or Place.default()
+    place = place or StateFolder.default()
     running = status(place)
     if running is None:
         raise LocalCloudError("the local cloud is not up: `penstock local up` starts it")
@@ -75,15 +79,15 @@ def reset(report: Report, place: Place | None = None) -> Running:
 
 
 def _bring_up(
-    place: Place, port: int | None, site: str, tied: bool, report: Report, context: Mapping[str, str] | None
+    place: StateFolder, port: int | None, site: str, tied: bool, report: Report, context: Mapping[str, str] | None
 ) -> Running:
-    assembly = synth.assembly(report, context)
-    with launch.listener(port) as listener:
+    assembly = stack.assembly(report, context)
+    with listen(port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         report(f"starting the local cloud on {url.removeprefix('http://')}")
-        pid = launch.start(place, listener, tied)
-    launch.wait_until_healthy(place, url)
-    made = launch.deploy(assembly, place, url, report)
+        pid = start(place, listener, tied)
+    wait_until_healthy(place, url)
+    made = deploy(assembly, place, url, report)
     running = Running(url=url, token=made["token"], pid=pid, home=str(place.home))
     call(running, "PUT", f"/_penstock/api/{made['outputs']['ApiId']}")
     report("applying the site's configuration")
@@ -93,7 +97,7 @@ def _bring_up(
 
 
 @contextlib.contextmanager
-def _cleared_unless_up(place: Place) -> Iterator[None]:
+def _cleared_unless_up(place: StateFolder) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -101,12 +105,12 @@ def _cleared_unless_up(place: Place) -> Iterator[None]:
         raise
 
 
-def _take_down(place: Place) -> None:
+def _take_down(place: StateFolder) -> None:
     guards = processes.recorded(place.guard)
     processes.kill(guards, signal.SIGTERM)
     until = time.monotonic() + DOWN_SECONDS
     while guards and time.monotonic() < until and processes.recorded(place.guard):
-        launch.reap(guards)
+        reap(guards)
         time.sleep(0.02)
     guard.clear(place)
     place.guard.unlink(missing_ok=True)
@@ -137,3 +141,133 @@ def call(running: Running, method: str, path: str, body: Any = None) -> Any:
     if not answer.is_success:
         raise LocalCloudError(f"{method} {path} was refused with {answer.status_code}: {answer.text}")
     return answer.json()
+
+
+REGION = "us-east-1"
+
+
+BOOT_SECONDS = 30.0
+
+PROGRESS = "> "
+"""What the deployer writes before a line of progress."""
+
+
+def reap(pids: set[int]) -> None:
+    """Look at children that may have ended: one stays listed until its parent has looked."""
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def listen(port: int | None) -> socket.socket:
+    """A listening socket on the loopback, on a port or a free one. Raises LocalCloudError if the port is taken."""
+    try:
+        return socket.create_server(("127.0.0.1", port or 0), backlog=512)
+    except OSError as error:
+        raise LocalCloudError(
+            f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another with --port, or none for a free one"
+        ) from error
+
+
+def start(place: StateFolder, listener: socket.socket, tied: bool) -> int:
+    """Start the guard, which starts the host. A tied guard holds a pipe whose other end dies with us."""
+    place.make()
+    descriptors = [listener.fileno()]
+    if tied:
+        watched, ours = os.pipe()
+        descriptors.append(watched)
+        _TIES.append(ours)
+    port = listener.getsockname()[1]
+    numbers = [str(each) for each in (descriptors[0], port, *descriptors[1:])]
+    with place.log.open("ab") as log:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "penstock.local.guard", str(place.root), *numbers],
+            cwd=place.root,
+            env=environment(place, port),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
+    if tied:
+        os.close(watched)
+    place.record_guard(started.pid)
+    return started.pid
+
+
+_TIES: list[int] = []
+"""Writing ends of the pipes of tied guards: held open until this process ends."""
+
+
+def environment(place: StateFolder, port: int) -> Mapping[str, str]:
+    """All that the host and the functions see of this machine's environment, and nothing else of it."""
+    url = f"http://127.0.0.1:{port}"
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "PYTHONPATH": str(stack.SOURCES / "functions"),
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(place.tmp),
+        "PENSTOCK_HOME": str(place.home),
+        "PENSTOCK_CODE": str(stack.code()),
+        "SITE_LOCAL": "1",
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "MINISTACK_HOST": "127.0.0.1",
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "LOG_LEVEL": "WARNING",
+        "AUTH": "true",  # roles may do what the stack grants them, and nothing else
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": place.key(),
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+
+
+def wait_until_healthy(place: StateFolder, url: str) -> None:
+    """Wait until the host answers. Raises LocalCloudError with the end of its log if it does not."""
+    until = time.monotonic() + BOOT_SECONDS
+    with httpx.Client(trust_env=False, timeout=2) as client:
+        while time.monotonic() < until and (guards := processes.recorded(place.guard)):
+            reap(guards)
+            with contextlib.suppress(httpx.TransportError):
+                if client.get(f"{url}/_ministack/health").is_success:
+                    return
+            time.sleep(0.02)
+    said = place.log.read_text(errors="replace")[-2000:] if place.log.exists() else ""
+    raise LocalCloudError(f"the local cloud did not start; {place.log} ends with:\n{said}")
+
+
+def deploy(assembly: Path, place: StateFolder, url: str, report: Callable[[str], None]) -> dict[str, Any]:
+    """Deploy in a process that sees nothing of this machine's AWS settings, passing its progress on.
+
+    Returns the stack's outputs and the first operator's token. Raises LocalCloudError with CloudFormation's reasons.
+    """
+    deployer = subprocess.Popen(
+        [sys.executable, "-m", "penstock.local.deploy", str(assembly), url],
+        env={**environment(place, int(url.rpartition(":")[2])), "AWS_REGION": REGION},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert deployer.stdout is not None
+    assert deployer.stderr is not None
+    said = []
+    try:
+        for line in deployer.stderr:
+            said.append(line)
+            if line.startswith(PROGRESS):
+                report(line.removeprefix(PROGRESS).strip())
+        answer = deployer.stdout.read()
+    except BaseException:
+        deployer.kill()
+        raise
+    finally:
+        deployer.wait()
+    if deployer.returncode != 0:
+        raise LocalCloudError("".join(line for line in said if not line.startswith(PROGRESS)).strip())
+    return dict(json.loads(answer))

@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from penstock.admin import create_admin
-from penstock.local.assembly import Assembly
+from penstock.local.stack import Assembly
 
 Report = Callable[[str], None]
 

@@ -2,7 +2,7 @@
 
 Each fix replaces one name inside the emulator, when the host starts and before a request is served. A new version
 of the emulator means reading this file again: `tests/local/test_fixes.py` fails when a fix is no longer needed
-or no longer takes. What is different and not put right is listed in docs/decisions/local-cloud.md.
+or no longer takes. What is different and not put right is listed in docs/decisions/0006-local-cloud-on-ministack.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
-from penstock.local import environments
+from penstock.local import lambda_processes
 
 PROCESSES = max(2, os.cpu_count() or 2)
 """Most processes per function."""
@@ -95,7 +95,7 @@ def a_silent_function_costs_50_ms() -> None:
 
 def a_cold_start_unzips_and_compiles_again() -> None:
     """Each process gets its own unzipped copy, hence no compiled modules, and imports all anew. Ours are forked."""
-    lambda_runtime.Worker._spawn = environments.spawn
+    lambda_runtime.Worker._spawn = lambda_processes.spawn
 
 
 def functions_run_without_bound() -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from penstock import processes
 from penstock.drivers.factories.process import ProcessFactory
-from penstock.local.place import Place
+from penstock.local.state import StateFolder
 from penstock.ports import NotYet
 
 PATIENCE_SECONDS = 5.0
@@ -31,11 +31,11 @@ PATIENCE_SECONDS = 5.0
 
 def main() -> None:
     """Start the host, wait for any end, clear up."""
-    place, listener, port = Place(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+    place, listener, port = StateFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
     owner = [int(each) for each in sys.argv[4:]]
     woken = _wake_on((signal.SIGTERM, signal.SIGCHLD))
     host = subprocess.Popen(
-        [sys.executable, "-m", "penstock.local.host", str(listener), port],
+        [sys.executable, "-m", "penstock.local.emulator", str(listener), port],
         stdin=subprocess.PIPE,  # the host ends when this closes, should the guard be killed
         pass_fds=[listener],
     )
@@ -59,7 +59,7 @@ def _wake_on(numbers: tuple[signal.Signals, ...]) -> socket.socket:
     return woken
 
 
-def clear(place: Place) -> None:
+def clear(place: StateFolder) -> None:
     """End every process of this cloud: the host, its functions, then the workers. Twice is the same as once."""
     place.running.unlink(missing_ok=True)
     until = time.monotonic() + PATIENCE_SECONDS

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from penstock.local import cloud, prices
-from penstock.local.place import LocalCloudError, Place, Running
+from penstock.local.state import LocalCloudError, Running, StateFolder
 
 USAGE = 2
 OURS = 4
@@ -53,9 +53,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def _place() -> Iterator[Place]:
+def _place() -> Iterator[StateFolder]:
     """A private folder. Whatever happens inside, the cloud in it is taken down and the folder removed."""
-    place = Place(Path(tempfile.mkdtemp(prefix="penstock-run-")))
+    place = StateFolder(Path(tempfile.mkdtemp(prefix="penstock-run-")))
     try:
         yield place
     finally:

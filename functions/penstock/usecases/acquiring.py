@@ -11,6 +11,7 @@ from penstock.domain.granting import WINDOW, Pick, Stock
 from penstock.domain.hand import Hand
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.leases import WORKER, Lease, LeaseState, Need
+from penstock.domain.logs import DETAIL
 from penstock.domain.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.rows import Change, Create, Delete, Replace
 from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
@@ -192,7 +193,7 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     counting.granted(on, given, waiting, {unit.id for unit in given if unit.id in warm})
     waited = int((given[0].since - waiting[0].since).total_seconds())
     got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s")
+    logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
     return True
 
 

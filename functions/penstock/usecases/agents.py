@@ -95,9 +95,9 @@ def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) ->
     if before:
         counting.started(on, job)
         hints.moved(on, job)
-        place = f" on {ask.host[:64]}" if ask.host else ""
+        host = f", host {ask.host[:64]}" if ask.host else ""
         took = int((on.world.now() - before.since).total_seconds())
-        told = f"worker {ask.worker} said hello{place} after {took} s; the script starts"
+        told = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
         logs.say(on, job.id, job.attempt, told)
     health = assigning.health(site, job)
     if unit and before and not health.before:

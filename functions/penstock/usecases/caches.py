@@ -109,7 +109,7 @@ def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composit
     file = AgentFile(_about(ask), size, sha256, composite)
     sending.check("cache", "the archive", file, site.limits.archive_bytes)
     if not job.cache_scope:
-        return _refused("this job was submitted without a scope, and adds to no cache (docs/caches.md)")
+        return _refused("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
     taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
     if taken and is_there(on, taken):
         return {"there": True, **_told(taken)}

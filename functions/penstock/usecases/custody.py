@@ -13,6 +13,7 @@ from penstock.domain import custody, pools, units
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.holds import clock
 from penstock.domain.jobs import Job, Result, job_key
+from penstock.domain.logs import DETAIL
 from penstock.domain.pools import Pool, pool_key
 from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
@@ -161,7 +162,7 @@ def removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit
 
 def _told(on: System, unit: Unit) -> Unit:
     if unit.state in custody.LEASED and not custody.is_recycled(unit):
-        logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}")
+        logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
     elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return unit

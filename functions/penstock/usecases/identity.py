@@ -10,6 +10,7 @@ from typing import Any
 from penstock.domain import identity, limits, metrics
 from penstock.domain.errors import Refused
 from penstock.domain.jobs import Job
+from penstock.domain.logs import DETAIL
 from penstock.domain.rows import Change, Check, Replace
 from penstock.domain.site import Identity
 from penstock.domain.users import User, user_key, why_not
@@ -53,7 +54,7 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
     text = identity.unsigned(kid, said)
     made = identity.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)
-    logs.say(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}")
+    logs.say(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}", DETAIL)
     return {"token": made, "expires": datetime.fromtimestamp(said["exp"], UTC).isoformat()}
 
 

@@ -14,6 +14,7 @@ from penstock.domain.dependencies import Dependency
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.inputs import Input, input_key
 from penstock.domain.jobs import Job, State, job_key
+from penstock.domain.logs import DETAIL
 from penstock.domain.outputs import Output, output_key
 from penstock.domain.owners import JOB, owner
 from penstock.domain.rows import Change, Check, Replace
@@ -97,7 +98,7 @@ def commit(on: System, job: Job, name: str) -> None:
         if size != row.size:
             raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
         race.run(on, lambda: _arrived(on, job, row))
-        logs.say(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)")
+        logs.say(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
     judging.judge(on, job.id)
 
 

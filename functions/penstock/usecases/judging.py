@@ -14,6 +14,7 @@ from penstock.domain.dependencies import Dependency, Dependent
 from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobs import Job, State, job_key
 from penstock.domain.judging import Verdict
+from penstock.domain.logs import DETAIL
 from penstock.domain.rows import Change, Create, Replace
 from penstock.domain.users import User
 from penstock.system import System
@@ -72,7 +73,7 @@ def judge(on: System, job_id: str) -> None:
     elif verdict.broken:
         settling.settle(on, job_id, found.attempt, judging.ERROR, verdict.broken)
     elif verdict.is_ready:
-        logs.say(on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited(found)})")
+        logs.say(on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited(found)})", DETAIL)
         with suppress(Unreached):  # its row is due: the sweep will start it
             acquiring.start(on, job_id)
 

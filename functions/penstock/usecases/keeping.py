@@ -10,6 +10,7 @@ from penstock.abilities import Keeper
 from penstock.domain import breakage, estimates, idle, leases, metrics, pools, retries, units
 from penstock.domain.errors import DriverError
 from penstock.domain.leases import Lease, LeaseState, lease_key
+from penstock.domain.logs import DETAIL
 from penstock.domain.pools import Pool, Slot, pool_key
 from penstock.domain.retries import EARLY
 from penstock.domain.rows import Change, Replace
@@ -96,7 +97,7 @@ def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit 
     lease_ = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     took = f" after {int((proof.time - lease_.ended).total_seconds())} s" if lease_ and lease_.ended else ""
     told = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
-    logs.say(on, unit.job, unit.attempt, told)
+    logs.say(on, unit.job, unit.attempt, told, DETAIL)
     turns.go_on(on, unit)
     return unit
 

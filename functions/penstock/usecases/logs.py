@@ -31,10 +31,10 @@ class Full:
 
 
 def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *, is_end: bool = False) -> None:
-    """Tell a job's log what was decided and why. A text of several lines is as many of the log's.
+    """Add a service line to a job's log: what was decided, and why. A text of several lines becomes several.
 
-    There is room for so many; for how the job ended there always is, as `is_end` says. What nobody asked for yet is no
-    job's: then there is no log. That of a job whose retention is over is gone.
+    `stream` is CONTROL for what every reader needs, DETAIL for the rest. Service lines are limited in number; the line
+    that says how the job ended (`is_end`) is always added. Does nothing without a job, or when the log was deleted.
     """
     if not job:
         return

@@ -1,7 +1,7 @@
 """What exists outside, against our rows, both ways: strays are destroyed, and what vanished is lost. [UNIT-1]
 
 The list first, then the rows: a unit that is made in between has its row. A list that could not be had is acted upon by
-nobody, and after an outage of ours nothing is for a while: docs/cooling.md.
+nobody, and after an outage of ours nothing is for a while: docs/operators/capacity.md.
 """
 
 from __future__ import annotations

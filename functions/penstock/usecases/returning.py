@@ -9,6 +9,7 @@ from math import ceil
 
 from penstock.domain import absence, metrics, quarantine, retries, units
 from penstock.domain.errors import DriverError, RateLimited
+from penstock.domain.logs import DETAIL
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Site
 from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState, unit_key
@@ -102,7 +103,9 @@ def _let_go(on: System, unit: Unit) -> None:
         return ends, bool(ends)
 
     if race.run(on, decide):
-        logs.say(on, unit.job, unit.attempt, f"nothing runs on {unit.slot} any more, which is still to be cleaned")
+        logs.say(
+            on, unit.job, unit.attempt, f"nothing runs on {unit.slot} any more, which is still to be cleaned", DETAIL
+        )
         turns.go_on(on, unit)
 
 
@@ -117,6 +120,7 @@ def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None)
             unit.job,
             unit.attempt,
             f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back",
+            DETAIL,
         )
     cooling.destroyed(on, unit, site)
     breaking.came_back(on, unit)

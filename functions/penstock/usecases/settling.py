@@ -41,7 +41,7 @@ def settle(
         hints.moved(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
-        told = f"settled: {after.outcome}: {after.reason}\n{endings.spent(after)}"
+        told = f"settled: {after.outcome}: {after.reason}; {endings.spent(after)}"
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"

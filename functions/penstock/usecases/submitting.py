@@ -15,6 +15,7 @@ from penstock.domain.errors import Fault, Refused, Unreached
 from penstock.domain.jobfile import JobFile
 from penstock.domain.jobs import START_WITHIN, Job, State, Times, job_key
 from penstock.domain.leases import WORKER, Need
+from penstock.domain.logs import CONTROL, DETAIL
 from penstock.domain.rows import Change, Create
 from penstock.domain.site import Site, Target
 from penstock.domain.specs import Keep, Proves, Spec, spec_key
@@ -94,7 +95,8 @@ def submit(
     accepted = race.run(on, decide)
     if accepted == job.id:
         on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
-        logs.say(on, job.id, 1, _welcome(job, made.priors, by=user.name))
+        waits = made.priors or job.inputs
+        logs.say(on, job.id, 1, _welcome(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
         _begin(on, job)
     return accepted
 

@@ -16,6 +16,7 @@ from penstock.domain.custody import is_recycled
 from penstock.domain.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.domain.jobs import Job, job_key
 from penstock.domain.leases import Lease, LeaseState, lease_key
+from penstock.domain.logs import DETAIL
 from penstock.domain.rows import Change, Replace
 from penstock.domain.site import Limits
 from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
@@ -190,7 +191,9 @@ def _hand_over(on: System, unit: Unit, made: Unit) -> None:
     lease = race.run(on, decide)
     if lease:
         took = int((on.world.now() - unit.since).total_seconds())
-        logs.say(on, unit.job, unit.attempt, f"{unit.pool}: {unit.type} (unit {unit.id}) is there after {took} s")
+        logs.say(
+            on, unit.job, unit.attempt, f"{unit.pool}: {unit.type} (unit {unit.id}) is there after {took} s", DETAIL
+        )
         acquiring.answer(on, acquiring.step_of(on, unit.job, unit.attempt, lease.step))
 
 

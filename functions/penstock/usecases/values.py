@@ -9,6 +9,7 @@ from functools import cache
 from penstock.domain import limits, values
 from penstock.domain.errors import Refused, not_found
 from penstock.domain.jobs import Job, job_key
+from penstock.domain.logs import DETAIL
 from penstock.domain.rows import Change, Check, Create, Delete, Replace
 from penstock.domain.values import Value, sealed_as, value_key
 from penstock.system import System
@@ -54,7 +55,7 @@ def put(on: System, job: Job, ask: Put, guards: Sequence[Guard] = ()) -> Value:
     value, is_new = race.run(on, decide)
     if is_new:
         what = f"{value.name} (secret)" if value.is_secret else value.name
-        logs.say(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store")
+        logs.say(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store", DETAIL)
     return value
 
 

@@ -27,7 +27,7 @@ def agent(session: Session, host: str, token_file: Path | None, root: Path | Non
     It runs the agent that `curl $URL/v1/agent/agent.pyz` fetches, with the same options.
     """
     from penstock import agentfile
-    from penstock.agent.hosting import state_folder
+    from penstock.agent.cli import state_folder
 
     folder = (state or state_folder(host)).absolute()
     program = folder / "agent.pyz"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from penstock.cli import times
+from penstock.cli.commands.artifact import LIMIT
 from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, moment
 from penstock.cli.session import Session, pass_session
@@ -19,7 +20,6 @@ CACHES = (
     Column("USED", moment("used")),
     Column("UNTIL", moment("until")),
 )
-LIMIT = 50
 
 group = Group("cache", "What jobs left for later jobs: keys, scopes, sizes, and until when.")
 

@@ -112,7 +112,7 @@ def _class(driver: str, kind: str) -> Callable[..., Any]:
             f"{driver} cannot be loaded: {error}", "give it as module:Class, from where it can be imported"
         ) from error
     if not callable(getattr(found, "complaints", None)):
-        raise Refused(f"{driver} is no driver: it has no `complaints`", "docs/drivers.md has one to begin with")
+        raise Refused(f"{driver} is no driver: it has no `complaints`", "see docs/drivers/writing-a-driver.md")
     return found  # type: ignore[no-any-return]
 
 

@@ -38,7 +38,7 @@ _limit = click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show
 def status(session: Session, limit: int) -> None:
     """List the latest commits, and how far each is."""
     found = session.api.items("github", "commits", most=limit)
-    session.out.table(found, COMMITS, "no commits; docs/github.md says how to set it up")
+    session.out.table(found, COMMITS, "no commits; docs/users/github.md says how to set it up")
 
 
 @group.command("deliveries", cls=Command)

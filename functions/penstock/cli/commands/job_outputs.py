@@ -27,7 +27,7 @@ def outputs(session: Session, job: str) -> None:
     found = list(session.api.items("jobs", job, "outputs"))
     gone = None if found or session.json else session.api.job(job).get("outputs_gone")
     none = "no outputs; rules like `penstock job run -O /work/*.log` choose them"
-    session.out.table(found, OUTPUTS, f"its outputs are gone since {gone}: docs/retention.md" if gone else none)
+    session.out.table(found, OUTPUTS, f"its outputs are gone since {gone}: docs/users/retention.md" if gone else none)
 
 
 @click.command(cls=Command)

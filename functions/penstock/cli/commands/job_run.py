@@ -33,11 +33,12 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="A variable of its environment.")
 @click.option("-n", "--name", metavar="NAME", help="What it is called (default: what the file says).")
 @click.option("--owner", metavar="REPOSITORY", help="Whose it is, if not yours: oxide:hubris.")
-@click.option("--cache-scope", metavar="BRANCH", help="Whose caches it adds to: trunk, or a branch (docs/caches.md).")
+@click.option("--cache-scope", metavar="BRANCH", help="Save caches for this branch, or trunk (docs/users/caches.md).")
 @click.option("--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Higher goes first.")
 @click.option("--timeout", type=duration, metavar="D", help="How long it may run: 30m.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
 @click.option("--hold-on-failure", type=duration, metavar="D", help="Hold what it had so long if it fails: 30m.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every service line, not only the essential ones.")
 @click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
 @click.option("--set", "set_id", metavar="ID", help="With DIR: go on with the run of this name.")
 @click.option(
@@ -51,6 +52,7 @@ def run(
     /,
     file: str,
     no_wait: bool,
+    verbose: bool,
     plan: bool,
     set_id: str | None,
     inputs: tuple[str, ...],
@@ -65,7 +67,7 @@ def run(
 
     The .sh files of a folder are submitted together, as they depend on each other, and so are the jobs of a file with
     a matrix; the exit code is the worst of theirs. Options count for each. What broke off is gone on with by --set.
-    With --changed or --since, jobs whose `paths` match no changed file are left out: docs/dependencies.md says how.
+    With --changed or --since, jobs whose `paths` match no changed file are left out (docs/users/dependencies.md).
     """
     from penstock.cli.submit import is_many
 
@@ -79,11 +81,18 @@ def run(
         raise click.UsageError("--changed and --since are for files, and not for stdin")
     if set_id:
         raise click.UsageError("--set is for a folder of jobs")
-    return _run_one(session, file, inputs, wishes, no_wait=no_wait, planned=plan)
+    return _run_one(session, file, inputs, wishes, no_wait=no_wait, verbose=verbose, planned=plan)
 
 
 def _run_one(
-    session: Session, file: str, inputs: Sequence[str], wishes: dict[str, Any], *, no_wait: bool, planned: bool
+    session: Session,
+    file: str,
+    inputs: Sequence[str],
+    wishes: dict[str, Any],
+    *,
+    no_wait: bool,
+    verbose: bool,
+    planned: bool,
 ) -> int:
     from penstock.cli.inputs import given
     from penstock.cli.submit import request
@@ -98,7 +107,7 @@ def _run_one(
         session.out.done(job, {"id": job})
         return 0
     session.out.note(f"job {job}")
-    return watch(session, job, 0, whole=True)
+    return watch(session, job, 0, whole=True, verbose=verbose)
 
 
 def _submit(session: Session, body: dict[str, Any], files: dict[str, Path]) -> str:
@@ -188,9 +197,9 @@ def _wishes(
     }
 
 
-def watch(session: Session, job: str, after: int, *, whole: bool, last: int = 0) -> int:
+def watch(session: Session, job: str, after: int, *, whole: bool, verbose: bool = False, last: int = 0) -> int:
     """Show a job's log to its end, then how it ended; the exit code that says the same."""
-    screen = open_screen(session.out, quiet_stdout=whole and session.json)
+    screen = open_screen(session.out, verbose=verbose, summary_follows=True, quiet_stdout=whole and session.json)
     with screen:
         Follower(session.api, job, screen, after, last).follow()
     settled = session.api.job(job)
@@ -207,16 +216,17 @@ def watch(session: Session, job: str, after: int, *, whole: bool, last: int = 0)
 @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
 @click.option("--from", "first", type=click.IntRange(1), default=1, metavar="N", help="Only from event number N on.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Of what there is already only the last N events.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every service line, not only the essential ones.")
 @pass_session
-def tail(session: Session, job: str, follow: bool, after: int, first: int, last: int | None) -> int:
+def tail(session: Session, job: str, follow: bool, after: int, first: int, last: int | None, verbose: bool) -> int:
     """Show a job's log, follow it until the job settles, and exit as the job did.
 
     The log of a job that has settled is read from where it is kept, for as long as what the job owns. With --json every
-    event is an object on a line of its own.
+    event is an object on a line of its own, service lines included.
     """
     start = max(after, first - 1)
     if follow:
-        return watch(session, job, start, whole=False, last=last or 0)
-    with open_screen(session.out) as screen:
+        return watch(session, job, start, whole=False, verbose=verbose, last=last or 0)
+    with open_screen(session.out, verbose=verbose) as screen:
         Follower(session.api, job, screen, start, last or 0).catch_up()
     return 0

@@ -19,7 +19,7 @@ from penstock.cli.progress import Steps
 from penstock.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from penstock.local.place import Running
+    from penstock.local.state import Running
 
 LOOK_SECONDS = 2.0
 """How often a local cloud in the foreground is looked after."""
@@ -57,7 +57,7 @@ def up(session: Session, port: int | None, workers: int | None, file: Path | Non
 @contextlib.contextmanager
 def _steps(session: Session) -> Iterator[Steps]:
     """Shows progress. What the local cloud can't do ends the command with its message."""
-    from penstock.local.place import LocalCloudError
+    from penstock.local.state import LocalCloudError
 
     with Steps(session.out) as steps:
         try:

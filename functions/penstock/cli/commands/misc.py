@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
 from penstock.cli.errors import Refused
 from penstock.cli.framework import Command
@@ -24,6 +23,8 @@ def openapi(session: Session) -> None:
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print a shell's completion script."""
+    from click.shell_completion import get_completion_class
+
     kind = get_completion_class(shell)
     if kind is None:
         raise Refused(f"no completion for {shell}", f"there is one for {', '.join(SHELLS)}")

@@ -1,4 +1,4 @@
-"""Job files: a script whose header says what the job needs. See docs/job-files.md for the format.
+"""Job files: a script whose header says what the job needs. See docs/users/job-files.md for the format.
 
 parse reads a file; check_key checks one key's value from elsewhere in the same way.
 """

@@ -1,7 +1,7 @@
 """The `hosts` factory: machines that exist already, each with a name, on which somebody else starts the agent.
 
-There is nothing to make: a host's agent asks for its worker by itself (docs/hosts.md). Nor can anything be destroyed
-from here: the host cleans up, and its word that it is clean is what frees its slot.
+There is nothing to make: a host's agent asks for its worker by itself (docs/operators/hosts.md). Nothing can be
+destroyed from here either: the host cleans up, and its report that it is clean frees its slot.
 """
 
 from __future__ import annotations

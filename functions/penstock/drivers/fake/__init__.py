@@ -8,7 +8,7 @@
     driver     the driver of a factory or a well: it keeps nothing, as any driver
 
 It is in no list of drivers that a site may choose from. `tests/contracts` holds it to what every driver promises, and
-`simulation` runs on it: docs/chaos.md.
+`simulation` runs on it: docs/internals/chaos.md.
 """
 
 from penstock.drivers.fake.cloud import Cloud

@@ -1,4 +1,4 @@
-"""The conformance kit: what every driver promises, asked of a driver. docs/drivers.md tells how to use it.
+"""The conformance kit: what every driver promises, asked of a driver. See docs/drivers/writing-a-driver.md.
 
     rig        a driver as the checks see it: how to make it, call it, and wait for it
     halfway    a call that ends at any of its lines, as a function that dies does

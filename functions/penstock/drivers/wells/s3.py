@@ -1,4 +1,4 @@
-"""The `s3` well: a prefix of a bucket for one lease, and credentials for nothing else. See docs/wells/s3.md."""
+"""The `s3` well: a prefix of a bucket, and credentials for it, for one lease. See docs/operators/wells/s3.md."""
 
 from __future__ import annotations
 

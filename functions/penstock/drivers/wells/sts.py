@@ -1,4 +1,4 @@
-"""The `sts` well: credentials of AWS for one lease, which are worth nothing after it. See docs/wells/sts.md."""
+"""The `sts` well: AWS credentials that die with their lease. See docs/operators/wells/sts.md."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from penstock.domain.github import checksets, reports
 from penstock.domain.github.checks import BUSY, CONTROL, Check
 from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
 from penstock.domain.jobs import Job, job_key
-from penstock.domain.logs import CONTROL as OURS
-from penstock.domain.logs import Batch
+from penstock.domain.logs import CONTROL as ESSENTIAL
+from penstock.domain.logs import DETAIL, Batch
 from penstock.domain.rows import Change, Key, Replace
 from penstock.system import System
 from penstock.usecases import outputs, race
@@ -129,7 +129,7 @@ def _lines(on: System, job: Job) -> list[str]:
     """The last lines of a log that the script wrote."""
     batches = on.store.find(f"job#{job.id}", "event#", Batch, limit=BATCHES, last=True)
     lines = [line for batch in sorted(batches, key=lambda each: each.first) for line in batch.lines]
-    return [line.payload for line in lines if line.stream != OURS]
+    return [line.payload for line in lines if line.stream not in (ESSENTIAL, DETAIL)]
 
 
 def _say(on: System, row: Check, said: Mapping[str, Any]) -> tuple[int | None, str]:

@@ -1,4 +1,4 @@
-"""The `ec2` factory: a worker is an EC2 instance that runs the agent and ends with it. docs/ec2.md tells it.
+"""The `ec2` factory: a worker is an EC2 instance that runs the agent and ends with it. docs/operators/ec2.md tells it.
 
     settings       what a site may say
     keys           what is wrong with what it says

@@ -1,4 +1,4 @@
-"""The `ec2` factory: workers that are EC2 instances. See docs/ec2.md."""
+"""The `ec2` factory: workers that are EC2 instances. See docs/operators/ec2.md."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def token(worker: str, way: Alternative, wanted: Mapping[str, Any]) -> str:
     """The same for the same worker and way. 64 characters are all that EC2 takes.
 
     The parameters are in it: after an upgrade or a change of settings a request differs, and EC2 would refuse it under
-    the old token for as long as it remembers that. docs/decisions/launch-tokens.md
+    the old token for as long as it remembers that. docs/decisions/0012-launch-tokens.md
     """
     what = json.dumps([worker, str(way), way.subnet.id if way.subnet else None, wanted], sort_keys=True)
     return hashlib.sha256(what.encode()).hexdigest()

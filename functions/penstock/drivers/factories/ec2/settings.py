@@ -1,4 +1,4 @@
-"""What a site may say of an `ec2` factory: docs/ec2.md has it as a table, keys.py checks it."""
+"""What a site may say of an `ec2` factory: docs/operators/ec2.md has it as a table, keys.py checks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `libcloud` factory: a worker is a machine of any cloud that Apache Libcloud knows. docs/libcloud.md tells it.
+"""The `libcloud` factory: a worker is a machine of any Apache Libcloud provider. See docs/operators/libcloud.md.
 
     settings       what a site may say
     keys           what is wrong with what it says

@@ -1,4 +1,4 @@
-"""The `libcloud` factory: workers that are machines of any cloud that Apache Libcloud knows. See docs/libcloud.md."""
+"""The `libcloud` factory: workers that are machines of any Apache Libcloud provider. See docs/operators/libcloud.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site may say of a `libcloud` factory: docs/libcloud.md has it as a table, keys.py checks it."""
+"""What a site may say of a `libcloud` factory: docs/operators/libcloud.md has it as a table, keys.py checks it."""
 
 from __future__ import annotations
 

@@ -5,5 +5,5 @@
     drift       what differs between two looks at a thing
     well        the driver
 
-docs/wells/accounts.md tells it.
+docs/operators/wells/accounts.md tells it.
 """

@@ -3,7 +3,7 @@
 One policy per unit, named after it: two that end two leases at once do not meet, and twice is the same as once. It
 denies by name and not by the time of issue, so that it holds for what a call under way gives out after it, too: the id
 of a unit is never used again. It says itself from when to when it is needed, and is taken away when no session of that
-name can be left. docs/decisions/denied-by-name.md [SEC-1]
+name can be left. docs/decisions/0026-sts-sessions-revoked-by-name.md [SEC-1]
 """
 
 from __future__ import annotations

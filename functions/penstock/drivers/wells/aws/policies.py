@@ -1,6 +1,6 @@
 """What a session may do: a document of the site's, checked with the site's settings, and filled in for one lease.
 
-AWS gives a session what both its role and this document allow. docs/wells/sts.md tells people what to write.
+AWS gives a session what both its role and this document allow. docs/operators/wells/sts.md tells people what to write.
 """
 
 from __future__ import annotations

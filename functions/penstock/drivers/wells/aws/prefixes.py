@@ -1,6 +1,6 @@
 """What is in a bucket below one prefix: counted, and removed with all its versions. [UNIT-1]
 
-A step removes as much as there is time for, and says how much is left to do by not being done: docs/wells/s3.md.
+A step removes as much as there is time for, and says that it is not done if more is left: docs/operators/wells/s3.md.
 """
 
 from __future__ import annotations

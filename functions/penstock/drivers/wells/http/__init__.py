@@ -1,4 +1,4 @@
-"""The `http` well: any service that can create, show, clean, destroy and list, over HTTPS. docs/wells/http.md tells it.
+"""The `http` well: any service that can create, show, clean, destroy and list. See docs/operators/wells/http.md.
 
 protocol    the words and bounds of the protocol
 signing     what is signed, both ways

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.drivers.wells.http import codes, protocol
 from penstock.drivers.wells.http.protocol import CLEAN, READY, REQUEST, RESOURCES, SIGNATURE, STATES, TIMESTAMP
 
-DOCUMENT = Path(__file__).parents[5] / "docs" / "wells" / "http.openapi.json"
+DOCUMENT = Path(__file__).parents[5] / "docs/operators/wells/http.openapi.json"
 UNIT = f"{RESOURCES}/{{unit}}"
 
 Schema = dict[str, Any]
@@ -25,9 +25,9 @@ def document() -> Schema:
         "info": {
             "title": "A service for Penstock's http well",
             "version": protocol.VERSION.rpartition("-v")[2],
-            "description": "What a service answers that makes, cleans, destroys and lists resources for Penstock.",
+            "description": "The HTTP API of a service that makes, cleans, destroys and lists resources for Penstock.",
         },
-        "servers": [{"url": "https://rack.example.com/penstock", "description": "the well's `url`"}],
+        "servers": [{"url": "https://rack.example.com/penstock", "description": "the well's setting `url`"}],
         "paths": {
             UNIT: {"parameters": [*_signed(), _unit()], "put": _put(), "get": _get(), "delete": _delete()},
             f"{UNIT}/clean": {"parameters": [*_signed(), _unit()], "post": _clean()},
@@ -43,17 +43,17 @@ def document() -> Schema:
 REQUESTED = (
     f"`v1=` and the hex HMAC-SHA256, with the shared secret, of these lines, joined by a newline: {protocol.VERSION}, "
     f"`request`, method, path, query as sent without `?`, {TIMESTAMP}, {REQUEST}, hex SHA-256 of the body. Path and "
-    "query are as they stand in the request line."
+    "query are exactly as in the request line."
 )
 ANSWER = (
     f"`v1=` and the hex HMAC-SHA256 of these lines, joined by a newline: {protocol.VERSION}, `answer`, status, "
-    f"{REQUEST} of the request, hex SHA-256 of the body as sent. An answer without it counts as no answer."
+    f"{REQUEST} of the request, hex SHA-256 of the body as sent. The well ignores an answer without it."
 )
 
 
 def _signed() -> list[Schema]:
-    window = f"seconds since 1970; refuse with 401 what is more than {protocol.WINDOW} s from now, to either side"
-    known = f"the request's id; refuse with 401 one that was here in the last {2 * protocol.WINDOW} s"
+    window = f"seconds since 1970; refuse with 401 what is more than {protocol.WINDOW} s in the past or future"
+    known = f"the request's id; refuse a request with 401 if you saw its id in the last {2 * protocol.WINDOW} s"
     return [_header(TIMESTAMP, window, 20), _header(REQUEST, known, 32), _header(SIGNATURE, REQUESTED, 67)]
 
 
@@ -66,64 +66,74 @@ def _unit() -> Schema:
 
 
 def _put() -> Schema:
-    summary = "Make a resource, or make one that was cleaned ready for its next lease"
-    says = "Asked again with the same `unit` and `fence`, it makes nothing and answers the same. An older fence is 409."
+    summary = "Make a resource, or prepare a cleaned one for its next lease"
+    says = "A repeated request (same `unit` and `fence`) makes nothing and gets the same answer. An older fence: 409."
     return {
         "operationId": "create",
         "summary": summary,
         "description": says,
         "requestBody": {"required": True, **_content("Order")},
-        "responses": _answers({"200": (f"it is {READY}", "Made"), "202": ("not yet", "Later")}),
+        "responses": _answers({"200": (f"the resource is {READY}", "Made"), "202": ("not yet", "Later")}),
     }
 
 
 def _get() -> Schema:
     return {
         "operationId": "status",
-        "summary": "What a resource is now",
-        "responses": _answers({"200": ("it is there", "Status"), "404": ("it is gone, or never was", "Problem")}),
+        "summary": "Describe a resource",
+        "responses": _answers(
+            {"200": ("the resource exists", "Status"), "404": ("the resource does not exist", "Problem")}
+        ),
     }
 
 
 def _clean() -> Schema:
-    says = "From then on its status says the same state, fence and digest, until it is made ready again."
+    says = "Afterwards its status has this state, fence and digest, until it is prepared for its next lease."
     return {
         "operationId": "clean",
-        "summary": "Make a resource as it was when it was made, with nothing of its last lease",
+        "summary": "Make a resource like new, with nothing left of its last lease",
         "description": says,
         "requestBody": {"required": True, **_content("Lease")},
         "responses": _answers(
-            {"200": (f"it is {CLEAN}", "Cleaned"), "202": ("not yet", "Later"), "404": ("it is gone", "Problem")}
+            {
+                "200": (f"the resource is {CLEAN}", "Cleaned"),
+                "202": ("not yet", "Later"),
+                "404": ("the resource does not exist", "Problem"),
+            }
         ),
     }
 
 
 def _delete() -> Schema:
-    says = "After it, status is 404 and no list has it. Of a unit that there is not, 404 is success."
+    says = "Afterwards its status is 404 and no list contains it. If it does not exist, 404 counts as success."
     query = [
         _query("owner", "as in the order"),
-        _query("fence", "of its last lease; 0 when that is not known", "integer"),
+        _query("fence", "of its last lease; 0 if not known", "integer"),
     ]
     return {
         "operationId": "destroy",
-        "summary": "Remove a resource and every trace of it",
+        "summary": "Remove a resource completely",
         "description": says,
         "parameters": query,
         "responses": _answers(
-            {"200": ("it is gone", "Destroyed"), "202": ("not yet", "Later"), "404": ("it was gone", "Problem")}
+            {
+                "200": ("the resource is gone", "Destroyed"),
+                "202": ("not yet", "Later"),
+                "404": ("the resource did not exist", "Problem"),
+            }
         ),
     }
 
 
 def _list() -> Schema:
     query = [
-        _query("owner", "those of this owner only"),
-        _query("from", "those whose id is not less; at first it is left out", required=False),
-        _query("limit", f"at most so many, from 1 to {protocol.PAGE}", "integer"),
+        _query("owner", "only units of this owner"),
+        _query("from", "only ids from this one on; left out for the first page", required=False),
+        _query("limit", f"the most units to return, 1 to {protocol.PAGE}", "integer"),
     ]
     return {
         "operationId": "list",
-        "summary": "What there is, in the order of the ids",
+        "summary": "List units in the order of their ids",
         "parameters": query,
         "responses": _answers({"200": ("a page", "Page")}),
     }
@@ -141,7 +151,7 @@ def _answers(known: dict[str, tuple[str, str]]) -> Schema:
         for status, (says, name) in known.items()
     }
     refused = ", ".join(map(str, codes.REFUSED))
-    said = f"409 and 422 with a code; {refused}: an operator must act; 429, and 503 with Retry-After: later; 5xx: again"
+    said = f"409, 422: see `code`. {refused}: the operator must act. 429, 503 with Retry-After: later. 5xx: again"
     return found | {"default": {"description": said, "headers": signed | again, **_content("Problem")}}
 
 
@@ -159,18 +169,18 @@ def _object(needed: Schema, more: Schema | None = None) -> Schema:
 
 
 def _schemas() -> Schema:
-    owner = {**_text(200), "description": "which Penstock's well it belongs to; others must not be touched by it"}
-    fence = {"type": "integer", "minimum": 0, "description": "grows with every lease; older ones change nothing"}
+    owner = {**_text(200), "description": "the deployment and well that own the resource; no other owner may affect it"}
+    fence = {"type": "integer", "minimum": 0, "description": "grows with every lease; refuse an older one"}
     lease: Schema = {"owner": owner, "fence": fence}
-    digest = {"type": ["string", "null"], "description": "of what was found, in words of the service's own"}
+    digest = {"type": ["string", "null"], "description": "identifies what was found; the service chooses the format"}
     proof = _object({"checked": {**_text(protocol.TEXT_CHARS), "description": "for people"}}, {"digest": digest})
     status: Schema = {"unit": _text(protocol.UNIT_CHARS), "state": {"enum": list(STATES)}, "fence": fence}
-    reason = {"reason": {**_text(protocol.TEXT_CHARS), "description": "why not yet, for people"}}
-    says = f"for the job alone, at most {protocol.METADATA_BYTES} bytes and {protocol.METADATA_DEPTH} deep"
+    reason = {"reason": {**_text(protocol.TEXT_CHARS), "description": "why it is not done yet, for people"}}
+    says = f"only for the job; at most {protocol.METADATA_BYTES} bytes, nested at most {protocol.METADATA_DEPTH} levels"
     order: Schema = {
         "unit": _text(protocol.UNIT_CHARS), **lease, "type": _text(100), "slot": _text(100),
-        "settings": {"type": "object", "description": "of the resource type"},
-        "options": {"type": "object", "description": "of the job, checked by the well's schema"},
+        "settings": {"type": "object", "description": "the resource type's settings"},
+        "options": {"type": "object", "description": "the job's options, checked against the well's schema"},
     }  # fmt: skip
     unit = _object({"unit": _text(protocol.UNIT_CHARS), "owner": owner})
     code = {"type": "string", "description": f"with 409 and 422 one of {', '.join(codes.CODES)}, or one of your own"}

@@ -1,7 +1,7 @@
 """The other side of the protocol: what whoever writes a service in Python need not write again.
 
 A Door refuses what is not signed, too old or was here before, finds out what is asked, and signs what a Service says.
-It imports Python's own library alone, and is never imported by a function. docs/wells/http.md tells it. [SEC-2]
+It imports Python's own library alone, and is never imported by a function. See docs/operators/wells/http.md. [SEC-2]
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A request's signature is over its method, path, query, time, id and body; an answer's over its status, the id of the
 request that it answers, and its body. So no answer is another's, nor is it that of a gateway, a cache or whoever else
-happens to be found at the address: a 404 that frees a slot is the service's own. docs/decisions/answers-are-signed.md
+happens to be found at the address: a 404 that frees a slot is the service's own.
+docs/decisions/0025-http-wells-sign-responses.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A throw-away database and role on a PostgreSQL server: docs/wells/postgres.md.
+"""A throw-away database and role on a PostgreSQL server: docs/operators/wells/postgres.md.
 
 keys         what is wrong with a site's settings, and with a job's options
 settings     what they say

@@ -1,4 +1,4 @@
-"""What a site says of a `postgres` well, and a job of its database. docs/wells/postgres.md has both as tables."""
+"""What a site says of a `postgres` well, and a job of its database. See docs/operators/wells/postgres.md."""
 
 from __future__ import annotations
 

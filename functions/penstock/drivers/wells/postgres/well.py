@@ -1,4 +1,4 @@
-"""The `postgres` well: a database of a job's own on a server that there is already. See docs/wells/postgres.md."""
+"""The `postgres` well: a database for each job on an existing server. See docs/operators/wells/postgres.md."""
 
 from __future__ import annotations
 

@@ -1,0 +1,401 @@
+"""`bmat`: the command with which a job's script asks its agent for resources, values, tokens and caches.
+
+Each command is a function that takes the parsed arguments and yields the lines to print. It raises Absent when what the
+script asked for does not exist. Scripts call `bmat` often, so this module imports nothing else of the agent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+ANSWER_SECONDS = 40  # the agent may have to ask the service first
+AWS_KEYS = {
+    "AccessKeyId": "access_key_id",
+    "SecretAccessKey": "secret_access_key",
+    "SessionToken": "session_token",
+    "Expiration": "expiration",
+}
+ADDRESS_COLUMNS = ("name", "cidr", "first", "last", "count", "family", "network", "mask", "routed", "gateway")
+POLL_SECONDS = 2.0
+
+
+class Absent(Exception):
+    """What a script asked for is not there; the message says what is."""
+
+
+def facts() -> dict[str, Any]:
+    """Ask the agent: worker, factory, resources. Raises Absent."""
+    return ask({"do": "facts"})
+
+
+def ask(what: dict[str, Any], seconds: float | None = ANSWER_SECONDS) -> dict[str, Any]:
+    """Ask the agent for something; None waits for as long as it works. Raises Absent, also for why it cannot give."""
+    answer = _ask_agent(json.dumps(what).encode() + b"\n", seconds)
+    if "error" in answer:
+        raise Absent(str(answer["error"]))
+    return answer
+
+
+def _ask_agent(line: bytes, seconds: float | None) -> dict[str, Any]:
+    try:
+        with socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(seconds)
+            agent.connect(os.environ.get("PENSTOCK_SOCKET", ""))
+            agent.sendall(line)
+            with agent.makefile("rb") as answer:
+                return dict(json.load(answer))
+    except (OSError, ValueError) as why:
+        raise Absent(f"no agent answers ({why}); bmat works in the tasks of a running job") from why
+
+
+def pick(what: str, name: str, among: dict[str, Any]) -> Any:
+    """Look a name up. Raises Absent, which lists the names there are."""
+    if name not in among:
+        raise Absent(f"there is no {what} {name!r}; there is: {', '.join(sorted(among)) or 'none'}")
+    return among[name]
+
+
+def plain(value: Any) -> str:
+    """Return text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def table(rows: list[list[str]], columns: list[str], header: bool) -> Iterator[str]:
+    """Yield lines, the first with the names of the columns, if wanted."""
+    rows = [[name.upper() for name in columns], *rows] if header else rows
+    widths = [max(map(len, cells)) for cells in zip(*rows)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+
+
+def list_resources(args: argparse.Namespace) -> Iterator[str]:
+    """List names and types."""
+    resources = facts()["resources"]
+    rows = [[name, str(resources[name].get("type", ""))] for name in sorted(resources)]
+    return table(rows, ["name", "type"], not args.no_header)
+
+
+def show_resource(args: argparse.Namespace) -> Iterator[str]:
+    """Give a resource's metadata, or one value of it."""
+    metadata = _resource_metadata(args.name)
+    if args.format != "json":
+        yield from (aws_config if args.format == "aws-config" else aws_credentials)(args.name, metadata)
+    elif args.key is None:
+        yield json.dumps(metadata, indent=2, sort_keys=True)
+    else:
+        yield plain(_metadata_value(f"key of resource {args.name!r}:", args.key, metadata))
+
+
+def _metadata_value(what: str, key: str, among: Any) -> Any:
+    """Look a key up; `a.b` is b in a, where there is no key of that name. Raises Absent."""
+    table_ = among if isinstance(among, dict) else {str(at): each for at, each in enumerate(among)}
+    outer, dot, inner = key.partition(".")
+    if key not in table_ and dot and isinstance(table_.get(outer), (dict, list)):
+        return _metadata_value(f"{what} in {outer!r}", inner, table_[outer])
+    return pick(what, key, table_)
+
+
+def export_resource(args: argparse.Namespace) -> Iterator[str]:
+    """Give a resource's metadata as lines that a shell can evaluate: all of them, or none and why.
+
+    A table in it becomes a variable for each of its values; a list is one, in JSON. A key that is a variable's name by
+    itself, such as PGHOST, is exported by that as well: programs know it.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for key, value in _metadata_leaves("", _resource_metadata(args.name)):
+        if "\0" in value:
+            raise Absent(f"no variable can hold the zero byte in {key!r}: {_use_get(args.name)}")
+        for name in _variable_names(args.name, key):
+            if name in found:
+                raise Absent(f"{found[name][0]!r} and {key!r} would both be {name}: {_use_get(args.name)}")
+            found[name] = key, value
+    return (f"export {name}={shlex.quote(value)}" for name, (_, value) in sorted(found.items()))
+
+
+def _variable_names(resource: str, key: str) -> Iterator[str]:
+    name = re.sub(r"\W", "_", f"{resource}_{key}", flags=re.ASCII).upper()
+    yield f"{'_' if name[0].isdigit() else ''}{name}"
+    if re.fullmatch(r"[A-Z][A-Z0-9_]*", key):
+        yield key
+
+
+def _metadata_leaves(path: str, table_: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in sorted(table_.items()):
+        if isinstance(value, dict):
+            yield from _metadata_leaves(f"{path}{key}.", value)
+        else:
+            yield f"{path}{key}", plain(value)
+
+
+def _use_get(name: str) -> str:
+    return f"use `bmat resource get {name} KEY`"
+
+
+def _resource_metadata(name: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = pick("resource", name, facts()["resources"])["metadata"]
+    return metadata
+
+
+def aws_credentials(name: str, metadata: dict[str, Any]) -> Iterator[str]:
+    """Give what `credential_process` must print; who calls it does so again when they are about to expire."""
+    missing = sorted(key for key in AWS_KEYS.values() if not metadata.get(key))
+    if missing:
+        raise Absent(f"resource {name!r} has no AWS credentials: there is no {', '.join(missing)}")
+    yield json.dumps({"Version": 1, **{theirs: metadata[ours] for theirs, ours in AWS_KEYS.items()}})
+
+
+def aws_config(name: str, metadata: dict[str, Any]) -> Iterator[str]:
+    """Give an AWS config file with which credentials are fetched, and fetched again, by themselves."""
+    list(aws_credentials(name, metadata))
+    command = [shutil.which("bmat") or sys.argv[0], "resource", "get", name, "--format", "aws"]
+    yield "[default]"
+    if metadata.get("region"):
+        yield f"region = {metadata['region']}"
+    yield f"credential_process = {' '.join(map(shlex.quote, command))}"
+
+
+def list_addresses(args: argparse.Namespace) -> Iterator[str]:
+    """List ranges. Raises Absent for columns that there are not."""
+    resources = facts()["resources"].values()
+    found = [row for resource in resources for row in resource["metadata"].get("addresses") or []]
+    columns = [column.strip() for column in args.columns.split(",")]
+    for column in columns:
+        pick("column", column, dict.fromkeys(ADDRESS_COLUMNS))
+    rows = [_address_row(row, columns) for row in found if args.name in (None, row.get("name"))]
+    return table(rows, columns, not args.no_header)
+
+
+def _address_row(address: dict[str, Any], columns: list[str]) -> list[str]:
+    """Return the cells of a range; what its metadata doesn't say follows from its `cidr`."""
+    known: dict[str, Any] = {}
+    with contextlib.suppress(KeyError, ValueError):
+        known = _derived_columns(address["cidr"])
+    known.update(address)
+    return [plain(known.get(column)) or "-" for column in columns]
+
+
+def _derived_columns(cidr: str) -> dict[str, Any]:
+    """Return what follows from a range. Raises ValueError."""
+    import ipaddress  # here, for it takes longer than all the rest
+
+    network = ipaddress.ip_network(cidr, strict=False)
+    spare = 1 if network.num_addresses > 2 and network.version == 4 else 0  # network and broadcast address
+    return {
+        "first": str(network[spare]),
+        "last": str(network[-1 - spare]),
+        "count": network.num_addresses - 2 * spare,
+        "family": "inet6" if network.version == 6 else "inet",
+        "network": str(network.network_address),
+        "mask": str(network.netmask),
+    }
+
+
+def show_factory(args: argparse.Namespace) -> Iterator[str]:
+    """Give one fact: the factory's name, which is its id, or the worker's id. Raises Absent."""
+    yield plain(facts()["worker" if args.fact == "private" else "factory"])
+
+
+def get_value(args: argparse.Namespace) -> Iterator[str]:
+    """Give a value; wait until there is one."""
+    found = ask({"do": "get", "name": args.name})
+    while not found["there"]:
+        if args.no_wait:
+            raise Absent(f"there is no value {args.name!r}")
+        time.sleep(POLL_SECONDS)
+        found = ask({"do": "get", "name": args.name})
+    yield str(found["value"])
+
+
+def put_value(args: argparse.Namespace) -> Iterator[str]:
+    """Put a value: the argument, or stdin without its last line end."""
+    value = sys.stdin.read().removesuffix("\n") if args.value is None else args.value
+    ask({"do": "put", "name": args.name, "value": value, "secret": args.secret})
+    return iter(())
+
+
+def identity_token(args: argparse.Namespace) -> Iterator[str]:
+    """Give a token for an audience, a new one each time; as JSON with when it ends."""
+    found = ask({"do": "identity", "audience": args.audience})
+    yield json.dumps(found) if args.format == "json" else str(found["token"])
+
+
+def start_process(args: argparse.Namespace) -> Iterator[str]:
+    """Start a command where this one runs, and with its environment."""
+    ask({"do": "process", "name": args.name, **_command_request([args.program, *args.arguments])})
+    return iter(())
+
+
+def add_post(args: argparse.Namespace) -> Iterator[str]:
+    """Have a command run after the tasks, where this one runs, and with its environment."""
+    ask({"do": "post", "when": args.when, "name": args.name, **_command_request([args.program, *args.arguments])})
+    return iter(())
+
+
+def _command_request(command: list[str]) -> dict[str, Any]:
+    env = {name: value for name, value in os.environ.items() if name != "PENSTOCK_SOCKET"}
+    return {"command": command, "cwd": os.getcwd(), "env": env}
+
+
+def restore_cache(args: argparse.Namespace) -> Iterator[str]:
+    """Say `hit` or `partial`, or raise Absent for a miss."""
+    came = _ask_cache("restore", args)
+    if came["word"] == "miss":
+        raise Absent(came["text"])
+    yield from _show_cache_result(came)
+
+
+def save_cache(args: argparse.Namespace) -> Iterator[str]:
+    """Say `saved`, `there` or `failed`: it is no reason for a job to fail that others will have to work more."""
+    yield from _show_cache_result(_ask_cache("save", args))
+
+
+def _ask_cache(what: str, args: argparse.Namespace) -> dict[str, str]:
+    told = {"name": args.name, "paths": args.paths, "key": args.key, "restore_keys": getattr(args, "restore_keys", [])}
+    return ask({"do": "cache", "what": what, "cwd": os.getcwd(), **told}, seconds=None)
+
+
+def _show_cache_result(came: dict[str, str]) -> Iterator[str]:
+    print(f"bmat: {came['text']}", file=sys.stderr, flush=True)
+    yield came["word"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Exits with 2 on wrong usage also when stderr is closed or full, which argparse does since Python 3.11.4."""
+
+    def error(self, message: str) -> NoReturn:
+        with contextlib.suppress(AttributeError, OSError):
+            super().error(message)
+        sys.exit(2)
+
+
+def parser() -> Parser:
+    """Return a parser whose result has `action`: what to call with it for the lines to print."""
+    top = Parser(prog="bmat", description="Ask about the job that this script belongs to.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_resource_commands(commands.add_parser("resource", help="the resources that this job holds"))
+    _add_store_commands(commands.add_parser("store", help="values that this job and its user exchange"))
+    _add_identity_commands(commands.add_parser("identity", help="what this job shows to others to say who it is"))
+    _add_process_commands(commands.add_parser("process", help="processes that run beside this task"))
+    _add_post_arguments(_add(commands, "post", add_post, "have a command run after the tasks of this job"))
+    _add_factory_arguments(_add(commands, "factory", show_factory, "where this job runs"))
+    _add_address_commands(commands.add_parser("address", help="address ranges that this job may use"))
+    _add_cache_commands(commands.add_parser("cache", help="files that later jobs find where this one had them"))
+    return top
+
+
+def _add_resource_commands(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    _add_list(actions, list_resources, "names and types of the job's resources")
+    get = _add(actions, "get", show_resource, "print a resource's metadata as JSON, or one value of it")
+    get.add_argument("name", metavar="NAME", help="the resource's name in the job file")
+    get.add_argument("key", metavar="KEY", nargs="?", help="print only this value; a.b is b in a")
+    text = "aws: for credential_process; aws-config: an AWS config file that has it"
+    get.add_argument("--format", choices=["json", "aws", "aws-config"], default="json", help=text)
+    env = _add(actions, "env", export_resource, 'print export lines: eval "$(bmat resource env NAME)"')
+    env.add_argument("name", metavar="NAME", help="the resource's name in the job file")
+
+
+def _add_store_commands(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    get = _add(actions, "get", get_value, "print a value; wait until there is one")
+    get.add_argument("-W", dest="no_wait", action="store_true", help="do not wait: 1 when there is none")
+    get.add_argument("name", metavar="NAME")
+    put = _add(actions, "put", put_value, "put a value, in the place of one of that name")
+    put.add_argument("-s", dest="secret", action="store_true", help="show it to nobody but this job")
+    put.add_argument("name", metavar="NAME")
+    put.add_argument("value", metavar="VALUE", nargs="?", help="default: what stdin says")
+
+
+def _add_identity_commands(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    get = _add(actions, "token", identity_token, "print an identity token, signed by the service: at most an hour long")
+    text = "whom it is for, as the site allows it: sts.amazonaws.com"
+    get.add_argument("--audience", required=True, metavar="AUDIENCE", help=text)
+    get.add_argument("--format", choices=["text", "json"], default="text", help="json: also when it ends")
+
+
+def _add_process_commands(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    start = _add(
+        actions, "start", start_process, "start a command, which ends with this task; its output is in the log"
+    )
+    start.add_argument("name", metavar="NAME", help="of this task alone; its streams are bg.NAME.stdout and .stderr")
+    _add_command_arguments(start)
+
+
+def _add_post_arguments(command: argparse.ArgumentParser) -> None:
+    text = "after tasks that succeeded, of which one failed, or both; not when the job is cancelled or times out"
+    command.add_argument("when", choices=["success", "failure", "always"], help=text)
+    command.add_argument("name", metavar="NAME", help="what it is called in the log")
+    _add_command_arguments(command)
+
+
+def _add_command_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("program", metavar="COMMAND")
+    command.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+
+
+def _add_cache_commands(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    text = "put in place what was saved: prints hit, or partial where only a beginning fits; 1 when there is nothing"
+    restore = _add(actions, "restore", restore_cache, text)
+    _add_cache_arguments(restore)
+    text = "take the newest whose key begins like this, if none has the key itself; may be given again"
+    restore.add_argument("--restore-key", dest="restore_keys", action="append", default=[], metavar="K", help=text)
+    text = "keep what is at these paths; prints saved, there (the first to save a key has it) or failed"
+    _add_cache_arguments(_add(actions, "save", save_cache, text))
+
+
+def _add_cache_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("paths", metavar="PATH", nargs="+", help="a file or folder: the same for save and restore")
+    text = 'what the files depend on; {{ hash "FILE" }} stands for the digest of a file, or of all that match'
+    command.add_argument("--key", default="", metavar="K", help=text)
+
+
+def _add_factory_arguments(command: argparse.ArgumentParser) -> None:
+    text = "id and name: the factory; private: the worker, as the factory knows it"
+    command.add_argument("fact", choices=["id", "name", "private"], help=text)
+
+
+def _add_address_commands(command: argparse.ArgumentParser) -> None:
+    show_all = _add_list(command.add_subparsers(required=True, metavar="ACTION"), list_addresses, "list them")
+    show_all.add_argument("-f", dest="name", metavar="NAME", help="only ranges of this name")
+    text = f"columns, with commas between them; there are {', '.join(ADDRESS_COLUMNS)}"
+    show_all.add_argument("-o", dest="columns", default="name,cidr,first,last,count", metavar="COLUMNS", help=text)
+
+
+def _add(commands: Any, name: str, action: Any, text: str, aliases: tuple[str, ...] = ()) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, aliases=aliases)
+    added.set_defaults(action=action)
+    return added
+
+
+def _add_list(commands: Any, action: Any, text: str) -> argparse.ArgumentParser:
+    added = _add(commands, "list", action, text, ("ls",))
+    added.add_argument("-H", dest="no_header", action="store_true", help="no header line")
+    return added
+
+
+def bmat(arguments: list[str]) -> int:
+    """Print what was asked for. Return the exit code: 1, it is not there; 2 is for wrong usage."""
+    args = parser().parse_args(arguments)
+    try:
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")  # type: ignore[union-attr]
+        for line in args.action(args):
+            print(line)
+    except Absent as why:
+        print(f"bmat: {why}", file=sys.stderr)
+        return 1
+    return 0

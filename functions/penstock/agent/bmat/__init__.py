@@ -1,1 +1,0 @@
-"""`bmat`: how a script asks about the job that it belongs to. It imports nothing of the agent."""

@@ -1,0 +1,214 @@
+"""Answers `bmat` while tasks run: the socket, what may be asked on it, and the commands on the job's PATH."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import socketserver
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .caches import CacheRequest, Caches
+from .control import Control, Declined, ServiceError
+from .job import Job
+from .log import log, now
+from .machine import BASE_PATH, Machine
+from .masking import resource_secrets, text_secrets
+
+FACTS_TRIES = 2
+REFRESH_SECONDS = 10.0  # how often the service is asked at the most
+TRIES = 4
+"""How often the service is asked for one answer: some seconds. Who waits for a value asks again."""
+
+PFEXEC = """#!/bin/sh
+# pfexec COMMAND...: as root
+if [ "$(id -u)" = 0 ]; then exec "$@"; fi
+exec sudo -n -- "$@"
+"""
+PTIME = """#!/bin/bash
+# ptime [-m] COMMAND...: and how long it took
+while [[ "$1" == -[mF] ]]; do shift; done
+time "$@"
+"""
+BANNER = """#!/bin/sh
+# banner WORD...: a heading
+for word; do
+  line=$(printf '%s' "## $word ##" | sed 's/./#/g')
+  printf '\\n%s\\n## %s ##\\n%s\\n\\n' "$line" "$word" "$line"
+done
+"""
+SHIMS = {"pfexec": PFEXEC, "ptime": PTIME, "banner": BANNER}
+REQUEST_BYTES = 1 << 22
+"""The longest line that is read: a command and its environment, escaped as JSON."""
+
+
+class JobFacts:
+    """Asks the service again when what it said is no longer fresh. Until it answers, what it said last stands."""
+
+    def __init__(self, job: Job) -> None:
+        reply = job.order.reply
+        self._job, self._one_asks = job, threading.Lock()
+        self._facts = {"worker": job.config.worker, "factory": reply["factory"]}
+        self._hear(reply.get("resources") or {}, job.order.told, 0.0)
+
+    def read(self) -> bytes:
+        """Return all of it as JSON."""
+        with self._one_asks:
+            if now() >= self._fresh_until:
+                self._ask()
+            return json.dumps({**self._facts, "resources": self._resources}).encode()
+
+    def _ask(self) -> None:
+        asked = now()
+        try:
+            told = self._job.service.call(self._job.order.job, "resources", {}, FACTS_TRIES)["resources"]
+        except (ServiceError, KeyError) as why:
+            log(f"what the job may know of its resources cannot be asked anew: {why}")
+            told = self._resources
+        self._hear(told, asked, REFRESH_SECONDS)
+
+    def _hear(self, resources: dict[str, Any], asked: float, least: float) -> None:
+        self._job.mask.learn(resource_secrets(resources))  # before anybody is told of them [SEC-1]
+        self._resources = resources
+        fresh = [float(told["fresh_seconds"]) for told in resources.values() if "fresh_seconds" in told]
+        self._fresh_until = asked + max(least, min(fresh)) if fresh else float("inf")
+
+
+class BmatRequests:
+    """Answers one line of JSON with JSON. Whatever is secret is hidden in the log before it is given out. [SEC-1]"""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._facts = job, JobFacts(job)
+
+    def answer(self, line: bytes) -> bytes:
+        """Return what was asked for; {"error": why} when it cannot be had."""
+        try:
+            ask = json.loads(line)
+            do = {
+                "facts": self._tell,
+                "get": self._get,
+                "put": self._put,
+                "identity": self._identity,
+                "process": self._process,
+                "post": self._post,
+                "cache": self._cache,
+            }[ask["do"]]
+            return do(ask)
+        except (ServiceError, Declined) as why:
+            return json.dumps({"error": str(why)}).encode()
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return json.dumps({"error": "this agent does not know what bmat asks"}).encode()
+
+    def _tell(self, _: dict[str, Any]) -> bytes:
+        return self._facts.read()
+
+    def _get(self, ask: dict[str, Any]) -> bytes:
+        found = self._call("store/get", {"name": ask["name"]})
+        if found.get("secret"):
+            self._job.mask.learn(text_secrets(str(found["value"])))
+        return json.dumps(found).encode()
+
+    def _put(self, ask: dict[str, Any]) -> bytes:
+        value = ask["value"]
+        if not isinstance(value, str):
+            raise TypeError("a value is text")
+        if ask["secret"]:
+            self._job.mask.learn(text_secrets(value))
+        body = {"name": ask["name"], "value": value, "secret": ask["secret"]}
+        return json.dumps(self._call("store/put", body)).encode()
+
+    def _identity(self, ask: dict[str, Any]) -> bytes:
+        """Get a token, and hide its signature, without which the rest of it proves nothing to anybody. [SEC-1]"""
+        found = self._call("identity", {"audience": ask["audience"]})
+        self._job.mask.learn(text_secrets(str(found["token"]).rpartition(".")[2]))
+        return json.dumps(found).encode()
+
+    def _process(self, ask: dict[str, Any]) -> bytes:
+        self._job.background.start(ask)
+        return b"{}"
+
+    def _post(self, ask: dict[str, Any]) -> bytes:
+        self._job.posts.add(ask)
+        return b"{}"
+
+    def _cache(self, ask: dict[str, Any]) -> bytes:
+        keys = [str(each) for each in ask["restore_keys"]]
+        paths = [str(each) for each in ask["paths"]]
+        wanted = CacheRequest(str(ask["name"]), paths, str(ask["key"]), keys, str(ask["cwd"]))
+        caches = Caches(self._job)
+        came = caches.save(wanted) if ask["what"] == "save" else caches.restore(wanted)
+        return json.dumps({"word": came.word, "text": came.text}).encode()
+
+    def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._job.service.call(self._job.order.job, what, body, TRIES)
+
+
+def install_shims(folder: str) -> None:
+    """Put each into a folder, unless the machine has that command elsewhere. Raises OSError."""
+    elsewhere = os.pathsep.join(each for each in BASE_PATH.split(os.pathsep) if each != folder)
+    for name, text in SHIMS.items():
+        if not shutil.which(name, path=elsewhere):
+            write_command(os.path.join(folder, name), text)
+
+
+def write_command(path: str, text: str) -> None:
+    """Write a command, whole or not at all. Raises OSError."""
+    draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(draft, 0o755)
+    os.replace(draft, path)
+
+
+@contextlib.contextmanager
+def serve_bmat(job: Job) -> Iterator[None]:
+    """Give every connection what it asks of the job, for as long as it is ours.
+
+    Credentials of resources, and secrets of the store, are given out here alone, to the job's own user. [SEC-1]
+    """
+    answer = type("Answer", (BmatHandler,), {"clerk": BmatRequests(job), "control": job.control})
+    with tempfile.TemporaryDirectory(prefix="bmat-", dir=_socket_folder(job.places)) as folder:
+        path = os.path.join(folder, "socket")
+        with socketserver.ThreadingUnixStreamServer(path, answer) as server:
+            os.chmod(path, 0o600)
+            for each in (folder, path):
+                job.places.give(each)
+            _install_commands(job.places, path)
+            threading.Thread(target=server.serve_forever, args=(0.1,), name="bmat", daemon=True).start()
+            yield
+            server.shutdown()
+
+
+class BmatHandler(socketserver.StreamRequestHandler):
+    """One connection."""
+
+    clerk: BmatRequests
+    control: Control
+    timeout = 5.0
+
+    def handle(self) -> None:
+        line = self.rfile.readline(REQUEST_BYTES)
+        if not self.control.abandoned:
+            self.wfile.write(self.clerk.answer(line))
+
+
+def _socket_folder(places: Machine) -> str:
+    """Return a folder for sockets, whose paths may have about 100 bytes. Jobs tidy up their own /tmp."""
+    return places.bin if places.private and len(os.fsencode(places.bin)) < 70 else "/tmp"
+
+
+def _install_commands(places: Machine, path: str) -> None:
+    """Put `bmat` on the job's PATH: this very file, run so that it works whatever the caller's environment is.
+
+    Beside it are the commands that a script expects, and this machine lacks.
+    """
+    command = shlex.join([sys.executable, "-I", "-S", places.program, "bmat"])
+    text = f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n'
+    write_command(os.path.join(places.bin, "bmat"), text)
+    install_shims(places.bin)

@@ -1,0 +1,240 @@
+"""The job's outputs: which files the output rules select, how they are uploaded, and what is wrong with them."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .control import Refused
+from .events import Outbox
+from .job import Failure, Job, Rule
+from .log import size_text
+from .machine import Machine
+from .masking import Mask
+from .uploads import File, MeasuredFile, NotUploaded, in_parallel, measure_file, upload_file, upload_parts
+
+Matches = dict[Rule, list[File]]
+ROUNDS = 3  # a fresh URL for what was refused (it may have expired), a fresh hash for what has changed
+BATCH_FILES = 50
+Problems = dict[File, NotUploaded]
+
+
+def matching_paths(base: str, parts: tuple[str, ...]) -> Iterator[str]:
+    """Yield the paths below `base` that a pattern matches; a last `**` matches all files at any depth."""
+    if not parts:
+        yield base
+        return
+    first, rest = parts[0], parts[1:]
+    if first == "**":
+        for directory in _directories(base):
+            yield from matching_paths(directory, rest or ("*",))
+        return
+    for name in _matching_names(base, first):
+        yield from matching_paths(os.path.join(base, name), rest)
+
+
+def _directories(base: str) -> Iterator[str]:
+    """Yield a directory and all below it, parents first. Doesn't follow symlinks, so it ends.
+
+    `os.walk` before Python 3.12 recurses, and fails on deep trees.
+    """
+    pending = [base]
+    while pending:
+        directory = pending.pop()
+        yield directory
+        with contextlib.suppress(OSError), os.scandir(directory) as entries:
+            inner = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            pending += reversed(inner)
+
+
+def _matching_names(base: str, pattern: str) -> list[str]:
+    """Return what is in a directory, if it is one, by the names that match."""
+    if not re.search(r"[*?\[]", pattern):
+        return [pattern] if os.path.lexists(os.path.join(base, pattern)) else []
+    with contextlib.suppress(OSError):
+        return sorted(name for name in os.listdir(base) if fnmatch.fnmatchcase(name, pattern))
+    return []
+
+
+@dataclass(frozen=True)
+class OutputFault:
+    """Why the outputs are not what they are to be, in words and as a failure."""
+
+    text: str
+    failure: Failure
+
+
+class OutputFaults:
+    """Tells it to the job's readers, and keeps the first fault, for which the job fails."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self.first: OutputFault | None = None
+
+    def say(self, text: str) -> None:
+        self._outbox.put("worker", None, text)
+
+    def fail(self, text: str, failure: Failure) -> None:
+        self.say(f"error: {text}")
+        self.first = self.first or OutputFault(text, failure)
+
+    def blame(self, file: File, why: NotUploaded) -> None:
+        """Report a file that was not uploaded: a warning, if its rule allows for that."""
+        text = f"output {file.name} was not uploaded: {why}"
+        if why.moving and file.may_change:
+            self.say(f"warning: {text}")
+        else:
+            self.fail(text, _upload_failure(file, why))
+
+
+def _upload_failure(file: File, why: NotUploaded) -> Failure:
+    if why.limit is not None:
+        return Failure("output_too_large", {"path": file.name, "size_bytes": why.size, "limit_bytes": why.limit})
+    return Failure("output_not_kept", {"path": file.name, "error": str(why)})
+
+
+def match_rules(job: Job, faults: OutputFaults) -> Matches:
+    """Return the files of each rule, without those that a rule ignores."""
+    rules, places = job.order.rules, job.places
+    ignored = {path for rule in rules if rule.ignore for path in matching_paths(places.root, rule.parts)}
+    found = {rule: list(_regular(places, rule, faults)) for rule in rules if not rule.ignore}
+    loose = {path for rule in found if rule.may_change for path in found[rule]}
+
+    def files(paths: list[str]) -> list[File]:
+        return [File(places.in_job(path), path, path in loose) for path in paths if path not in ignored]
+
+    return {rule: files(paths) for rule, paths in found.items()}
+
+
+def select_files(matches: Matches, most: int, mask: Mask, faults: OutputFaults) -> list[File]:
+    """Return each file once; too many, and names that can't be said in JSON, or to others, are faults."""
+    files = list(dict.fromkeys(file for found in matches.values() for file in found))
+    if len(files) > most:
+        failure = Failure("too_many_outputs", {"files": len(files), "limit_files": most})
+        faults.fail(f"the output rules match {len(files)} files; a job may have {most} outputs", failure)
+    return [file for file in files[:most] if _is_nameable(file, mask, faults)]
+
+
+def _regular(places: Machine, rule: Rule, faults: OutputFaults) -> Iterator[str]:
+    """Yield the regular files that a rule matches; what is anything else is passed over. [SEC-1]"""
+    for path in matching_paths(places.root, rule.parts):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                continue
+            if places.holds(path):
+                yield path
+            else:
+                faults.say(f"warning: {places.in_job(path)} is a link to outside of the job; not uploaded")
+
+
+def _is_nameable(file: File, mask: Mask, faults: OutputFaults) -> bool:
+    try:
+        file.name.encode("utf-8")
+    except UnicodeEncodeError:
+        why = f"the name of output {os.fsencode(file.name)!r} is not UTF-8"
+        faults.fail(why, Failure("output_not_kept", {"error": why}))
+        return False
+    if mask.text(file.name) != file.name:
+        why = f"the name of output {file.name} has a secret of the job's in it: it is not uploaded"
+        faults.fail(why, Failure("output_not_kept", {"error": why}))
+        return False
+    return True
+
+
+class Outputs:
+    """The outputs of a job."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._faults = job, OutputFaults(job.outbox)
+        self._uploaded: set[File] = set()
+
+    def run(self) -> OutputFault | None:
+        """Upload. Return why the outputs are not what the rules ask for, or None. Raises ServiceError."""
+        matches = match_rules(self._job, self._faults)
+        files = select_files(matches, self._job.order.limits["outputs"], self._job.mask, self._faults)
+        for start in range(0, len(files), BATCH_FILES):
+            self._upload(files[start : start + BATCH_FILES])
+        for rule, found in matches.items():
+            if rule.required and self._uploaded.isdisjoint(found):
+                why = f'no file was uploaded for output rule "{rule.text}", which requires one'
+                self._faults.fail(why, Failure("output_missing", {"rule": rule.text}))
+        return self._faults.first
+
+    def _upload(self, files: list[File]) -> None:
+        """Upload a batch; what could not be stored is tried again, unless it is its own fault."""
+        for _ in range(ROUNDS):
+            problems = self._send(self._measure(files))
+            for file, why in problems.items():
+                if why.moving and not file.may_change:
+                    self._faults.blame(file, why)
+            files = [file for file, why in problems.items() if file.may_change or not why.moving]
+        for file in files:
+            self._faults.blame(file, problems[file])
+
+    def _measure(self, files: list[File]) -> list[MeasuredFile]:
+        """Read all files; those that can't be uploaded are reported and left out."""
+        measured, bounds = [], self._job.order.limits
+        for file in files:
+            try:
+                measured.append(measure_file(file, bounds["output_bytes"], bounds["part_bytes"]))
+            except NotUploaded as why:
+                self._faults.blame(file, why)
+        return measured
+
+    def _send(self, files: list[MeasuredFile]) -> Problems:
+        """Upload a batch and commit what was stored. Return what was wrong with the others."""
+        if not files:
+            return {}
+        about = [
+            {"path": f.file.name, "size": f.size, "sha256": f.sha256, "composite": f.composite} for f in files
+        ]  # fmt: skip
+        try:
+            uploads = {upload["path"]: upload for upload in self._job.call("outputs", {"files": about})["uploads"]}
+        except Refused as why:
+            if len(files) == 1:
+                return {files[0].file: NotUploaded(f"the service refused it: {why}")}
+            return {name: problem for file in files for name, problem in self._send([file]).items()}
+        return self._store(files, uploads)
+
+    def _store(self, files: list[MeasuredFile], uploads: dict[str, Any]) -> Problems:
+        """Send the bytes of a batch, then have the service look at what has arrived."""
+        small, big = [f for f in files if not f.parts], [f for f in files if f.parts]
+        failed = in_parallel(lambda file: self._put(file, uploads[file.file.name]), small)
+        for file in big:  # one after the other: its parts are sent side by side
+            failed.update(in_parallel(lambda file: self._put_parts(file, uploads[file.file.name]), [file]))
+        problems = {file.file: why for file, why in failed.items()}
+        stored = {f.file: uploads[f.file.name]["id"] for f in files if f.file not in problems}
+        return {**problems, **self._commit(stored)}
+
+    def _put(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})")
+        upload_file(self._job.control, file, upload)
+
+    def _put_parts(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)}, in {len(file.parts)} parts)")
+
+        def ask(first: int, digests: Sequence[str]) -> Any:
+            body = {"id": upload["id"], "first": first, "sha256": list(digests)}
+            return self._job.call("outputs/parts", body)["parts"]
+
+        try:
+            upload_parts(self._job.control, file, upload["part_bytes"], ask)
+        except Refused as why:
+            raise NotUploaded(f"the service refused it: {why}") from why
+
+    def _commit(self, stored: dict[File, str]) -> Problems:
+        try:
+            if stored:
+                self._job.call("outputs/commit", {"ids": list(stored.values())})
+        except Refused as why:
+            return {file: NotUploaded(f"the service refused it: {why}") for file in stored}
+        for file in stored:
+            self._uploaded.add(file)
+            self._faults.say(f"uploaded {file.name}")
+        return {}

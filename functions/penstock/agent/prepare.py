@@ -1,0 +1,410 @@
+"""`agent.pyz prepare NAME WORD...`: the programs that prepare a machine before the job's own script runs.
+
+setup           makes the user that the job's tasks run as
+authentication  gives git and curl the job's token
+clone           clones the repository at the job's commit
+toolchain       installs Rust with rustup
+
+`tasks` runs each of them as a task, like a script of the job: its output is logged, and it can be cancelled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import hashlib
+import http.client
+import os
+import platform
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, TypeVar
+
+from .log import now
+
+T = TypeVar("T")
+TRIES = 5
+FIRST_SECONDS, MOST_SECONDS = 1.0, 30.0
+EXIT_TEMPORARY = 75
+"""The exit code that says so: EX_TEMPFAIL."""
+
+PROGRESS_SECONDS = 10.0
+LAST_LINES = 20
+READ_BYTES = 1 << 12
+SUDOERS = "/etc/sudoers.d"
+TOKEN_NAME = "GITHUB_TOKEN"
+TOKEN_USER = "x-access-token"
+GIT_PERMANENT_ERRORS = re.compile(
+    r"not found|returned error: 40[0-79]|Authentication failed|could not read (Username|Password)|terminal prompts|"
+    r"No space left|Permission denied|does not appear to be a git repository|cannot be run"
+)
+"""What git says of what no later try makes good. All else may be the network, also a commit that is not there yet."""
+
+GIT_NO_PROMPT = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+GIT_STALL_LIMITS = {"GIT_HTTP_LOW_SPEED_LIMIT": "1000", "GIT_HTTP_LOW_SPEED_TIME": "60"}
+RUSTUP_VERSION = "1.28.2"
+RUSTUP_ROOT = "https://static.rust-lang.org/rustup"
+RUSTUP_DIGESTS = {
+    "x86_64-unknown-linux-gnu": "20a06e644b0d9bd2fbdbfd52d42540bdde820ea7df86e92e533c073da0cdd43c",
+    "aarch64-unknown-linux-gnu": "e3853c5a252fca15252d07cb23a1bdd9377a8c6f3efa01531109281ae47f841c",
+    "x86_64-unknown-linux-musl": "e6599a1c7be58a2d8eaca66a80e0dc006d87bbcf780a58b7343d6e14c1605cb2",
+}
+"""Of rustup-init, as published with it. Others, and those of a mirror, are compared with what lies beside them."""
+
+RUSTUP_PROFILE = "default"
+TOOLCHAIN_FILE = "rust-toolchain.toml"
+DOWNLOAD_SECONDS = 60.0
+CHUNK = 1 << 18
+CHANNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+RUSTUP_PERMANENT_ERRORS = re.compile(
+    "invalid toolchain name|nonexistent|not installable|not available for|does not support|unexpected argument|"
+    "could not parse|invalid value|override file|No space left|Permission denied"
+)
+
+
+class Failed(Exception):
+    """Why a task cannot do its work; `passing`: the same may succeed at another time, or from another machine."""
+
+    def __init__(self, text: str, passing: bool = False) -> None:
+        super().__init__(text)
+        self.passing = passing
+
+
+def retry(work: Callable[[], T]) -> T:
+    """Do something, again and again while it fails in passing, a bounded number of times. Raises Failed."""
+    seconds = FIRST_SECONDS
+    for tried in range(1, TRIES):
+        try:
+            return work()
+        except Failed as why:
+            if not why.passing:
+                raise
+            say(f"try {tried} of {TRIES} failed: {why}; the next follows in {seconds:g} s")
+            time.sleep(seconds)
+            seconds = min(2 * seconds, MOST_SECONDS)
+    return work()
+
+
+def say(text: str) -> None:
+    """Print a line, at once."""
+    print(text, flush=True)
+
+
+def run_command(command: Sequence[str], cwd: str | None = None, env: Mapping[str, str] | None = None) -> list[str]:
+    """Run a command whose words become lines of the log. Return the last of them. Raises Failed, with the last."""
+    try:
+        child = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+    except OSError as why:
+        raise Failed(f"{command[0]} cannot be run: {why}") from why
+    last = deque[str](_read_lines(child.stdout), LAST_LINES) if child.stdout else deque[str]()
+    code = child.wait()
+    if code:
+        raise Failed(next(iter(_error_lines(last)), f"{command[0]} exited with code {code}"), passing=True)
+    return list(last)
+
+
+def _error_lines(last: deque[str]) -> list[str]:
+    """The lines that tell why a command failed, the best first: its own word for it, else what it said last."""
+    errors = [line for line in last if line.lower().startswith(("fatal:", "error:"))]
+    return [*errors[:1], *[line for line in reversed(last) if line.strip()][:1]]
+
+
+def _read_lines(stream: IO[bytes]) -> Iterator[str]:
+    """Pass lines on as they come; of those that a progress meter writes over each other, one now and then."""
+    rest, told = b"", now()
+    while data := stream.read1(READ_BYTES):  # type: ignore[attr-defined]
+        *parts, rest = (rest + data).replace(b"\r\n", b"\n").replace(b"\r", b"\r\0").split(b"\n")
+        for part in parts:
+            yield _print_line(part.split(b"\0")[-1])
+        if b"\0" in rest:
+            *over, rest = rest.split(b"\0")
+            if now() > told + PROGRESS_SECONDS:
+                told = now()
+                yield _print_line(over[-1])
+    if rest:
+        yield _print_line(rest)
+
+
+def _print_line(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").strip("\r")
+    say(text)
+    return text
+
+
+def report_failure(why: Failed) -> int:
+    """Say why a task failed, as the last of its lines. Return its exit code."""
+    print(why, file=sys.stderr, flush=True)
+    return EXIT_TEMPORARY if why.passing else 1
+
+
+@dataclass(frozen=True)
+class User:
+    """The user that there is to be."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+
+
+def set_up_user(user: User) -> None:
+    """Make the user, with folders that are its own and leave to become root. Raises Failed, OSError."""
+    _make_user(user)
+    for folder in (user.home, "/work"):
+        os.makedirs(folder, exist_ok=True)
+        os.chown(folder, user.uid, user.gid)
+        os.chmod(folder, 0o700)
+    _own_folder("/input", user)
+    _allow_sudo(user)
+
+
+def _make_user(user: User) -> None:
+    with contextlib.suppress(KeyError):
+        found = pwd.getpwnam(user.name)
+        if (found.pw_uid, found.pw_gid) != (user.uid, user.gid):
+            ids = f"uid {found.pw_uid} and gid {found.pw_gid}, not {user.uid} and {user.gid}"
+            raise Failed(f"this machine has a user {user.name} with {ids}")
+        return
+    with contextlib.suppress(KeyError):
+        raise Failed(f"this machine has a user {pwd.getpwuid(user.uid).pw_name} with uid {user.uid}")
+    try:
+        grp.getgrgid(user.gid)
+    except KeyError:
+        run_command(["groupadd", "-g", str(user.gid), user.name])
+    about = ["-u", str(user.uid), "-g", str(user.gid), "-d", user.home, "-M", "-s", "/bin/bash"]
+    run_command(["useradd", *about, user.name])
+    say(f"made the user {user.name}, uid {user.uid}")
+
+
+def _own_folder(top: str, user: User) -> None:
+    """Inputs were fetched before there was a user to own them."""
+    os.makedirs(top, exist_ok=True)
+    os.chown(top, user.uid, user.gid)
+    for folder, folders, files in os.walk(top):
+        for name in (*folders, *files):
+            os.lchown(os.path.join(folder, name), user.uid, user.gid)
+
+
+def _allow_sudo(user: User) -> None:
+    """Whoever has the machine to itself may do with it what it likes, as root too."""
+    if not shutil.which("sudo"):
+        say("there is no sudo on this machine: jobs cannot become root")
+        return
+    path, rule = os.path.join(SUDOERS, user.name), f"{user.name} ALL=(ALL:ALL) NOPASSWD: ALL\n"
+    with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+        if file.read() == rule:
+            return
+    os.makedirs(SUDOERS, mode=0o750, exist_ok=True)
+    draft = f"{path}~"  # sudo passes over names with a ~
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o440), "w", encoding="utf-8") as file:
+        file.write(rule)
+    os.replace(draft, path)
+    say(f"{user.name} may become root by sudo")
+
+
+def authenticate(machines: Sequence[str]) -> None:
+    """Wait for the token, and write ~/.netrc. Raises Failed, OSError. [SEC-1]"""
+    token = retry(_job_token)
+    home = os.environ["HOME"]
+    path = os.path.join(home, ".netrc")
+    _write_private(path, "".join(f"machine {each}\nlogin {TOKEN_USER}\npassword {token}\n" for each in machines))
+    say(f"~/.netrc has the job's token for {' and '.join(machines)}")
+
+
+def _job_token() -> str:
+    """Ask as any script may: who hands it out has it hidden in the log before."""
+    asked = subprocess.run(["bmat", "store", "get", TOKEN_NAME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    token = asked.stdout.decode("utf-8", "replace").strip()
+    if asked.returncode:
+        raise Failed(f"{TOKEN_NAME} cannot be had", passing=True)
+    if not token:
+        raise Failed(f"{TOKEN_NAME} is empty; the job's log says why there is none")
+    if len(token.split()) != 1:
+        raise Failed(f"{TOKEN_NAME} is no token")
+    return token
+
+
+def _write_private(path: str, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    draft = f"{path}.new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(draft)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(draft, path)
+
+
+def clone_repository(url: str, sha: str, branch: str, folder: str) -> None:
+    """Clone all of a repository, and have a commit of it checked out, as the branch if it is one's. Raises Failed."""
+    if os.path.isdir(folder) and os.listdir(folder):
+        raise Failed(f"{folder} is not empty")
+    retry(lambda: _clone_afresh(url, folder))
+    retry(lambda: git("fetch", "--progress", "origin", sha, cwd=folder))
+    if branch:
+        git_offline("update-ref", f"refs/heads/{branch}", sha, cwd=folder)
+        git_offline("symbolic-ref", "HEAD", f"refs/heads/{branch}", cwd=folder)
+    git_offline("reset", "--hard", sha, cwd=folder)
+    say(f"{url} is in {folder}, at {sha}{f', branch {branch}' if branch else ''}")
+
+
+def _clone_afresh(url: str, folder: str) -> None:
+    """Begin from nothing: what an earlier try has left is of no use."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    git("clone", "--progress", "--no-checkout", url, folder)
+
+
+def fetch_repository_file(url: str, sha: str, name: str, folder: str) -> None:
+    """Put one file of a commit into a folder, without the rest of the repository. Raises Failed."""
+    git_offline("init", "--quiet", folder)
+    retry(lambda: git("fetch", "--depth", "1", url, sha, cwd=folder))
+    with contextlib.suppress(Failed):  # what is not there is told by whoever looks for it
+        git_offline("checkout", "--quiet", "FETCH_HEAD", "--", name, cwd=folder)
+
+
+def git(*arguments: str, cwd: str | None = None) -> Sequence[str]:
+    """Run git, which asks nobody, and gives up what does not move. Raises Failed."""
+    try:
+        return run_command(["git", *arguments], cwd, {**GIT_STALL_LIMITS, **os.environ, **GIT_NO_PROMPT})
+    except Failed as why:
+        raise Failed(str(why), passing=not GIT_PERMANENT_ERRORS.search(str(why))) from why
+
+
+def git_offline(*arguments: str, cwd: str | None = None) -> None:
+    """Run git where no network is needed, so that what fails does so for good. Raises Failed."""
+    try:
+        git(*arguments, cwd=cwd)
+    except Failed as why:
+        raise Failed(str(why)) from why
+
+
+def install_toolchain(channel: str) -> None:
+    """Have a channel's toolchain be the job's default. Raises Failed, OSError."""
+    if not CHANNEL.fullmatch(channel):
+        raise Failed(f"{channel!r} is no channel: write one like stable, 1.85 or nightly-2026-01-31")
+    rustup = _find_rustup()
+    retry(lambda: _run_rustup(rustup, "toolchain", "install", channel, "--profile", RUSTUP_PROFILE, "--no-self-update"))
+    _run_rustup(rustup, "default", channel)
+
+
+def install_toolchain_file(folder: str) -> None:
+    """Have the toolchain that a folder's file names be the job's default, with all that it asks for. Raises Failed."""
+    if not os.path.isfile(os.path.join(folder, TOOLCHAIN_FILE)):
+        raise Failed(f"the repository has no {TOOLCHAIN_FILE}, which `rust_toolchain = true` is about")
+    rustup = _find_rustup()
+    _run_rustup(rustup, "set", "profile", RUSTUP_PROFILE)
+    retry(lambda: _install_active_toolchain(rustup, folder))
+    active = _run_rustup(rustup, "show", "active-toolchain", cwd=folder)
+    name = next((line.split()[0] for line in active if line and not line.startswith(("info:", "warn"))), "")
+    if not CHANNEL.fullmatch(name):
+        raise Failed(f"rustup does not say which toolchain {TOOLCHAIN_FILE} names; does it have a channel?")
+    _run_rustup(rustup, "default", name)
+
+
+def install_toolchain_of_commit(url: str, sha: str) -> None:
+    """The same for a commit of a repository that is not cloned. Raises Failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        fetch_repository_file(url, sha, TOOLCHAIN_FILE, folder)
+        install_toolchain_file(folder)
+
+
+def _install_active_toolchain(rustup: str, folder: str) -> None:
+    try:
+        _run_rustup(rustup, "toolchain", "install", "--no-self-update", cwd=folder)
+    except Failed as why:
+        if "required" not in str(why):
+            raise
+        _run_rustup(rustup, "show", cwd=folder)  # before 1.28 this is what installs it
+
+
+def _run_rustup(rustup: str, *arguments: str, cwd: str | None = None) -> list[str]:
+    try:
+        return run_command([rustup, *arguments], cwd)
+    except Failed as why:
+        raise Failed(str(why), passing=not RUSTUP_PERMANENT_ERRORS.search(str(why))) from why
+
+
+def _find_rustup() -> str:
+    """Where rustup is; it is fetched if this machine has none."""
+    found = shutil.which("rustup")
+    if found:
+        say(f"rustup is there: {found}")
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rustup-init")
+        retry(lambda: _fetch_rustup(path))
+        run_command([path, "-y", "--no-modify-path", "--profile", RUSTUP_PROFILE, "--default-toolchain", "none"])
+    return os.path.join(os.environ.get("CARGO_HOME") or os.path.join(os.environ["HOME"], ".cargo"), "bin/rustup")
+
+
+def _fetch_rustup(path: str) -> None:
+    """Fetch what installs rustup. Nothing is run that is not what it should be."""
+    root, host = os.environ.get("RUSTUP_UPDATE_ROOT", RUSTUP_ROOT).rstrip("/"), _host_triple()
+    url = f"{root}/archive/{RUSTUP_VERSION}/{host}/rustup-init"
+    wanted = RUSTUP_DIGESTS.get(host) if root == RUSTUP_ROOT else None
+    if wanted is None:
+        wanted = next(iter(_read_url(f"{url}.sha256").decode("ascii", "replace").split()), "")
+    say(f"fetching {url}")
+    content = _read_url(url)
+    found = hashlib.sha256(content).hexdigest()
+    if found != wanted:
+        raise Failed(f"{url} has SHA-256 {found}; expected was {wanted or 'one'}", passing=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "wb") as file:
+        file.write(content)
+
+
+def _read_url(url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=DOWNLOAD_SECONDS) as answer:
+            content: bytes = answer.read()
+            return content
+    except urllib.error.HTTPError as why:
+        raise Failed(f"{url}: HTTP {why.code}", passing=why.code >= 500 or why.code in (408, 429)) from why
+    except (OSError, http.client.HTTPException) as why:
+        raise Failed(f"{url}: {why}", passing=True) from why
+
+
+def _host_triple() -> str:
+    """What Rust calls this kind of machine."""
+    machine = {"amd64": "x86_64", "i86pc": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    system = platform.system()
+    if system == "Darwin":
+        return f"{machine}-apple-darwin"
+    if system == "SunOS":
+        return f"{machine}-unknown-illumos"
+    return f"{machine}-unknown-linux-{'gnu' if platform.libc_ver()[0] == 'glibc' else 'musl'}"
+
+
+PROGRAMS: Mapping[str, Callable[..., None]] = {
+    "setup": lambda name, uid, gid, home: set_up_user(User(name, int(uid), int(gid), home)),
+    "authentication": lambda *machines: authenticate(machines),
+    "clone": clone_repository,
+    "toolchain": install_toolchain,
+    "toolchain-named": install_toolchain_file,
+    "toolchain-of": install_toolchain_of_commit,
+}
+"""Words are taken as they are: whatever a job file says, none of them is an option."""
+
+
+def prepare(arguments: list[str]) -> int:
+    """Do what one of them is to do. Return its exit code; the last line says why, if it failed."""
+    name, *words = arguments
+    try:
+        PROGRAMS[name](*words)
+    except Failed as why:
+        return report_failure(why)
+    except OSError as why:
+        return report_failure(Failed(str(why)))
+    return 0

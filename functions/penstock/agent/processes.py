@@ -1,0 +1,271 @@
+"""The job's processes: how the agent finds them, ends them, and starts those that run beside a task."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .control import Declined
+from .log import now, signal_name
+from .machine import Machine
+from .masking import Mask
+from .streams import OutputReader, Put
+
+PROC = Path("/proc")
+KILL_ROUNDS = 100  # some may fork while they are being killed, and a stuck one can't be
+ROUND_SECONDS = 0.05
+PR_SET_CHILD_SUBREAPER = 36
+NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,48}")
+MOST_NAMES = 100
+PIPE_SECONDS = 5.0  # how long what they have said last is read
+
+
+@dataclass(frozen=True)
+class Process:
+    """A living process, as /proc shows it."""
+
+    parent: int
+    group: int
+
+
+def list_processes() -> dict[int, Process]:
+    """Return all living processes by id."""
+    found = {}
+    for name in os.listdir(PROC):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                text = (PROC / name / "stat").read_text(errors="replace")
+                state, parent, group = text.rpartition(")")[2].split()[:3]
+                if state not in "ZX":
+                    found[int(name)] = Process(int(parent), int(group))
+    return found
+
+
+def ancestry(pid: int, table: dict[int, Process]) -> list[int]:
+    """Return a process and its ancestors."""
+    line: list[int] = []
+    while pid in table and pid not in line:
+        line.append(pid)
+        pid = table[pid].parent
+    return line
+
+
+class JobProcesses:
+    """Finds the job's processes. `group` is that of the running task; without /proc it is all that is found."""
+
+    def __init__(self, worker: str) -> None:
+        self._mark = f"PENSTOCK_WORKER_ID={worker}".encode()
+        self.group = 0
+
+    def of_task(self) -> list[int]:
+        """Return the living members of the task's process group."""
+        if sys.platform != "linux":
+            return self._probe_group()
+        return [pid for pid, process in list_processes().items() if process.group == self.group]
+
+    def of_sessions(self, leaders: set[int]) -> list[int]:
+        """Return the living processes of the groups that these lead, and their descendants."""
+        if sys.platform != "linux":
+            return [pid for leader in leaders for pid in _probe_group(leader)]
+        table = list_processes()
+        return [pid for pid, each in table.items() if each.group in leaders or leaders & set(ancestry(pid, table))]
+
+    def everybody(self) -> list[int]:
+        """Return the agent's descendants, and whoever has the worker's id in its environment.
+
+        The latter finds what an agent that crashed has left. [JOB-2]
+        """
+        if sys.platform != "linux":
+            return self._probe_group()
+        table, me = list_processes(), os.getpid()
+        spared = ancestry(me, table)
+        others = (pid for pid in table if pid not in spared)
+        return [pid for pid in others if me in ancestry(pid, table) or self._is_marked(pid)]
+
+    def _is_marked(self, pid: int) -> bool:
+        with contextlib.suppress(OSError):
+            return self._mark in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return False
+
+    def _probe_group(self) -> list[int]:
+        return _probe_group(self.group) if self.group else []
+
+
+def _probe_group(group: int) -> list[int]:
+    """Return what signals a whole group, if anybody is left in it."""
+    with contextlib.suppress(OSError):
+        os.kill(-group, 0)
+        return [-group]
+    return []
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How many processes there were, and after how many seconds some had to be killed."""
+
+    count: int
+    killed_after: float | None
+
+    def __str__(self) -> str:
+        return "SIGTERM" if self.killed_after is None else f"SIGTERM, and SIGKILL after {self.killed_after:g} s"
+
+
+def end_processes(find: Callable[[], list[int]], grace: Callable[[], float]) -> Ended:
+    """End what `find` finds: TERM, wait at most `grace()` seconds, which may shrink meanwhile, then KILL."""
+    started, first = now(), find()
+    _signal_all(first, signal.SIGTERM)
+    while find() and now() < started + grace():
+        time.sleep(ROUND_SECONDS)
+    allowed = grace()
+    return Ended(len(first), allowed if _kill_all(find) else None)
+
+
+def _kill_all(find: Callable[[], list[int]]) -> bool:
+    """Send KILL until nothing is found any more. Return whether there was anything."""
+    for done in range(KILL_ROUNDS):
+        left = find()
+        if not left:
+            return done > 0
+        _signal_all(left, signal.SIGKILL)
+        time.sleep(ROUND_SECONDS)
+    return True
+
+
+def _signal_all(pids: Iterable[int], number: int) -> None:
+    """Signal processes, which may have gone."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def adopt_orphans() -> None:
+    """Have the job's orphans handed to the agent, so that nothing it starts can get lost."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reap_orphans(keep: set[int]) -> None:
+    """Collect dead orphans; the dead children `keep` are left to whoever started them."""
+    while sys.platform == "linux":
+        try:
+            dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if dead is None or dead.si_pid in keep:
+            return
+        os.waitpid(dead.si_pid, 0)
+
+
+def text_environment(env: Any) -> dict[str, str]:
+    """Return an environment as a process can have it: whoever asks may write to the socket what they like."""
+    return {str(name): str(value) for name, value in dict(env).items()}
+
+
+def check_name(name: str, known: Collection[str], what: str) -> None:
+    """Make sure that a name can be one more of those that are known. Raises Declined."""
+    if not NAME_PATTERN.fullmatch(name):
+        raise Declined(f"{name!r} is no name: 1 to 48 of A-Z a-z 0-9 . _ -")
+    if name in known:
+        raise Declined(f"there is a {what} {name} already")
+    if len(known) >= MOST_NAMES:
+        raise Declined(f"there is room for {MOST_NAMES} of a {what}, and no more")
+
+
+@dataclass(frozen=True)
+class BackgroundProcess:
+    """One of them, with what reads what it says."""
+
+    name: str
+    child: subprocess.Popen[bytes]
+    pump: OutputReader
+    reader: threading.Thread
+
+
+class Background:
+    """Those of the running task. Tasks ask for them by way of the agent, so that they get an end and their words a log.
+
+    The lock keeps whoever collects dead orphans from one that has just been started.
+    """
+
+    def __init__(self, put: Put, mask: Mask, family: JobProcesses, line_bytes: int, places: Machine) -> None:
+        self._put, self._mask, self._family, self._line_bytes = put, mask, family, line_bytes
+        self._places = places
+        self._lock = threading.Lock()
+        self._all: dict[str, BackgroundProcess] = {}
+        self._task: int | None = None  # none are started while no task runs
+
+    def begin(self, task: int) -> None:
+        """A task begins."""
+        with self._lock:
+            self._task = task
+
+    def start(self, ask: dict[str, Any]) -> None:
+        """Start one, with the command, the environment and the folder of whoever asks. Raises Declined."""
+        name, command = str(ask["name"]), [str(each) for each in ask["command"]]
+        with self._lock:
+            if self._task is None:
+                raise Declined("the task is over")
+            check_name(name, self._all, "process")
+            try:
+                child = subprocess.Popen(
+                    command, cwd=ask["cwd"], env=text_environment(ask["env"]), start_new_session=True,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    **self._places.start(),
+                )  # fmt: skip
+            except (OSError, ValueError) as why:
+                raise Declined(f"{command[0]} cannot be started: {why}") from None
+            self._all[name] = self._attended(name, child, self._task)
+        self._say(self._task, f'started background process "{name}" (pid {child.pid})')
+
+    def _attended(self, name: str, child: subprocess.Popen[bytes], task: int) -> BackgroundProcess:
+        def put(stream: str, index: int | None, text: str) -> None:
+            self._put(f"bg.{name}.{stream}", index, text)
+
+        pump = OutputReader(child, task, self._line_bytes, self._mask, put)
+        reader = threading.Thread(target=pump.run, name=f"pump of {name}", daemon=True)
+        reader.start()
+        return BackgroundProcess(name, child, pump, reader)
+
+    def look(self, keep: int) -> None:
+        """Tell of those that have ended by themselves, then collect dead orphans, but not the task's child `keep`."""
+        with self._lock:
+            for each in [each for each in self._all.values() if each.child.poll() is not None]:
+                self._bid_farewell(each, self._all.pop(each.name).child.returncode)
+            reap_orphans({keep, *(each.child.pid for each in self._all.values())})
+
+    def end(self, grace: Callable[[], float]) -> None:
+        """End all of them with what they have started: the task is over."""
+        with self._lock:
+            left, task = list(self._all.values()), self._task
+            self._all, self._task = {}, None
+        if not left:
+            return
+        roots = {each.child.pid for each in left if each.child.poll() is None}
+        ended = end_processes(lambda: self._family.of_sessions(roots), grace)
+        for each in left:
+            each.child.wait()
+            each.reader.join(PIPE_SECONDS)
+            each.pump.last_call()
+            each.reader.join()
+        if ended.count:
+            names = ", ".join(each.name for each in left)
+            self._say(task, f"ended the background processes of the task ({names}); they got {ended}")
+
+    def _bid_farewell(self, each: BackgroundProcess, code: int) -> None:
+        how = f"was killed by signal {signal_name(-code)}" if code < 0 else f"exited with code {code}"
+        self._say(self._task, f'background process "{each.name}" {how}')
+
+    def _say(self, task: int | None, text: str) -> None:
+        self._put("task", task, text)

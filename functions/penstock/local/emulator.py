@@ -1,0 +1,153 @@
+"""The process that is the local cloud: MiniStack with our fixes, our API at /v1, and a meter.
+
+    python -m penstock.local.emulator FD PORT
+
+It serves the listening socket FD, whose port is PORT, on the loopback interface. It stops on SIGTERM, or when the guard
+at the other end of its standard input is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import ministack.app
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from ministack.core import lambda_runtime
+
+from penstock.local import fixes, metering
+from penstock.local.metering import Meter
+
+
+def main() -> None:
+    """Serve until told to stop, then end every function's process."""
+    descriptor, port = int(sys.argv[1]), int(sys.argv[2])
+    meter = Meter()
+    fixes.apply()
+    metering.install(meter)
+    try:
+        asyncio.run(_serve(Front(ministack.app.app, meter, port, os.environ["AWS_ACCESS_KEY_ID"]), descriptor))
+    finally:
+        lambda_runtime.reset()
+        # Flows wait for tokens in threads that a normal exit would wait for in turn.
+        os._exit(0)
+
+
+async def _serve(app: Any, descriptor: int) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, lambda: None)  # a terminal's Ctrl-C is for the owner to act on
+    loop.add_reader(sys.stdin.fileno(), stop.set)  # the guard never writes: readable means that it is gone
+    config = Config()
+    config.bind = [f"fd://{descriptor}"]
+    config.keep_alive_timeout = 75
+    config.graceful_timeout = 0.5
+    config.loglevel = "WARNING"
+    await serve(app, config, shutdown_trigger=stop.wait)
+
+
+Scope = MutableMapping[str, Any]
+
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+METER = "/_penstock/meter"
+
+
+ROUTE = "/_penstock/api"
+
+
+HEALTH = "/_ministack/health"
+
+SIGNED_BY = re.compile(r"(?:Credential=|X-Amz-Credential=)(\w+)(?:/|%2F)")
+
+
+ROLE = "ASIA"
+"""How the key ids of a function's role begin. The emulator checks what is signed with them."""
+
+
+class Front:
+    """An ASGI application around the emulator's.
+
+    Requests never leave this machine, so they pass as https: policies that deny plain http are in force here too.
+    """
+
+    def __init__(self, emulator: App, meter: Meter, port: int, key: str) -> None:
+        self._emulator = emulator
+        self._meter = meter
+        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self._key = key
+        self._api = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass on."""
+        if scope["type"] != "http":
+            await self._emulator(scope, receive, send)
+            return
+        path = scope["path"]
+        if self._foreign(scope):
+            await _reply(send, 403, {"error": "the local cloud answers this machine only, and no web pages"})
+        elif path == METER and scope["method"] == "GET":
+            await _reply(send, 200, self._meter.reading())
+        elif path == f"{METER}/reset" and scope["method"] == "POST":
+            self._meter.reset()
+            await _reply(send, 200, {})
+        elif path.startswith(f"{ROUTE}/") and scope["method"] == "PUT" and not self._api:
+            self._api = path.removeprefix(f"{ROUTE}/")
+            await _reply(send, 200, {})
+        elif (path == "/v1" or path.startswith("/v1/")) and self._api:
+            await self._emulator(self._at_gateway(scope), receive, send)
+        elif path != HEALTH and self._stranger(scope):
+            await _reply(send, 403, {"error": "the AWS services of the local cloud want the key of whoever started it"})
+        else:
+            await self._emulator({**scope, "scheme": "https"}, receive, send)
+
+    def _foreign(self, scope: Scope) -> bool:
+        """A web page may make a browser send us requests: by its own name for us (Host), or across (Origin)."""
+        headers = dict(scope["headers"])
+        return b"origin" in headers or headers.get(b"host", b"").decode("latin-1") not in self._hosts
+
+    def _stranger(self, scope: Scope) -> bool:
+        """Anybody on this machine can reach a port, and who may make a function runs code as its owner."""
+        signature = dict(scope["headers"]).get(b"authorization", b"") + b" " + scope["query_string"]
+        signer = SIGNED_BY.search(signature.decode("latin-1"))
+        return signer is None or not (signer[1] == self._key or signer[1].startswith(ROLE))
+
+    def _at_gateway(self, scope: Scope) -> Scope:
+        """The same request, where the emulator serves the deployed HTTP API, with the headers a gateway adds."""
+        prefix = f"/_aws/execute-api/{self._api}/$default"
+        client = (scope.get("client") or ("127.0.0.1", 0))[0]
+        port = scope["server"][1] if scope.get("server") else 0
+        forwarded = [("x-forwarded-for", client), ("x-forwarded-proto", "http"), ("x-forwarded-port", str(port))]
+        return {
+            **scope,
+            "scheme": "https",
+            "path": prefix + scope["path"],
+            "raw_path": prefix.encode() + scope["raw_path"],
+            "headers": [*scope["headers"], *((name.encode(), value.encode()) for name, value in forwarded)],
+        }
+
+
+async def _reply(send: Send, status: int, body: Any) -> None:
+    content = json.dumps(body).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+if __name__ == "__main__":
+    main()

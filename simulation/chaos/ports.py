@@ -1,0 +1,60 @@
+"""The ports of a chaos run: messages take a moment, and calls of the cloud a little longer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.commands import SubmitJob
+from penstock.drivers.fake import Faults
+from penstock.usecases import submitting
+from simulation.chaos.interfaces import ChaosRun
+from simulation.cloud import Outside
+from simulation.ports import SimulatedQueues
+from simulation.tasks import Died, Task
+from simulation.users import ADA, People
+
+MESSAGE = (0.02, 0.08)
+"""Seconds that a message takes. Handlers themselves take none, but for what they wait for."""
+
+CALL = (0.05, 0.3)
+"""Seconds that a call of the cloud takes."""
+
+
+class SlowQueues(SimulatedQueues):
+    """Messages are under way for some milliseconds."""
+
+    def put(self, queue: str, body: dict[str, Any], after: float) -> None:
+        """Place a message so that it is delivered after some seconds."""
+        super().put(queue, body, after + self.host.dice.uniform(*MESSAGE))
+
+
+class BadCloud(Outside):
+    """The fake cloud with the figures of the run, and what it lacks at the time."""
+
+    def __init__(self, host: ChaosRun) -> None:
+        super().__init__(host, host.cloud)
+        self._chaos = host
+
+    def faults(self) -> Faults:
+        """What the cloud does wrong now."""
+        return self._chaos.faults
+
+
+class Submitters(People):
+    """Users who submit again what was not accepted, with the same key."""
+
+    def submit(self) -> None:
+        """Submit the next job."""
+        number, ask = self.left.pop(0)
+        engine = self._engine
+
+        def answered(task: Task) -> None:
+            if task.error is None:
+                engine.story.call(task.result, f"job-{number + 1}")
+            elif isinstance(task.error, Died):
+                self.left.insert(0, (number, ask))
+
+        def call() -> str:
+            return submitting.submit(engine.on, ADA, SubmitJob(**ask), str(number))
+
+        engine.begin(f"submit job {number + 1}", call, answered)

@@ -1,0 +1,163 @@
+"""What factories and wells have made: the fake cloud that ships with the package, in the weather of the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from zlib import crc32
+
+from penstock.domain.errors import DriverError, Unsatisfiable
+from penstock.domain.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.fake import Cloud, FakeDriver, Faults, Machine
+from penstock.ports import NotYet, Order, Ready
+from simulation.faults import Weather
+from simulation.ports import Host
+
+T = TypeVar("T")
+
+NEVER_SATISFIED = 0.05
+"""Of the creates that are refused, how many can never work."""
+
+
+STUCK = 15
+"""Of so many units one cannot be destroyed while the weather is bad, whatever the dice say."""
+
+
+def faults(weather: Weather) -> Faults:
+    """What the weather is to a cloud. It knows no client tokens: a late create makes what was destroyed once more."""
+    return Faults(
+        create=weather.fail, destroy=weather.fail, clean=weather.fail, list=weather.fail,
+        unsatisfiable=NEVER_SATISFIED, slow=weather.slow, stale=weather.lag, forgets=True,
+    )  # fmt: skip
+
+
+class Outside:
+    """All that exists. `before_*` are asked before anything is done, and `made` is told after."""
+
+    def __init__(self, host: Host, cloud: Cloud) -> None:
+        self.host = host
+        self.cloud = cloud
+        self.proofs: dict[str, CleanProof] = {}
+        self.cleanings: dict[str, CleanProof] = {}
+        self.untagged = {"somebody-elses-machine"}
+        self.before_create: Callable[[Order], None] = lambda _: None
+        self.before_clean: Callable[[str], None] = lambda _: None
+        self.before_destroy: Callable[[str], None] = lambda _: None
+        self.made: Callable[[Machine], None] = lambda _: None
+        cloud.made = self._made
+
+    @property
+    def things(self) -> Mapping[str, Machine]:
+        """What exists and carries our tag."""
+        return self.cloud.machines
+
+    def faults(self) -> Faults:
+        """What the cloud does wrong now."""
+        return faults(self.host.weather)
+
+    def _made(self, machine: Machine) -> None:
+        self.made(machine)
+        order = machine.order
+        self.host.tell(f"{machine.maker} made {machine.id} for {order.type} {order.slot}")
+
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
+        """The driver of a factory."""
+        return MadeUp(self, str(settings["name"]), {key: settings[key] for key in settings if key != "name"})
+
+    well = factory
+
+    def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with a driver's settings: nothing."""
+        return []
+
+    def keeps(self, kind: str, driver: str) -> bool:
+        """Whether a driver's units can be kept for the next lease: all can."""
+        return True
+
+    def quarantines(self, kind: str, driver: str) -> bool:
+        """Whether a broken unit of a driver is quarantined: workers are."""
+        return kind == "factory"
+
+    def hosts(self, driver: str) -> bool:
+        """Whether its workers are machines that exist already: none are."""
+        return False
+
+    def objections(self, driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with a job's options: nothing."""
+        return []
+
+    def options(self, driver: str, *told: Mapping[str, Any]) -> None:
+        """The options that jobs may pass to a well: it does not say."""
+        return None
+
+
+class MadeUp:
+    """The driver of one factory or well: the fake one, watched, at whose calls another handler may go on."""
+
+    def __init__(self, outside: Outside, maker: str, settings: Mapping[str, Any]) -> None:
+        self._outside, self._maker = outside, maker
+        self._driver = FakeDriver(settings, {MAKER: maker}, outside.cloud)
+
+    def create(self, order: Order) -> Ready | NotYet:
+        """Make a thing, or say why not."""
+        return self._outside.host.at("create", lambda: self._create(order), effect=True)
+
+    def _create(self, order: Order) -> Ready | NotYet:
+        self._outside.before_create(order)
+        done = self._tried(f"fails to create {order.id}", lambda: self._driver.create(order))
+        if isinstance(done, NotYet):
+            self._tell(f"has not made {order.id} yet")
+        return done
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Remove a thing, or say why not."""
+        return self._outside.host.at("destroy", lambda: self._destroy(unit, now), effect=True)
+
+    def _destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        self._outside.before_destroy(unit)
+        if self._outside.host.weather.fail and crc32(unit.encode()) % STUCK == 0:
+            self._tell(f"can never destroy {unit}")
+            raise Unsatisfiable("it does not answer")
+        done = self._tried(f"fails to destroy {unit}", lambda: self._driver.destroy(unit, now))
+        if isinstance(done, NotYet):
+            self._tell(f"could not destroy {unit} yet")
+            return done
+        self._outside.proofs[unit] = done
+        self._tell(f"destroyed {unit}")
+        return done
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Make a thing as new, or say why not."""
+        return self._outside.host.at("clean", lambda: self._clean(unit, now), effect=True)
+
+    def _clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        self._outside.before_clean(unit)
+        done = self._tried(f"fails to clean {unit}", lambda: self._driver.clean(unit, now))
+        if isinstance(done, NotYet):
+            self._tell(f"could not clean {unit} yet")
+            return done
+        self._outside.cleanings[unit] = done
+        self._tell(f"cleaned {unit}")
+        return done
+
+    def _tried(self, what: str, call: Callable[[], T]) -> T:
+        self._outside.cloud.faults = self._outside.faults()
+        try:
+            return call()
+        except DriverError:
+            self._tell(what)
+            raise
+
+    def _tell(self, what: str) -> None:
+        self._outside.host.tell(f"{self._maker} {what}")
+
+    def list(self) -> Iterable[str]:
+        """The ids of what carries our tag. The newest may not be seen yet."""
+        return self._outside.host.at("list", self._list)
+
+    def _list(self) -> Iterable[str]:
+        self._outside.cloud.faults = self._outside.faults()
+        found: Iterable[str] = self._driver.list()
+        return found

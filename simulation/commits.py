@@ -1,0 +1,245 @@
+"""What a check is given: one commit, and what was true before it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar, cast
+
+from penstock.domain import quarantine
+from penstock.domain.granting import WINDOW
+from penstock.domain.leases import WORKER, Lease, prefix
+from penstock.domain.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
+from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, key_of
+from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
+from simulation.ports import SimulatedStore
+from simulation.tasks import Task
+
+OVERTAKEN = 8
+"""How many may pass a waiting claim. Source: QUEUE-2."""
+
+ENDED = (UnitState.CLEANING, UnitState.DIRTY)
+"""Where a unit is when its lease has ended."""
+
+R = TypeVar("R", bound=Row)
+
+Move = tuple[Row | None, Row | None]
+
+Broke = tuple[str, str]
+"""The label of a promise, and how it was broken."""
+
+
+@dataclass
+class Facts:
+    """What was true before: rows forget it, promises do not."""
+
+    fences: dict[tuple[str, str], int] = field(default_factory=dict)
+    highest: dict[str, int] = field(default_factory=dict)
+    overtaken: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    born: dict[Key, int] = field(default_factory=dict)
+    opened: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    moved: dict[str, int] = field(default_factory=dict)
+    """When a pool was last other than free things make it: claimed, granted from, limited, paused."""
+    earlier: Mapping[str, int] = field(default_factory=dict)
+    """The same, before the commit."""
+    at: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    workers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    ended: dict[str, datetime] = field(default_factory=dict)
+
+
+@dataclass
+class Moment:
+    """One commit: how it moved rows, who made it, and what stands now."""
+
+    store: SimulatedStore
+    facts: Facts
+    moves: Sequence[Move]
+    before: Mapping[Key, Row | None]
+    task: Task | None
+    proofs: Mapping[str, CleanProof]
+    cleanings: Mapping[str, CleanProof]
+    rests: Callable[[str], bool]
+    running: Callable[[], Iterator[tuple[str, int, str]]]
+
+    def of(self, kind: type[R]) -> Iterator[tuple[R | None, R | None]]:
+        """How the commit moved rows of one kind."""
+        return (cast("tuple[R | None, R | None]", move) for move in self.moves if isinstance(move[1] or move[0], kind))
+
+    def is_amount(self, pool: str) -> bool:
+        """Whether a pool is an amount, which has no slots but for what is held."""
+        row = self.store.rows.get(pool_key(pool))
+        return isinstance(row, Pool) and row.is_amount
+
+    def could_see(self, claim: Claim) -> bool:
+        """Whether the claim stood in every one of its queues when the handler looked there."""
+        looked = self.task.looked if self.task else {}
+        born = self.facts.born.get(claim.key, 0)
+        return all(looked.get(collection(pool), -1) >= born for pool in claim.pools)
+
+    def unit_of(self, slot: Slot) -> Unit | None:
+        """The unit that a slot is with."""
+        row = self.store.rows.get(unit_key(slot.unit or ""))
+        return row if isinstance(row, Unit) else None
+
+    def taken(self) -> tuple[Counter[str], Counter[str]]:
+        """How much of each pool the commit gave away: slots that were warm, and everything else."""
+        warm, cold = Counter[str](), Counter[str]()
+        for was, now in self.of(Slot):
+            if now and now.state is SlotState.HELD and (was is None or was.state is SlotState.FREE):
+                (warm if was and was.unit else cold)[now.pool] += now.count
+        return warm, cold
+
+    def has_room(self, claim: Claim, warm: Mapping[str, int], cold: Mapping[str, int]) -> bool:
+        """Whether all pools of a claim had room for it since the handler looked.
+
+        `warm` and `cold` are what was granted instead; what a warm unit takes, it brings along. What is kept for a
+        claim that was overtaken too often is no room; nor does anyone look beyond the WINDOW, or grant what passes more
+        claims than that, for a transaction has its bounds.
+        """
+        looked = self.task.looked if self.task else {}
+        passed = 0
+        wants = self._wants(claim, warm)
+        for name in claim.pools:
+            pool = self.store.rows.get(pool_key(name))
+            row = self.store.rows.get(claim_key(name, claim.priority, claim.job, claim.attempt, claim.step))
+            if not isinstance(pool, Pool) or not isinstance(row, Claim) or pool.paused:
+                return False
+            queue = self.store.scan(collection(name), "wait#", Claim)
+            ahead = [other for other in queue if other.key < row.key]
+            passed += len(ahead)
+            taken = warm.get(name, 0) + cold.get(name, 0)
+            harmed = self.harmed(row, self.room(name) + taken - row.count)
+            if passed > WINDOW or len(ahead) >= WINDOW or any(other.overtaken >= OVERTAKEN for other in harmed):
+                return False
+            there = len(self.store.scan(collection(name), "free#cold#", Slot)) + cold.get(name, 0)
+            there = pool.limit - pool.used + cold.get(name, 0) if pool.is_amount else there
+            if wants[name] > max(0, there) or self.facts.opened[name] > looked.get(collection(name), -1):
+                return False
+        return True
+
+    def room(self, name: str) -> int:
+        """How much of a pool has no lease: what is free, and what kept units have."""
+        pool, pk = self.store.rows.get(pool_key(name)), collection(name)
+        idle = sum(slot.count for slot in self.store.scan(pk, "idle#", Slot) if not slot.withdrawn)
+        if isinstance(pool, Pool) and pool.is_amount:
+            return pool.limit - pool.used + idle
+        return len(self.store.scan(pk, "free#", Slot)) + idle
+
+    def harmed(self, claim: Claim, left: int) -> list[Claim]:
+        """Those before a claim in its queue for whom, and those before them, what is left after it is not enough.
+
+        But for those who could not be granted with those before them even if nobody had anything.
+        """
+        found: list[Claim] = []
+        asked, wanted = Counter[str](), 0
+        for other in self.store.scan(collection(claim.pool), "wait#", Claim, limit=WINDOW):
+            needs = sum((Counter(takes) for takes in other.takes), Counter[str]())
+            if other.key < claim.key and all(asked[name] + needs[name] <= self._could(name) for name in needs):
+                asked += needs
+                wanted += other.count
+                found += [other] if wanted > left else []
+        return found
+
+    def _could(self, name: str) -> int:
+        pool = self.store.rows.get(pool_key(name))
+        return pool.limit if isinstance(pool, Pool) and not pool.paused else 0
+
+    def decided_alone(self, claim: Claim) -> bool:
+        """Whether nothing moved in a granted claim's pools since its handler looked, but for what came free."""
+        looked = self.task.looked if self.task else {}
+        since = min(looked.get(collection(name), -1) for name in claim.pools)
+        return all(self.facts.earlier.get(name, -1) <= since for name in claim.pools)
+
+    def _wants(self, claim: Claim, taken: Mapping[str, int]) -> dict[str, int]:
+        """What a claim takes from its pools beyond what warm units bring, those too that were granted instead."""
+        warm = {name: len(self.store.scan(collection(name), "free#warm#", Slot)) for name in claim.pools}
+        left = Counter(warm) + Counter(taken)
+        total: Counter[str] = Counter()
+        for takes in claim.takes:
+            own = next(iter(takes))
+            left[own] -= 1
+            total.update(takes if left[own] < 0 else {})
+        return {name: total[name] for name in claim.pools}
+
+    def pools(self) -> list[str]:
+        """The pools whose rows the commit touched."""
+        kinds = (Slot, Claim, Pool)
+        rows = [row for move in self.moves for row in move if isinstance(row, kinds)]
+        return sorted({row.name if isinstance(row, Pool) else row.pool for row in rows})
+
+    def step_of(self, lease: Lease) -> list[Lease]:
+        """All leases of a lease's step."""
+        found = self.store.scan(f"job#{lease.job}", prefix(lease.attempt), Lease)
+        return [other for other in found if other.step == lease.step]
+
+
+def moves_of(changes: Sequence[Change], before: Mapping[Key, Row | None], now: Mapping[Key, Row]) -> list[Move]:
+    """What each row was and is. A slot that moves is one move, though its key changes."""
+    was: dict[object, Row] = {}
+    is_: dict[object, Row] = {}
+    for change in changes:
+        if isinstance(change, Check):
+            continue
+        key = key_of(change)
+        old = before.get(key)
+        if old and not isinstance(change, Create):
+            was[_identity(old)] = old
+        if not isinstance(change, Delete):
+            is_[_identity(now[key])] = now[key]
+    return [(was.get(name), is_.get(name)) for name in dict.fromkeys([*was, *is_])]
+
+
+def _identity(row: Row) -> object:
+    return ("slot", row.pool, row.name) if isinstance(row, Slot) else row.key
+
+
+def remember(moment: Moment) -> None:
+    """Bring the facts up to date, before the checks."""
+    facts = moment.facts
+    facts.earlier = dict(facts.moved)
+    for was, now in moment.moves:
+        facts.moved.update(dict.fromkeys(_stirred(was, now), moment.store.commits))
+        if isinstance(now, Unit):
+            _remember_unit(facts, cast("Unit | None", was), now, moment.task)
+        if isinstance(now, Claim) and was is None:
+            facts.born[now.key] = moment.store.commits
+        if isinstance(was, Claim) and now is None:
+            facts.overtaken.pop(was.key, None)
+        if isinstance(now, Slot) and now.state is SlotState.FREE:
+            facts.opened[now.pool] = moment.store.commits
+        if isinstance(now, Pool):
+            facts.opened[now.name] = moment.store.commits if _has_more(was, now) else facts.opened[now.name]
+            before = facts.highest.get(now.name, 0) if now.due or now.over else 0
+            facts.highest[now.name] = max(before, now.limit)
+
+
+def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None) -> None:
+    change = set.discard if now.state is UnitState.GONE else set.add
+    change(facts.at[now.pool, now.slot], now.id)
+    if now.order == WORKER and (was is None or now.state is UnitState.CREATING):
+        facts.workers[now.job].add(now.id)
+    is_apart = now.state is UnitState.QUARANTINED and quarantine.may_go_on(now)
+    if is_apart or now.state in (UnitState.IDLE, UnitState.GONE):
+        facts.workers[now.job].discard(now.id)
+    if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:
+        facts.ended[now.id] = now.since
+    if task and was and (was.state, now.state) == (UnitState.CLEANING, UnitState.IDLE):
+        task.kept = True
+
+
+def _stirred(was: Row | None, now: Row | None) -> Iterator[str]:
+    """The pool where something else moved than what comes free."""
+    row = now or was
+    if isinstance(row, Claim) and (was is None or now is None):
+        yield row.pool
+    if isinstance(row, Slot) and not (isinstance(now, Slot) and now.state is SlotState.FREE):
+        yield row.pool
+    if isinstance(was, Pool) and isinstance(now, Pool) and (was.limit, was.paused) != (now.limit, now.paused):
+        yield now.name
+
+
+def _has_more(was: Row | None, now: Pool) -> bool:
+    is_open = isinstance(was, Pool) and not was.paused
+    return not isinstance(was, Pool) or now.limit - now.used > was.limit - was.used or (not now.paused and not is_open)

@@ -1,0 +1,146 @@
+"""Users and operators: they cancel, look, resize, pause and apply, and some try what they may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from penstock.domain.commands import Hello, SubmitJob
+from penstock.domain.jobs import Job
+from penstock.domain.leases import demand
+from penstock.domain.pools import Pool
+from penstock.domain.users import User
+from penstock.usecases import agents, configuring, jobs, submitting
+from simulation import operators
+from simulation.interfaces import Run
+from simulation.scenario import HEADER
+from simulation.tasks import Died, Task
+from tests.twin.world import START
+
+ADA = User(name="ada", created=START, version=1)
+EVE = User(name="eve", created=START, version=1)
+PATH = "site.toml"
+
+
+class People:
+    """Everybody who calls the API."""
+
+    def __init__(self, engine: Run) -> None:
+        self._engine = engine
+        self.left = list(enumerate(engine.plan.jobs))
+
+    def submit(self) -> None:
+        """Submit the next job; tried again with the same key if the function died."""
+        number, ask = self.left.pop(0)
+        self._submit(number, ask)
+
+    def _submit(self, number: int, ask: dict[str, Any]) -> None:
+        engine = self._engine
+
+        def answered(task: Task) -> None:
+            if task.error is None:
+                engine.story.call(task.result, f"job-{number + 1}")
+            elif isinstance(task.error, Died):
+                self._submit(number, ask)
+
+        self._do(
+            f"submit job {number + 1}",
+            lambda: submitting.submit(engine.on, ADA, SubmitJob(**ask), str(number)),
+            answered,
+        )
+
+    def _do(self, what: str, call: Callable[[], Any], then: Callable[[Task], None] = lambda _: None) -> None:
+        self._engine.begin(what, call, then)
+
+    def _try(self, what: str, call: Callable[[], Any]) -> None:
+        self._engine.begin(f"intruder: {what}", call, lambda _: None, intruder=True)
+
+    def act(self) -> None:
+        """Somebody does something."""
+        doings = (
+            self._cancel, self._cancel, self._look, self._resize, self._pause, self._apply, self._intrude,
+            self._operate, self._operate,
+        )  # fmt: skip
+        self._engine.dice.choice(doings)()
+
+    def _some_job(self) -> Job | None:
+        found = [row for row in self._engine.store.rows.values() if isinstance(row, Job)]
+        return self._engine.dice.choice(found) if found else None
+
+    def _some_pool(self) -> Pool:
+        found = [row for row in self._engine.store.rows.values() if isinstance(row, Pool)]
+        return self._engine.dice.choice(sorted(found, key=lambda pool: pool.name))
+
+    def _cancel(self) -> None:
+        job = self._some_job()
+        if job:
+            self._do(f"ada cancels {job.id}", lambda: jobs.cancel(self._engine.on, ADA, job.id))
+
+    def _look(self) -> None:
+        job = self._some_job()
+        if job:
+            self._do(f"ada asks why {job.id}", lambda: jobs.explain(self._engine.on, job))
+
+    def _resize(self) -> None:
+        pool, limit = self._some_pool(), self._engine.dice.choice((0, 1, 2, 4))
+        self._do(f"resize {pool.name} to {limit}", lambda: configuring.resize(self._engine.on, pool.name, limit))
+
+    def _pause(self) -> None:
+        pool, paused = self._some_pool(), self._engine.dice.random() < 0.5
+        what = "pause" if paused else "resume"
+        self._do(f"{what} {pool.name}", lambda: configuring.pause(self._engine.on, pool.name, paused=paused))
+
+    def _apply(self) -> None:
+        shape = self._engine.plan.shape
+        toml = (shape.varied(self._engine.dice) if self._engine.dice.random() < 0.6 else shape).toml()
+        self._do("apply a site", lambda: configuring.apply(self._engine.on, "root", toml, PATH))
+
+    def _operate(self) -> None:
+        found = operators.act(self._engine)
+        if found:
+            self._do(*found)
+
+    def restore(self) -> None:
+        """The operators put right what they changed, each doing until it is done."""
+        on, shape = self._engine.on, self._engine.plan.shape
+        configuring.apply(on, "root", shape.toml(), PATH)
+        for pool in sorted(
+            (row for row in self._engine.store.rows.values() if isinstance(row, Pool)), key=lambda p: p.name
+        ):
+            configuring.pause(on, pool.name, paused=False)
+        configuring.apply(on, "root", shape.toml(), PATH)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Users cancel what was submitted when there was more, and would wait until its queue deadline."""
+        rows = list(self._engine.store.rows.values())
+        limits = {row.name: row.limit for row in rows if isinstance(row, Pool)}
+        for job in (row for row in rows if isinstance(row, Job) and not row.is_settled):
+            steps = [demand(need for need in job.needs if need.step == step) for step in {n.step for n in job.needs}]
+            if any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items()):
+                jobs.cancel(self._engine.on, ADA, job.id)
+
+    def keep_nothing(self) -> None:
+        """The operators turn warm units off."""
+        plain = replace(self._engine.plan.shape, warm={})
+        configuring.apply(self._engine.on, "root", plain.toml(), PATH)
+
+    def _intrude(self) -> None:
+        """What must be refused, whoever asks. [SEC-2]"""
+        engine, job = self._engine, self._some_job()
+        ask = SubmitJob(HEADER, target="vault")
+        tries: list[tuple[str, Callable[[], Any]]] = [
+            ("submits to the vault", lambda: submitting.submit(engine.on, EVE, ask, None))
+        ]
+        machines = list(engine.machines.values())
+        if job:
+            tries.append((f"eve cancels {job.id}", lambda: jobs.cancel(engine.on, EVE, job.id)))
+            other = next((one for one in machines if one.state == "running" and one.job != job.id), None)
+            if other:
+                token = other.token
+                tries.append((f"{other.id} acts for {job.id}", lambda: agents.authenticate(engine.on, job.id, token)))
+        if machines:
+            one = engine.dice.choice(machines)
+            tries.append((f"hello as {one.id}", lambda: agents.hello(engine.on, Hello(one.id, "0" * 64, "t" * 43))))
+        self._try(*engine.dice.choice(tries))

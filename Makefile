@@ -77,6 +77,8 @@ format: $(STAMP) ## put the code into the one format
 bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and count what grants take
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/figures/requirements.txt
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.parsing
 
 prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing
 	@$(PYTHON) model/run.py full

@@ -75,7 +75,7 @@ LIBRARIES = {
 
 
 def measure(name: str) -> tuple[float, float, float]:
-    """CPU milliseconds to import a library beside what functions import, and for the first request; microseconds for each.
+    """CPU milliseconds to import a library and for the first request, and microseconds for each after it.
 
     What functions import anyway is imported before: of cattrs, which reads rows, that is all but nothing.
     """

@@ -1,4 +1,4 @@
-"""What runs on the machines: agents that are late, silent, there twice, never there, or act after their time.
+"""Agents on machines: late, silent, doubled, missing, or acting after their time.
 
 Where its worker is kept an agent goes on after its job: it cleans up, shows the token of that job, and asks until it is
 given the next one. What it may show no more is in `simulation/stale_tokens.py`.

@@ -1,4 +1,4 @@
-"""Asks all the checks, at the moments they are for: commits, drivers' calls, the quiet, and the end."""
+"""Runs all checks: at commits, at drivers' calls, in quiet moments, and at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOLD_TO_WAIT = {"idle", "seconds", "lease_seconds", "held_seconds"}
 
 
 class Swallowed(logging.Handler):
-    """What a sweep logs and goes on after. A lost race is fine; a mistake of ours is not."""
+    """Errors that a sweep logs before it continues. A lost race is allowed, any other error is a bug."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class Promises:
         return next(self._left(is_warm=is_warm), None) is None
 
     def over(self, *, is_warm: bool) -> None:
-        """What must hold after the calm: nothing waits for ever, and everything is put back."""
+        """What must hold after the calm: nothing waits forever, and everything is returned."""
         for label, says in self._left(is_warm=is_warm):
             self.must(label, False, says)
 

@@ -1,4 +1,4 @@
-"""What factories and wells have made: the fake cloud that ships with the package, in the weather of the seed."""
+"""What factories and wells have made: the fake cloud that ships with the package, with the fault rates of the seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulation.ports import Host
 T = TypeVar("T")
 
 NEVER_SATISFIED = 0.05
-"""Of the creates that are refused, how many can never work."""
+"""The share of refused creates that can never succeed."""
 
 
 STUCK = 15
@@ -34,7 +34,7 @@ def faults(weather: Weather) -> Faults:
 
 
 class Outside:
-    """All that exists. `before_*` are asked before anything is done, and `made` is told after."""
+    """Everything that exists outside. `before_*` are called before a change, and `made` after a creation."""
 
     def __init__(self, host: Host, cloud: Cloud) -> None:
         self.host = host
@@ -54,7 +54,7 @@ class Outside:
         return self.cloud.machines
 
     def faults(self) -> Faults:
-        """What the cloud does wrong now."""
+        """The cloud's faults at this moment."""
         return faults(self.host.weather)
 
     def _made(self, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""What a check is given: one commit, and what was true before it."""
+"""What a check gets: one commit, and the facts from before it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Broke = tuple[str, str]
 
 @dataclass
 class Facts:
-    """What was true before: rows forget it, promises do not."""
+    """Facts from earlier commits, which rows do not contain."""
 
     fences: dict[tuple[str, str], int] = field(default_factory=dict)
     highest: dict[str, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Facts:
 
 @dataclass
 class Moment:
-    """One commit: how it moved rows, who made it, and what stands now."""
+    """One commit: how it moved rows, who made it, and the rows after it."""
 
     store: SimulatedStore
     facts: Facts

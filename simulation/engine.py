@@ -1,4 +1,4 @@
-"""Picks what happens next, step by step: from a storm to a calm end."""
+"""Chooses the next step of a run, from a storm of faults to a calm end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Engine(Handlers):
             self._step(self.world.now() + timedelta(days=1))
 
     def _trouble(self) -> None:
-        """What comes from nowhere: people, flows that end, leaps of the clock."""
+        """Events without a cause: users, flows that end, clock jumps."""
         if self.chance("people") and len(self.tasks) < AT_ONCE:
             self.people.act()
         if self.chance("kill"):
@@ -108,12 +108,12 @@ class Engine(Handlers):
         self.world.time += timedelta(seconds=seconds)
 
     def _check_quiet(self) -> None:
-        """With no handler and no message under way, nobody is there who could still hand something over."""
+        """With no handler running and no message under way, nothing can be granted any more."""
         if not self.is_harmed and not any(queue == "schedule" for _, queue, _ in self.queues.messages):
             self.promises.quiet()
 
     def _calm_down(self) -> None:
-        """No more trouble: only sweeps and time. Everything must come to its end."""
+        """No more faults: only sweeps and time. Everything must finish."""
         self.weather = replace(faults.CALM, switch=self.storm.switch)
         while self.tasks:
             self._resume()

@@ -1,4 +1,4 @@
-"""How a check says that a promise was broken."""
+"""The exception that reports a broken promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely each kind of trouble is. A seed draws one weather; the end of every run is calm."""
+"""How likely each kind of fault is. A seed draws these rates once; at the end of every run all are zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls the handlers, and gives the ports what they ask for."""
+"""Connects the ports to the use cases, and calls the handlers."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ T = TypeVar("T")
 
 
 HANDLER_SECONDS = 120
-"""None of our functions lives longer. Source: infra/functions.py, which ends each by its timeout."""
+"""No function lives longer: the timeouts in infra/functions.py."""
 
 
 MEASURED = 8
-"""What the sweep reads for metrics alone is read in one seed of so many: it is much, and decides nothing."""
+"""The sweep collects metrics in one of so many seeds: that is slow, and decides nothing."""
 
 
 class Handlers(Twin):
-    """The system of one seed, and everybody who is under way in it."""
+    """The system of one seed, with its handlers, machines and users."""
 
     world: SimulatedWorld
     store: SimulatedStore
@@ -106,11 +106,11 @@ class Handlers(Twin):
 
     @property
     def task(self) -> Task | None:
-        """Who moves; None for the engine itself."""
+        """The running task; None for the engine itself."""
         return self.baton.current
 
     def at(self, what: str, call: Callable[[], T], *, effect: bool = False) -> T:
-        """A port call: another handler may go on first, and this one may die before or after it."""
+        """A port call: another handler may run first, and this one may die before or after the call."""
         task = self.baton.current
         if task is None:
             return call()
@@ -136,12 +136,12 @@ class Handlers(Twin):
         self.story.tell(self.world.now(), task.name if task else "-", what)
 
     def chance(self, kind: str) -> bool:
-        """Whether a kind of trouble happens now."""
+        """Whether a kind of fault happens now."""
         rate: float = getattr(self.weather, kind)
         return rate > 0 and self.dice.random() < rate
 
     def harm(self) -> None:
-        """A hint was lost: until a sweep has come through, nobody can expect that everything moves."""
+        """Note that a hint was lost: progress is not guaranteed until a sweep succeeds."""
         self._harms += 1
         self.is_harmed = True
 
@@ -211,7 +211,7 @@ class Handlers(Twin):
         self._begin_settling(given, lambda: self._settle_again(given))
 
     def _settle_again(self, given: tuple[str, int, str | None, str | None]) -> None:
-        """The flow's last step is tried again, some times."""
+        """Retry the flow's last step, a limited number of times."""
         if self.chance("forget"):
             self.flows.fail_to_settle(given[0], given[1])
         else:

@@ -1,4 +1,4 @@
-"""What must hold after every commit. What must hold outside, when all is quiet, and at the end is in `promises`.
+"""What must hold after every commit. `checks` has what must hold outside, in quiet moments and at the end.
 
 Every check carries the label of the promise in DESIGN's section 3 that it follows from, and says how.
 """

@@ -19,7 +19,7 @@ LENGTHS = (20, 120, 1200)
 
 
 def act(engine: Run) -> tuple[str, Callable[[], Any]] | None:
-    """What some operator does to some unit: its name, and the call; None while there is no unit."""
+    """What an operator does to a unit: a name, and the call; None while there is no unit."""
     found = [row for row in engine.store.rows.values() if isinstance(row, Unit) and row.state is not UnitState.GONE]
     if not found:
         return None
@@ -42,7 +42,7 @@ def act(engine: Run) -> tuple[str, Callable[[], Any]] | None:
 
 
 def let_out(engine: Run) -> None:
-    """Somebody has seen to what is in quarantine."""
+    """An operator releases every unit in quarantine."""
     for unit in [row for row in engine.store.rows.values() if isinstance(row, Unit)]:
         if unit.state is UnitState.QUARANTINED:
             custody.release(engine.on, ROOT, unit.is_a, unit.id)

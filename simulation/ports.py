@@ -1,4 +1,4 @@
-"""The ports, in memory. Every call is a place where another handler may go on, or where this one may die."""
+"""The ports, in memory. At every call another handler may run, or this one may die."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Message = tuple[datetime, str, dict[str, Any]]
 
 
 class Host(Protocol):
-    """What ports need of the engine."""
+    """What ports need from the engine."""
 
     dice: random.Random
     weather: Weather
@@ -36,23 +36,23 @@ class Host(Protocol):
         """Who calls; None for the engine itself."""
 
     def at(self, what: str, call: Callable[[], T], *, effect: bool = False) -> T:
-        """Make a port call: something else may happen first, and the caller may die before or after it."""
+        """Make a port call: another handler may run first, and the caller may die before or after the call."""
 
     def tell(self, what: str) -> None:
         """Add to the story."""
 
     def chance(self, kind: str) -> bool:
-        """Whether a kind of trouble happens now."""
+        """Whether a kind of fault happens now."""
 
     def harm(self) -> None:
-        """Note that a hint was lost: what it would have moved on waits for the sweep."""
+        """Note that a hint was lost: only the sweep makes up for it."""
 
     def committed(self, changes: Sequence[Change], before: Mapping[Key, Row | None]) -> None:
         """Check every promise after a commit."""
 
 
 class SimulatedWorld(TestWorld):
-    """The clock and the dice of ids; who waits after a lost race lets others go on."""
+    """The clock and the source of ids. A handler that pauses after a lost race lets others run."""
 
     host: Host
 
@@ -61,7 +61,7 @@ class SimulatedWorld(TestWorld):
 
 
 class SimulatedStore(MemoryStore):
-    """The twin's store with its rows by collection, and indexes that may be behind."""
+    """The store in memory, with its rows by collection, and indexes that may lag."""
 
     def __init__(self, host: Host) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class SimulatedStore(MemoryStore):
         after: str = "",
         upto: str = "",
     ) -> list[R]:
-        """`find` without passing the baton, for whoever checks."""
+        """`find` for the checks: no other handler runs in between."""
         rows = self._by_pk.get(pk)
         if not rows:
             return []
@@ -199,7 +199,7 @@ class SimulatedQueues(MemoryQueues):
 
 
 class SimulatedFlows(MemoryFlows):
-    """Flows whose answers may be lost, and that may be ended from outside, of which EventBridge tells."""
+    """Flows whose answers may be lost, and that may end from outside, which EventBridge reports."""
 
     def __init__(self, queues: SimulatedQueues) -> None:
         super().__init__(queues)
@@ -258,5 +258,5 @@ class SimulatedFlows(MemoryFlows):
 
 
 def slots_of(store: SimulatedStore, pool: str) -> list[Slot]:
-    """All slots of a pool, read without passing the baton."""
+    """All slots of a pool; no other handler runs in between."""
     return [slot for state in SlotState for slot in store.scan(f"pool#{pool}", f"{state}#", Slot)]

@@ -1,4 +1,4 @@
-"""What is made ahead of need, is made of what nobody waits for."""
+"""Invariants of units made ahead of need: they take nothing that somebody waits for."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def once(run: Run, *, watched: bool = True) -> Told:
 
 
 def twice(run: Run) -> Told:
-    """Simulate twice: the same seed must tell the same story, or nothing that it found could be looked at again."""
+    """Simulate twice: the same seed must tell the same story, or no failure could be repeated."""
     first = once(run)
     second = once(run, watched=first.label is not None)  # who looks changes nothing, and is half of the work
     if first.digest == second.digest:

@@ -1,4 +1,4 @@
-"""What a seed's site looks like, and which jobs come."""
+"""The site and the jobs of a seed."""
 
 from __future__ import annotations
 

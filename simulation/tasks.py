@@ -1,4 +1,4 @@
-"""Handlers of which only one moves at a time: whoever holds the baton. Each has a stack of its own, and no thread.
+"""Handlers as coroutines: only one runs at a time, the one with the baton. Each has its own stack, and no thread.
 
 A handler passes it back at its port calls and nowhere else, so the order of everything is the order in which the
 engine hands it out, and the same dice give the same order.
@@ -42,19 +42,19 @@ class Task:
 
 
 class Baton:
-    """Hands the one right to move to a task and gets it back."""
+    """Gives one task the right to run, and takes it back."""
 
     def __init__(self) -> None:
         self.current: Task | None = None
         self._home = greenlet.getcurrent()
 
     def start(self, task: Task) -> None:
-        """Let a new task move until it passes the baton back, or ends."""
+        """Run a new task until it passes the baton back or ends."""
         task.stack = greenlet.greenlet(_run, self._home)
         self._hand_to(task, task)
 
     def resume(self, task: Task) -> None:
-        """Let a task go on."""
+        """Continue a task."""
         self._hand_to(task)
 
     def _hand_to(self, task: Task, *begin: Task) -> None:

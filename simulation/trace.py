@@ -1,4 +1,4 @@
-"""What happened: a hash of all of it, and the lines for whoever reads."""
+"""What happened in a run: a hash to compare runs, and lines to read."""
 
 from __future__ import annotations
 

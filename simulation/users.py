@@ -1,4 +1,4 @@
-"""Users and operators: they cancel, look, resize, pause and apply, and some try what they may not."""
+"""Users and operators cancel, read, resize, pause and apply; some try what they may not do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class People:
         self.left = list(enumerate(engine.plan.jobs))
 
     def submit(self) -> None:
-        """Submit the next job; tried again with the same key if the function died."""
+        """Submit the next job; repeat it with the same key if the function died."""
         number, ask = self.left.pop(0)
         self._submit(number, ask)
 
@@ -102,7 +102,7 @@ class People:
             self._do(*found)
 
     def restore(self) -> None:
-        """The operators put right what they changed, each doing until it is done."""
+        """Operators undo what they changed, and repeat each call until it succeeds."""
         on, shape = self._engine.on, self._engine.plan.shape
         configuring.apply(on, "root", shape.toml(), PATH)
         for pool in sorted(
@@ -113,7 +113,7 @@ class People:
         self._give_up()
 
     def _give_up(self) -> None:
-        """Users cancel what was submitted when there was more, and would wait until its queue deadline."""
+        """Users cancel jobs that the site can no longer serve, which would wait until their queue deadline."""
         rows = list(self._engine.store.rows.values())
         limits = {row.name: row.limit for row in rows if isinstance(row, Pool)}
         for job in (row for row in rows if isinstance(row, Job) and not row.is_settled):
@@ -127,7 +127,7 @@ class People:
         configuring.apply(self._engine.on, "root", plain.toml(), PATH)
 
     def _intrude(self) -> None:
-        """What must be refused, whoever asks. [SEC-2]"""
+        """Calls that must be refused, whoever makes them. [SEC-2]"""
         engine, job = self._engine, self._some_job()
         ask = SubmitJob(HEADER, target="vault")
         tries: list[tuple[str, Callable[[], Any]]] = [

@@ -47,7 +47,7 @@ class BadMachine(Machine):
         return f"{token}y" if self._is_second else token
 
     def is_running(self) -> bool:
-        """Whether the script may be running: also when the lease is over, for this one does not trust that."""
+        """Whether the script may be running. Unlike in the simulation, it may run when its lease is over."""
         return self.state == "running" and self._is_there()
 
     def _is_there(self) -> bool:
@@ -93,13 +93,13 @@ class BadMachine(Machine):
         self._end("stops by itself: it could not renew its lease")
 
     def _cut_off(self, now: datetime) -> None:
-        """Nobody hears it: it tries again, and minds its lease."""
+        """It reaches nobody: it tries again, and stops its job in time."""
         self._chaos.watch.counts["an agent reached nobody"] += 1
         again = now + timedelta(seconds=self._engine.dice.uniform(2, 10))
         self.next_at = min(again, max(self.deadline, now)) if self.state == "running" else again
 
     def _call(self, what: str, call: Callable[[], Any], then: Callable[[Task], None]) -> None:
-        """Now and then the answer is lost on its way."""
+        """Sometimes the answer is lost."""
 
         def answered(task: Task) -> None:
             if task.error is None and self._engine.chance("lose"):

@@ -1,4 +1,4 @@
-"""What must hold besides, what really happened, and what it cost."""
+"""The additional invariants of a chaos run, which faults happened, and what the run cost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Loss:
 
 @dataclass
 class Machinery:
-    """What became of the machines of one unit."""
+    """The machines of one unit."""
 
     things: list[Thing] = field(default_factory=list)
     hurt: datetime | None = None
@@ -49,7 +49,7 @@ class Machinery:
 
 
 class Watch:
-    """Looks at every commit, and at every machine that comes and goes."""
+    """Checks every commit, and every machine that is made or destroyed."""
 
     def __init__(self, engine: ChaosRun, booked: int) -> None:
         self._engine, self._booked = engine, booked
@@ -99,7 +99,7 @@ class Watch:
         self._must("UNIT-2", not left, f"{unit.id} is gone, says its row, and {left} exist")
 
     def _moves_on(self, was: Job, now: Job) -> None:
-        """What the commit is of a job's life."""
+        """Record what a commit means for a job."""
         time = self._engine.world.now()
         if now.is_settled and not was.is_settled:
             self.settled[now.id] += 1
@@ -132,7 +132,7 @@ class Watch:
             self._pending[was.id] = (how, lost, time)
 
     def _lost_at(self, unit: Machinery, until: datetime) -> datetime | None:
-        """Since when a unit's machine was of no use, as far as its machine is to blame."""
+        """When a unit's machine became useless, if the machine caused the loss."""
         died = [time for thing in unit.things for time in _died_at(thing) if time <= until]
         return min(died) if died else unit.hurt
 
@@ -198,4 +198,4 @@ HARDER = (
     "an operator's hold", "an operator's release", "an operator's drain", "an operator's recycle",
     "an answer to an agent was lost", "a job was cancelled", "settled: cancelled",
 )  # fmt: skip
-"""And in one of 1,000 that is harder."""
+"""What must really have happened in a run of 1,000 jobs with the harder figures."""

@@ -1,4 +1,4 @@
-"""One chaos run: the simulation with given figures instead of drawn ones, and with troubles that come by the clock."""
+"""One chaos run: the simulation with given numbers instead of random ones, and with incidents by the clock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 AT_ONCE = 12
 LONGEST = timedelta(days=20)
-"""More than any run takes."""
+"""No run takes longer."""
 
 OTHERS_LEAVE = 6
 """How many machines there may be while somebody else uses the account."""
@@ -73,7 +73,7 @@ class Chaos(Engine):
 
     @property
     def faults(self) -> Faults:
-        """What the cloud does wrong now. It goes on when the storm is over."""
+        """The cloud's faults at this moment. They continue after the storm."""
         quota = OTHERS_LEAVE if QUOTA in self.short else self._figures.quota
         return replace(self._figures, short={*self._figures.short, *self.short}, quota=quota)
 
@@ -86,7 +86,7 @@ class Chaos(Engine):
     # What ports ask for.
 
     def at(self, what: str, call: Callable[[], T], *, effect: bool = False) -> T:
-        """A port call; one of the cloud takes its time."""
+        """A port call; a call of the cloud takes some time."""
         if what in ("create", "destroy", "clean", "list") and self.task:
             self._pass(self.dice.uniform(*CALL))
         return super().at(what, call, effect=effect)
@@ -108,14 +108,14 @@ class Chaos(Engine):
         return until is not None and self.world.now() < until
 
     def kill(self, task: Task) -> None:
-        """End a handler where it stands."""
+        """Kill a handler at its current call."""
         task.killed = True
         while not task.done:
             self.baton.resume(task)
         self._after(task)
 
     def stop_overdue(self) -> None:
-        """Let every agent stop its job whose lease is over, as it does by its own clock."""
+        """Let every agent with an expired lease stop its job, as it does by its own clock."""
         now = self.world.now()
         for machine in self.machines.values():
             if isinstance(machine, BadMachine) and machine.is_overdue(now):
@@ -169,7 +169,7 @@ class Chaos(Engine):
         super()._sweep()
 
     def _may_act(self, machine: Machine) -> bool:
-        """Whether anything may come of a machine or its agent; of one that is idle it is asked whether it rests."""
+        """Whether a machine or its agent may still do something; an idle one may while its unit exists."""
         is_there = isinstance(machine, BadMachine) and machine.thing.exists(self.world.now())
         is_alive = machine.busy or machine.next_at < self.world.now() + timedelta(days=100)
         return is_there or is_alive or (machine.state == "resting" and not self.watch.is_gone(machine.id))
@@ -180,6 +180,6 @@ class Chaos(Engine):
         self.promises.must("UNIT-1", not self.watch.unknown, f"machines existed for {self.watch.unknown} s with no row")
 
     def missing(self) -> list[str]:
-        """What should have happened, by the figures, and did not."""
+        """The faults that the figures require and that never happened."""
         happened = self.cloud.met + self.watch.counts
         return [what for what in (HARDER if self.how.is_hard else ALWAYS) if not happened[what]]

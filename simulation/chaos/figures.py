@@ -1,4 +1,4 @@
-"""The figures of one run, of which all times are virtual; and what they are over many."""
+"""The figures of one run, in virtual time, and their summary over many runs."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def middle(values: Sequence[float]) -> float:
 
 
 def high(values: Sequence[float]) -> float:
-    """What 95 in 100 are at most."""
+    """The 95th percentile."""
     return sorted(values)[min(len(values) - 1, len(values) * 95 // 100)]
 
 
 def summary(found: Figures) -> str:
-    """One run for people."""
+    """One run, as text for people."""
     settled = {key.removeprefix("settled: "): count for key, count in found.counts.items() if key.startswith("settled")}
     lost = {key.removeprefix("lost: "): count for key, count in found.counts.items() if key.startswith("lost: ")}
     other = {key: count for key, count in found.counts.items() if not key.startswith(("settled", "lost: "))}

@@ -1,4 +1,4 @@
-"""What comes from nowhere, by the clock: restarts of everything, partitions, storms, leaps of the clock, operators."""
+"""Incidents by the clock: restarts, partitions, spot interruptions, shortages, clock jumps, operators."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SHORTAGES = ("fake/market/spot", "fake/zone/a", "fake/type/8", "fake/spot/1/a", 
 KINDS = {
     "restart": 1500, "cut": 700, "storm": 1200, "leap": 2400, "shortage": 900, "operate": 60, "cancel": 1800,
 }  # fmt: skip
-"""What happens again and again, and how many seconds apart on average."""
+"""Recurring incidents, and the average number of seconds between two."""
 
 REPORTED_AFTER = 10
 """How long a site's own health check takes to look at what machines say of themselves."""
 
 
 class Troubles:
-    """A calendar of what is to happen, each at its time; most happen again."""
+    """A calendar of incidents; most of them recur."""
 
     def __init__(self, engine: ChaosRun) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class Troubles:
         self._is_doomed = False
 
     def start(self, without: Collection[str]) -> None:
-        """Put into the calendar what comes again and again."""
+        """Schedule the recurring incidents."""
         for kind, seconds in KINDS.items():
             if kind not in without:
                 self._again(getattr(self, f"_{kind}"), seconds)
@@ -55,16 +55,16 @@ class Troubles:
         self.at(self._engine.world.now() + timedelta(seconds=self._engine.dice.expovariate(1 / seconds)), once_more)
 
     def at(self, time: datetime, act: Callable[[], None]) -> None:
-        """Have something happen."""
+        """Schedule an incident."""
         heapq.heappush(self._calendar, (time, next(self._numbers), act))
 
     @property
     def next_at(self) -> datetime | None:
-        """When the next is."""
+        """The time of the next incident."""
         return self._calendar[0][0] if self._calendar else None
 
     def act(self) -> None:
-        """Let happen what is due."""
+        """Run the incidents that are due."""
         while self._calendar and self._calendar[0][0] <= self._engine.world.now():
             heapq.heappop(self._calendar)[2]()
         if self._is_doomed and len(self._engine.tasks) > 1:
@@ -91,11 +91,11 @@ class Troubles:
             engine.begin(f"root wants to recycle {thing.unit}", lambda: custody.recycle(*whose, why), lambda _: None)
 
     def _restart(self) -> None:
-        """Everything of ours is to die, when there is something under way next."""
+        """Kill all handlers as soon as several are in progress."""
         self._is_doomed = True
 
     def _die(self) -> None:
-        """Everything of ours dies at once, and is away for a while. What it had in hand comes again."""
+        """All handlers die at once, and nothing answers for a while. Their messages come again."""
         engine = self._engine
         self._is_doomed = False
         engine.watch.counts["everything was restarted"] += 1
@@ -107,7 +107,7 @@ class Troubles:
         self.dark_until = engine.world.now() + timedelta(seconds=engine.dice.choice(DARK))
 
     def _cut(self) -> None:
-        """Some machines, or all in a zone, reach nobody for a while."""
+        """Some machines, or all of a zone, lose their network for a while."""
         engine = self._engine
         until = engine.world.now() + timedelta(seconds=engine.dice.choice(CUTS))
         found = [thing for thing in engine.cloud.machines.values() if thing.order.is_worker]
@@ -131,7 +131,7 @@ class Troubles:
             engine.cloud.take(thing, "taken back")
 
     def _leap(self) -> None:
-        """The clock leaps. On the machines the time has passed: who was to stop by itself, did."""
+        """The clock jumps. Time passed on the machines too: agents whose lease ran out have stopped their jobs."""
         engine = self._engine
         seconds = engine.dice.choice(LEAPS)
         engine.watch.counts["the clock leapt"] += 1
@@ -141,7 +141,7 @@ class Troubles:
         engine.harm()
 
     def _shortage(self) -> None:
-        """A market, a zone, or a type has nothing for some minutes, or somebody else uses the account."""
+        """A market, a zone or a type is short for some minutes, or somebody else uses the account's quota."""
         engine = self._engine
         scope = engine.dice.choice(SHORTAGES)
         engine.short.add(scope)

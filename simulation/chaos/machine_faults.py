@@ -1,4 +1,4 @@
-"""What machines suffer from, and how the cloud's calls fail: the figures.
+"""How often machines and the cloud's calls fail: the figures.
 
 Arvados' test counts in milliseconds of real time, with a boot timeout of 150; ours is 300 s, so one of its milliseconds
 is two seconds here.
@@ -33,7 +33,7 @@ class Ailing:
         self._others = 0
 
     def __call__(self, birth: Birth, dice: Random) -> Ailment:
-        """One machine's."""
+        """The faults of one machine."""
         boot = dice.uniform(5, 15) if not self._is_hard or dice.random() < 0.9 else dice.uniform(60, 400)
         if not birth.order.is_worker:
             return Ailment()

@@ -21,7 +21,7 @@ CALL = (0.05, 0.3)
 
 
 class SlowQueues(SimulatedQueues):
-    """Messages are under way for some milliseconds."""
+    """Messages take some milliseconds."""
 
     def put(self, queue: str, body: dict[str, Any], after: float) -> None:
         """Place a message so that it is delivered after some seconds."""
@@ -29,7 +29,7 @@ class SlowQueues(SimulatedQueues):
 
 
 class BadCloud(Outside):
-    """The fake cloud with the figures of the run, and what it lacks at the time."""
+    """The fake cloud with the run's faults and current shortages."""
 
     def __init__(self, host: ChaosRun) -> None:
         super().__init__(host, host.cloud)
@@ -41,7 +41,7 @@ class BadCloud(Outside):
 
 
 class Submitters(People):
-    """Users who submit again what was not accepted, with the same key."""
+    """Users who repeat a submission that was not accepted, with the same key."""
 
     def submit(self) -> None:
         """Submit the next job."""

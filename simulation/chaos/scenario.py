@@ -50,7 +50,7 @@ class How:
 
     @property
     def name(self) -> str:
-        """Whose figures they are."""
+        """The name of the figures."""
         return "harder" if self.is_hard else "arvados"
 
 

@@ -18,6 +18,9 @@ LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
 MENTION = re.compile(r"(?<![\w./!*-])docs/(?:[\w-]+/)*[\w-]{2,}\.md")
 """A page that a text names. Names of one letter are examples in tests."""
 
+PLACE = re.compile(r"`((?:functions|simulation|model|tests|infra|examples|docs)/[\w/.-]+)`")
+"""A file or folder of the repository that a page names."""
+
 NAMING = (".py", ".md", ".pml", ".toml", ".sh", ".service", ".txt", "Makefile", "openapi.json")
 """Files that may name a page."""
 
@@ -78,6 +81,11 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 def test_every_page_that_a_file_names_exists() -> None:
     named = {(name_of(path), page) for path in files() for page in MENTION.findall(path.read_text("utf-8", "replace"))}
     assert sorted((path, page) for path, page in named if not (ROOT / page).is_file()) == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    assert [place for place in PLACE.findall(prose(page)) if not (ROOT / place).exists()] == []
 
 
 def test_the_index_leads_to_every_page() -> None:

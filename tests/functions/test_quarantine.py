@@ -31,7 +31,7 @@ def test_it_is_shown_wherever_one_looks(stage: Stage) -> None:
     shown = ask("GET", f"/v1/workers/{worker(stage)}", as_="root").json
     conforms(shown, "WorkerView")
     assert (shown["state"], shown["broken"], shown["moved_by"]) == ("quarantined", "no disk", "an operator")
-    assert shown["due_is"] == "a reminder, each day"
+    assert shown["due_is"] == "a daily reminder"
     apart = {"since": shown["since"], "reason": "it is broken: no disk", "reminders": 0}
     assert shown["quarantine"] == apart
     pool = ask("GET", "/v1/pools/target/linux").json

@@ -161,7 +161,7 @@ def mutated() -> dict[Function, list[Mutant]]:
 
 
 def digest(module: str, function: str) -> str:
-    """Changes with a function's text, its layout aside, and with the mutants that are to be noticed."""
+    """Changes with a function's text, its words and layout aside, and with the mutants that are to be noticed."""
     names = [mutant.name for mutant in mutated()[module, function] if mutant.key not in equivalents()]
     return hashlib.sha256("\n".join([sites.texts(module)[function], *names]).encode()).hexdigest()[:8]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
+from itertools import accumulate
+from tokenize import COMMENT, generate_tokens
 
 from tests.mutate.scope import functions, modules, source
 
@@ -83,9 +86,37 @@ def every() -> Iterator[Mutant]:
 
 @cache
 def texts(module: str) -> dict[str, str]:
-    """The text of each function, its layout aside. Not the tree: Pythons differ in trees."""
-    text = source(module)
-    return {name: "".join((ast.get_source_segment(text, node) or "").split()) for name, node, _, _ in functions(module)}
+    """The text of each function without its words and its layout. Not the tree: Pythons differ in trees."""
+    return {name: bare(source(module), node) for name, node, _, _ in functions(module)}
+
+
+def bare(text: str, function: ast.FunctionDef) -> str:
+    """A function's text without docstrings, messages, comments and blanks: words decide nothing."""
+    data = text.encode()
+    starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
+    first, at = _span(starts, function)
+    kept = []
+    for begins, ends in sorted(_span(starts, node) for node in ast.walk(function) if _is_wording(node)):
+        if begins >= first:  # not within one that is cut already
+            kept += [data[first:begins], b"''"]
+            first = ends
+    code = b"".join([*kept, data[first:at]]).decode()
+    return "".join(each.string.strip() for each in generate_tokens(StringIO(code).readline) if each.type != COMMENT)
+
+
+def _span(starts: Sequence[int], node: ast.AST) -> tuple[int, int]:
+    """The first byte of a node, and the one after its last."""
+    assert isinstance(node, ast.expr | ast.stmt)
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _is_wording(node: ast.AST) -> bool:
+    """Whether a node is an f-string, or a text of several words. Conditions with such a text have it in their names."""
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+    )
 
 
 def _text(module: str, node: ast.AST) -> str:

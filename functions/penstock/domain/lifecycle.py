@@ -1,7 +1,7 @@
-"""A unit's states and moves, as data: who moves it on, what its due time means, and where it may go.
+"""A unit's states and moves, as data: who moves it on, what its due time means, and which states may follow.
 
-`worker show` and `resource show` tell it of one unit, docs/internals/unit-lifecycle.md of all, and the tests hold every
-commit to it.
+`worker show` and `resource show` print it for one unit, docs/internals/unit-lifecycle.md for all, and tests check every
+commit against it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from penstock.domain.units import UnitState as State
 
 @dataclass(frozen=True)
 class Stage:
-    """One state. `by` moves a unit on from it; `due` is what its due time stands for, after which the sweep asks again.
+    """One state. `by` moves a unit on from it; `due` is the meaning of its due time.
 
-    `to` are the states that may follow, with what leads there.
+    After its due time the sweep repeats the step. `to` are the states that may follow, with the reason for each.
     """
 
     by: str
@@ -26,52 +26,53 @@ class Stage:
 
 LIFE: Mapping[State, Stage] = {
     State.CREATING: Stage(
-        "its driver; then, of a worker, its agent's hello",
+        "its driver; for a worker, then its agent's hello",
         "the driver's next step; then the boot deadline, after which its attempt is lost",
         {
             State.READY: "its well has made it, or its agent said hello",
-            State.DIRTY: "its lease ended before it was there",
+            State.DIRTY: "its lease ended before it was ready",
         },
     ),
     State.READY: Stage(
         "the end of its lease",
-        "a worker's next word, after which its attempt is lost; when a resource's well is asked anew, for what it said "
-        "ends by itself: else a resource has none, its job's row has",
+        "a worker's next heartbeat, after which its attempt is lost; the renewal of a resource's credentials, if these "
+        "expire; otherwise a resource has none, because its job's row has one",
         {
             State.CLEANING: "its lease ended well, and its pool keeps units",
             State.DIRTY: "its lease ended",
         },
     ),
     State.CLEANING: Stage(
-        "its well or its agent, who clean it",
-        "when the agent is given up, or the well is asked again",
+        "its well or its agent, which cleans it",
+        "when the agent counts as lost, or the well is called again",
         {
-            State.IDLE: "it is clean, and kept",
-            State.DIRTY: "it did not get clean in time, is broken, one too many, too old or drained",
+            State.IDLE: "it is clean and stays warm",
+            State.DIRTY: "cleaning took too long; or it is broken, surplus, too old or drained",
         },
     ),
     State.IDLE: Stage(
         "the next grant",
-        "a worker's next word; the end of its idle time",
+        "a worker's next heartbeat; the end of its idle time",
         {
             State.CREATING: "it was granted again",
-            State.DIRTY: "nobody wanted it for too long, it was in the way, silent, vanished or drained",
+            State.DIRTY: "it was idle too long, blocked another claim, fell silent, vanished or was drained",
         },
     ),
     State.DIRTY: Stage(
         "its driver, in its turn",
-        "the driver's next try, or the next look whether it is its turn",
+        "the driver's next try, or the next check whether it is its turn",
         {
-            State.GONE: "its driver destroyed it, and proved it",
-            State.QUARANTINED: "its driver cannot, which time does not mend; or it is broken, and is not made anew",
+            State.GONE: "its driver destroyed it and returned a proof",
+            State.QUARANTINED: "its driver cannot destroy it, and waiting does not help; "
+            "or it is broken and cannot be made again",
         },
     ),
     State.QUARANTINED: Stage(
         "an operator",
-        "a reminder, each day",
+        "a daily reminder",
         {
             State.DIRTY: "an operator released or recycled it",
-            State.GONE: "an operator removed it by hand, and said what they checked",
+            State.GONE: "an operator removed it by hand and recorded what they checked",
         },
     ),
     State.GONE: Stage("nobody: it is final", "none", {}),
@@ -79,7 +80,7 @@ LIFE: Mapping[State, Stage] = {
 """Every state, in the order of a unit's life."""
 
 HELD = (
-    "a hold keeps a unit in `cleaning`, `idle` or `dirty` until its operator releases it; its due time is the end of it"
+    "a hold keeps a unit in `cleaning`, `idle` or `dirty` until an operator releases it or it expires, when it is due"
 )
 
 

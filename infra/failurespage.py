@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.domain.causes import LostBy
-from penstock.domain.failures import EVIDENCE, LINE_CHARS, LINES, MEANINGS, TEXT_CHARS
+from penstock.domain.jobs.failures import EVIDENCE, LINE_CHARS, LINES, MEANINGS, TEXT_CHARS
+from penstock.domain.jobs.outcome import LostBy
 
 HEAD = f"""# Why did my job fail?
 

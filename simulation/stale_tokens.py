@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.domain.commands import Hello
-from penstock.domain.errors import Refused
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.usecases import agents
+from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.kernel.errors import Refused
+from penstock.usecases.workers import agents
 from simulation.interfaces import Agent, Run
 
 Try = tuple[str, Callable[[], Any]]

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.domain.commands import SubmitJob
 from penstock.drivers.fake import Faults
-from penstock.usecases import submitting
+from penstock.usecases.jobs import submit
 from simulation.chaos.interfaces import ChaosRun
 from simulation.cloud import Outside
 from simulation.ports import SimulatedQueues
@@ -55,6 +55,6 @@ class Submitters(People):
                 self.left.insert(0, (number, ask))
 
         def call() -> str:
-            return submitting.submit(engine.on, ADA, SubmitJob(**ask), str(number))
+            return submit.submit(engine.on, ADA, SubmitJob(**ask), str(number))
 
         engine.begin(f"submit job {number + 1}", call, answered)

@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime
 
 from penstock.domain.commands import SubmitJob
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 
 SITE = """
 [factories.here]

@@ -14,11 +14,11 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from penstock.api import openapi
 from penstock.api.routes import Operation
-from penstock.domain.github import checksets
+from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
-from penstock.domain.rows import Create
-from penstock.domain.units import Unit
-from penstock.usecases import units
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Create
+from penstock.usecases.units import advance
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
 from tests.twin.world import START
 
@@ -77,7 +77,7 @@ class Stage:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        service.twin.store.commit([Create(DELIVERY), Create(checksets.begin(EVENT, START))])
+        service.twin.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
         service.ask("POST", "/v1/users", {"name": "oxide:hubris"}, as_="root")
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])
@@ -130,7 +130,7 @@ class Stage:
         return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
 
     def key(self) -> str:
-        return units.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
+        return advance.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
 
     def prepare(self, operation: Operation, values: dict[str, str]) -> None:
         """Have happen what must have happened before."""

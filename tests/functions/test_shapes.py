@@ -15,7 +15,7 @@ import pytest
 from penstock.api import body, openapi, routers, workers
 from penstock.api.routes import Operation
 from penstock.domain.commands import AgentFile, SubmitJob
-from penstock.domain.errors import Refused
+from penstock.kernel.errors import Refused
 from tests.functions.test_operations import EVERY
 
 NOUNS = [*{inspect.getmodule(each.call): None for each in EVERY}]

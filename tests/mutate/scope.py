@@ -22,7 +22,7 @@ WHOLE = (
         "outputs", "fencing", "freeing", "jobs", "keeping", "losing", "quarantining", "retiring", "retrying",
         "returning", "turns", "users", "warm", "ahead", "hosts", "presence", "stocktaking", "lines",
     )),
-    "penstock.store.table",
+    "penstock.aws.dynamodb",
 )  # fmt: skip
 """Modules all of whose functions decide or commit."""
 

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock.domain.errors import Moved, Refused
+from penstock.kernel.errors import Moved, Refused
 
 log = Logger(child=True)
 

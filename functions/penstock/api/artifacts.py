@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 from penstock.api.files import AN_HOUR, SignedOutput, SignOutput
 from penstock.api.routes import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
-from penstock.domain import limits, pins
-from penstock.domain.errors import Refused
-from penstock.domain.keepers import Kept
-from penstock.domain.limits import Bound
-from penstock.domain.users import is_name
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.why import Kept
+from penstock.domain.users.users import is_name
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import explaining, pinning
+from penstock.usecases.artifacts import explain, pins
 
 router = Router("artifacts")
 
@@ -69,9 +70,9 @@ class ArtifactWhy:
 class PinArtifact:
     """A request to keep an artifact."""
 
-    reason: Annotated[str, Bound(most=pins.REASON), "Why, for others to read."]
+    reason: Annotated[str, Bound(most=artifacts.REASON), "Why, for others to read."]
     for_: Annotated[
-        int | None, Bound(least=1, most=pins.MOST), "For how many seconds. By default until you remove the pin."
+        int | None, Bound(least=1, most=artifacts.MOST), "For how many seconds. By default until you remove the pin."
     ] = None
 
 
@@ -105,7 +106,7 @@ def list_artifacts(
 ) -> ArtifactPage:
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")
-    found, after = explaining.listed(on, user, by, limit, page)
+    found, after = explain.listed(on, user, by, limit, page)
     return ArtifactPage([show(one) for one in found], after)
 
 
@@ -114,26 +115,26 @@ def list_artifacts_to_go(
     on: System,
     user: Operator,
     *,
-    within: Annotated[int, Bound(most=pins.MOST), "Within how many seconds."] = 0,
+    within: Annotated[int, Bound(most=artifacts.MOST), "Within how many seconds."] = 0,
 ) -> ForeseenView:
-    found = explaining.foresee(on, within)
+    found = explain.foresee(on, within)
     return view(ForeseenView, found, items=found.going)
 
 
 @router.get("/v1/artifacts/{artifact}", "Show an artifact")
 def get_artifact(on: System, user: Caller, artifact: str) -> ArtifactView:
-    return show(explaining.why(on, pinning.find(on, user, artifact)))
+    return show(explain.why(on, pins.find(on, user, artifact)))
 
 
 @router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept")
 def explain_artifact(on: System, user: Caller, artifact: str) -> ArtifactWhy:
-    found = explaining.why(on, pinning.find(on, user, artifact))
+    found = explain.why(on, pins.find(on, user, artifact))
     return view(ArtifactWhy, found, artifact=show(found))
 
 
 @router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin")
 def pin_artifact(on: System, user: Caller, artifact: str, ask: PinArtifact) -> ArtifactView:
-    return show(explaining.why(on, pinning.pin(on, user, artifact, ask.reason, ask.for_)))
+    return show(explain.why(on, pins.pin(on, user, artifact, ask.reason, ask.for_)))
 
 
 @router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact")
@@ -144,13 +145,13 @@ def unpin_artifact(
     *,
     by: Annotated[str | None, "The user whose pin it is. By default you."] = None,
 ) -> dict[str, Any]:
-    pinning.unpin(on, user, artifact, (user.name if by is None else by)[: limits.NAME_CHARS])
+    pins.unpin(on, user, artifact, (user.name if by is None else by)[: limits.NAME_CHARS])
     return {}
 
 
 @router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact")
 def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
-    return SignedOutput(**explaining.sign(on, pinning.find(on, user, artifact), ask.expires_in))
+    return SignedOutput(**explain.sign(on, pins.find(on, user, artifact), ask.expires_in))
 
 
 def show(found: Kept) -> ArtifactView:

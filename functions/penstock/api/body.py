@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, 
 from cattrs import AttributeValidationNote, ClassValidationError, Converter
 from cattrs.gen import make_dict_structure_fn, override
 
-from penstock.domain import limits
-from penstock.domain.errors import Fault, Refused
-from penstock.domain.limits import Bound
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused
+from penstock.kernel.limits import Bound
 
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]

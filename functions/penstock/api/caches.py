@@ -9,7 +9,8 @@ from penstock.api.routes import Caller, Limit, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.caches import CacheEntry
 from penstock.system import System
-from penstock.usecases import evicting, sites
+from penstock.usecases import caches
+from penstock.usecases.site import configuration
 
 router = Router("caches")
 
@@ -53,19 +54,19 @@ def list_caches(
     page: Page = "",
 ) -> CachePage:
     of = owner or user.name
-    found, after = evicting.listed(on, user, of, limit, page)
-    quota = sites.current(on).limits.cache_bytes
-    return CachePage([show(one) for one in found], evicting.taken(on, of).size, quota, after)
+    found, after = caches.listed(on, user, of, limit, page)
+    quota = configuration.current(on).limits.cache_bytes
+    return CachePage([show(one) for one in found], caches.taken(on, of).size, quota, after)
 
 
 @router.get("/v1/caches/{cache}", "Show an entry of a cache")
 def get_cache(on: System, user: Caller, cache: str) -> CacheView:
-    return show(evicting.find(on, user, cache))
+    return show(caches.find_entry(on, user, cache))
 
 
 @router.delete("/v1/caches/{cache}", "Delete an entry of a cache")
 def delete_cache(on: System, user: Caller, cache: str) -> CacheView:
-    return show(evicting.delete(on, user, cache))
+    return show(caches.delete(on, user, cache))
 
 
 def show(row: CacheEntry) -> CacheView:

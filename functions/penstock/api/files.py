@@ -7,13 +7,14 @@ from typing import Annotated
 
 from penstock.api.routes import Caller, Page, Router
 from penstock.api.shapes import NextPage, view
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
 from penstock.domain.commands import InputParts, NewInput
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job
-from penstock.domain.limits import Bound
-from penstock.domain.outputs import Output
+from penstock.domain.jobs.jobs import Job
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import inputs, jobs, outputs
+from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.jobs import jobs
 
 router = Router("files")
 

@@ -9,11 +9,11 @@ from penstock.api import users
 from penstock.api.routes import Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.api.users import UserView
-from penstock.domain import limits
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
+from penstock.kernel import limits
 from penstock.system import System
-from penstock.usecases.github import binding, looking
+from penstock.usecases.github import repositories, webhook
 
 router = Router("github")
 
@@ -72,26 +72,26 @@ class CommitPage:
 
 @router.get("/v1/github/commits", "List the commits that jobs came from, newest first")
 def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> CommitPage:
-    rows, following = looking.commits(on, limit, page)
+    rows, following = webhook.commits(on, limit, page)
     return CommitPage([show_commit(row) for row in rows], following)
 
 
 @router.get("/v1/github/deliveries", "List GitHub's webhook deliveries, newest first")
 def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> DeliveryPage:
-    rows, following = looking.deliveries(on, limit, page)
+    rows, following = webhook.deliveries(on, limit, page)
     return DeliveryPage([show_delivery(row) for row in rows], following)
 
 
 @router.post("/v1/github/deliveries/{delivery}/redeliver", "Handle a delivery once more")
 def redeliver(on: System, user: Operator, delivery: str) -> DeliveryView:
-    return show_delivery(looking.redeliver(on, delivery, user.name))
+    return show_delivery(webhook.redeliver(on, delivery, user.name))
 
 
 @router.post(
     "/v1/github/repositories/{user}/accept", "Transfer a user's privileges to the repository that now has this name"
 )
 def accept_repository(on: System, by: Operator, user: str, ask: AcceptRepository) -> UserView:
-    return users.show(binding.accept(on, user, ask.id, by.name))
+    return users.show(repositories.accept(on, user, ask.id, by.name))
 
 
 def show_commit(row: CheckSet) -> CommitView:

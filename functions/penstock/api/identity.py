@@ -9,9 +9,9 @@ from aws_lambda_powertools.event_handler import Response
 
 from penstock.api import app
 from penstock.api.routes import Router
-from penstock.domain import identity
+from penstock.domain.users import oidc
 from penstock.system import System
-from penstock.usecases.identity import issuer
+from penstock.usecases.users.oidc import issuer
 
 router = Router("identity tokens")
 
@@ -55,14 +55,12 @@ class KeySetView:
 @router.get("/v1/oidc/.well-known/openid-configuration", "Show who issues identity tokens")
 def get_issuer(on: System) -> Response[Any] | IssuerView:
     by = issuer(on)
-    return _public(
-        IssuerView(by, f"{by}/{KEYS}", ["id_token"], ["public"], [identity.ALGORITHM], list(identity.CLAIMS))
-    )
+    return _public(IssuerView(by, f"{by}/{KEYS}", ["id_token"], ["public"], [oidc.ALGORITHM], list(oidc.CLAIMS)))
 
 
 @router.get("/v1/oidc/.well-known/jwks.json", "List the public keys that identity tokens are signed with")
 def get_issuer_keys(on: System) -> Response[Any] | KeySetView:
-    return _public(KeySetView([KeyView(**key) for key in identity.key_set(on.signer.keys())]))
+    return _public(KeySetView([KeyView(**key) for key in oidc.key_set(on.signer.keys())]))
 
 
 def _public(view: IssuerView | KeySetView) -> Response[Any]:

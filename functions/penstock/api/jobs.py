@@ -10,15 +10,16 @@ from typing import Annotated, Any, Literal
 from penstock.api.plans import PlanView, show_plan
 from penstock.api.routes import Also, Caller, IdempotencyKey, Limit, Page, Reply, Router, Tags
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
-from penstock.domain import holding, holds
 from penstock.domain.commands import SubmitJob
-from penstock.domain.failures import MEANINGS, Failure
-from penstock.domain.jobs import Job
-from penstock.domain.keeps import Held
-from penstock.domain.leases import WORKER, Lease
-from penstock.domain.limits import Bound
+from penstock.domain.jobs import unused
+from penstock.domain.jobs.failures import MEANINGS, Failure
+from penstock.domain.jobs.holds import Held
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.leases import WORKER, Lease
+from penstock.domain.units import units
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import jobs, keeps, planning, submitting
+from penstock.usecases.jobs import cancel, holds, jobs, submit
 
 router = Router("jobs")
 
@@ -92,9 +93,9 @@ class JobDependency:
 class HoldJob:
     """A request to hold a job's worker and resources after its script ends, for somebody to look at them."""
 
-    reason: Annotated[str, Bound(most=holds.REASON), "Why, for others to read."]
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS), "Why, for others to read."]
     for_: Annotated[
-        int | None, Bound(least=1, most=holds.MOST), "For how many seconds. By default as long as the site allows."
+        int | None, Bound(least=1, most=units.HOLD_MOST), "For how many seconds. By default as long as the site allows."
     ] = None
     whatever: Annotated[bool, "Whether to hold them also if the script succeeds."] = False
 
@@ -195,8 +196,8 @@ def submit_job(
     idempotency_key: IdempotencyKey = None,
 ) -> Created | Reply:
     if plan:
-        return Reply(200, show_plan(planning.plan(on, user, ask)))
-    return Created(submitting.submit(on, user, ask, idempotency_key))
+        return Reply(200, show_plan(submit.plan(on, user, ask)))
+    return Created(submit.submit(on, user, ask, idempotency_key))
 
 
 @router.get("/v1/jobs", "List your jobs, newest first")
@@ -223,22 +224,22 @@ def get_job(on: System, user: Caller, job: str) -> JobView:
 
 @router.post("/v1/jobs/{job}/cancel", "Cancel a job")
 def cancel_job(on: System, user: Caller, job: str) -> JobView:
-    return _whole(on, jobs.cancel(on, user, job))
+    return _whole(on, cancel.cancel(on, user, job))
 
 
 @router.post("/v1/jobs/{job}/hold", "Hold a job's worker and resources when its script ends")
 def hold_job(on: System, user: Caller, job: str, ask: HoldJob) -> JobView:
-    return _whole(on, keeps.ask(on, user, job, ask.reason, ask.for_, whatever=ask.whatever))
+    return _whole(on, holds.ask(on, user, job, ask.reason, ask.for_, whatever=ask.whatever))
 
 
 @router.post("/v1/jobs/{job}/release", "Release what is held of a job")
 def release_job(on: System, user: Caller, job: str) -> JobView:
-    return _whole(on, keeps.release(on, user, job))
+    return _whole(on, holds.release(on, user, job))
 
 
 @router.post("/v1/jobs/{job}/retry", "Submit a job once more", status=201)
 def retry_job(on: System, user: Caller, job: str) -> Created:
-    return Created(submitting.retry(on, user, jobs.find(on, user, job)))
+    return Created(submit.retry(on, user, jobs.find(on, user, job)))
 
 
 @router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took")
@@ -248,7 +249,7 @@ def get_timings(on: System, user: Caller, job: str) -> TimingsView:
 
 
 def _whole(on: System, job: Job) -> JobView:
-    return show(job, jobs.leases_of(on, job), keeps.held(on, job))
+    return show(job, jobs.leases_of(on, job), holds.held(on, job))
 
 
 def show(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> JobView:
@@ -302,6 +303,6 @@ def timings(row: Job, leases: Sequence[Lease], now: datetime) -> TimingsView:
         "running": (end - started) if started else end - end,
         "total": end - row.times.submitted,
     }
-    held = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in holding.of(leases, now)]
+    held = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in unused.of(leases, now)]
     intervals = {name: span.total_seconds() for name, span in seconds.items()}
     return TimingsView(view(JobTimes, row.times), intervals, held)

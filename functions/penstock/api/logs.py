@@ -7,10 +7,11 @@ from typing import Annotated
 
 from penstock.api.routes import Caller, Router
 from penstock.api.shapes import JobOutcome, JobState, view
-from penstock.domain.limits import Bound
-from penstock.domain.logs import Event
+from penstock.domain.logs.logs import Event
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import jobs, logs
+from penstock.usecases.jobs import jobs
+from penstock.usecases.logs import logs
 
 router = Router("jobs")
 

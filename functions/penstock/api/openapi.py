@@ -17,7 +17,7 @@ from penstock.api.app import ProblemView
 from penstock.api.document import DOCUMENT
 from penstock.api.routers import ROUTERS
 from penstock.api.routes import Also, Header, Input, Operation, Pattern, Router, Source
-from penstock.domain.limits import Bound
+from penstock.kernel.limits import Bound
 
 SIMPLE: Mapping[Any, Mapping[str, Any]] = {
     str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"},

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 from penstock.api.routes import Caller, Operator, Router
 from penstock.api.shapes import JobState, PoolKind, view
-from penstock.domain.graph import Graph
-from penstock.domain.plans import Plan
-from penstock.domain.why import Why
+from penstock.domain.jobs.plans import Plan
+from penstock.domain.pools.graph import Graph
+from penstock.domain.pools.why import Why
 from penstock.system import System
-from penstock.usecases import graph, jobs
+from penstock.usecases.jobs import jobs
+from penstock.usecases.pools import forecast
 
 router = Router("waiting")
 
@@ -150,7 +151,7 @@ def explain_job(on: System, user: Caller, job: str) -> WhyView:
 
 @router.get("/v1/graph", "Show which jobs wait for what, and which hold it")
 def get_graph(on: System, user: Operator) -> GraphView:
-    return show_graph(graph.whole(on))
+    return show_graph(forecast.whole(on))
 
 
 def show_why(found: Why) -> WhyView:

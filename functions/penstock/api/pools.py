@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 from penstock.api.routes import Caller, Operator, Router
 from penstock.api.shapes import PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, show_quarantine
-from penstock.domain.hosts import Host
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.units import Unit
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.units.hosts import Host
+from penstock.domain.units.units import Unit
 from penstock.system import System
-from penstock.usecases import configuring, outlook, presence
+from penstock.usecases.pools import forecast
+from penstock.usecases.site import apply
+from penstock.usecases.workers import presence
 
 router = Router("pools")
 
@@ -107,29 +109,29 @@ def list_pools(on: System, user: Caller) -> PoolPage:
 
 @router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue")
 def get_pool(on: System, user: Caller, sort: str, name: str) -> PoolView:
-    return _pool(on, configuring.find(on, f"{sort}/{name}"), whole=True)
+    return _pool(on, apply.find(on, f"{sort}/{name}"), whole=True)
 
 
 @router.put("/v1/pools/{sort}/{name}/limit", "Set the limit of a pool")
 def resize_pool(on: System, user: Operator, sort: str, name: str, ask: PoolLimit) -> PoolView:
-    return _pool(on, configuring.resize(on, f"{sort}/{name}", ask.limit, user.name), whole=True)
+    return _pool(on, apply.resize(on, f"{sort}/{name}", ask.limit, user.name), whole=True)
 
 
 @router.post("/v1/pools/{sort}/{name}/pause", "Grant nothing from a pool until it is resumed")
 def pause_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
-    return _pool(on, configuring.pause(on, f"{sort}/{name}", paused=True, by=user.name), whole=True)
+    return _pool(on, apply.pause(on, f"{sort}/{name}", paused=True, by=user.name), whole=True)
 
 
 @router.post("/v1/pools/{sort}/{name}/resume", "Grant from a pool again")
 def resume_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
-    return _pool(on, configuring.pause(on, f"{sort}/{name}", paused=False, by=user.name), whole=True)
+    return _pool(on, apply.pause(on, f"{sort}/{name}", paused=False, by=user.name), whole=True)
 
 
 def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     pk = collection(pool.name)
     shown = (SlotState.FREE, SlotState.HELD, SlotState.IDLE, *((SlotState.AWAY,) if pool.hosts else ()))
     slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
-    apart = outlook.quarantined_of(on, slots, SHOWN) if whole else []
+    apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
     return show(pool, slots, on.store.find(pk, "wait#", Claim), apart, known, whole=whole)
 

@@ -8,10 +8,10 @@ from typing import Annotated
 from penstock import agentfile
 from penstock.api.routes import IdempotencyKey, Operator, Router
 from penstock.api.shapes import JobState, view
-from penstock.domain.canaries import Canary
+from penstock.domain.probes.canaries import Canary
 from penstock.system import System
-from penstock.usecases import canaries, proving
-from penstock.usecases.proving import Progress
+from penstock.usecases.probes import canaries, factory_test
+from penstock.usecases.probes.factory_test import Progress
 
 router = Router("probes")
 
@@ -106,13 +106,13 @@ def begin_factory_test(
     *,
     idempotency_key: IdempotencyKey = None,
 ) -> FactoryTestStarted:
-    begun = proving.start(on, user, name, ask.target, ask.keep_on_failure, idempotency_key)
+    begun = factory_test.start(on, user, name, ask.target, ask.keep_on_failure, idempotency_key)
     return view(FactoryTestStarted, begun, id=begun.job)
 
 
 @router.get("/v1/factories/{name}/tests/{job}", "Show how far a test of a factory is")
 def get_factory_test(on: System, user: Operator, name: str, job: str) -> FactoryTestView:
-    return show_test(proving.progress(on, user, name, job, agentfile.version()), name)
+    return show_test(factory_test.progress(on, user, name, job, agentfile.version()), name)
 
 
 def show_canary(row: Canary) -> CanaryView:

@@ -10,11 +10,13 @@ from aws_lambda_powertools.event_handler import Response
 from penstock.api.files import AN_HOUR, SignedOutput, SignOutput
 from penstock.api.routes import Also, Anybody, Caller, Header, Limit, Reply, Router
 from penstock.api.shapes import NextPage, view
-from penstock.domain import limits
-from penstock.domain.limits import Bound
 from penstock.domain.published import Access, Published, Series
+from penstock.kernel import limits
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import jobs, outputs, published, publishing
+from penstock.usecases import published
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.jobs import jobs
 
 router = Router("published files")
 
@@ -104,7 +106,7 @@ class AccessPage:
 )
 def publish_output(on: System, user: Caller, job: str, output: str, ask: PublishOutput) -> PublishedView | Reply:
     found = jobs.find(on, user, job)
-    row, is_news = publishing.publish(on, user, found, output, ask.series, ask.version, ask.name)
+    row, is_news = published.publish(on, user, found, output, ask.series, ask.version, ask.name)
     return show(row) if is_news else Reply(200, show(row))
 
 

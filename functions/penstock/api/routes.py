@@ -27,12 +27,12 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 
 
 from penstock import bootstrap
 from penstock.api import app, body
-from penstock.domain import limits
-from penstock.domain.errors import Refused
-from penstock.domain.limits import Bound
-from penstock.domain.users import User
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import users
+from penstock.usecases.users import users
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,18 +10,19 @@ from typing import Annotated, Any, Literal
 from penstock.api.routes import Caller, Operator, Router
 from penstock.api.shapes import view
 from penstock.api.units import SHOWN
-from penstock.domain import cooling
-from penstock.domain.comparing import Comparison, comparison_key
-from penstock.domain.cooling import CoolDown, Failure
-from penstock.domain.errors import not_found
-from penstock.domain.limits import Bound
-from penstock.domain.site import SITE_KEY, Site, SiteText
-from penstock.domain.units import UnitKind
-from penstock.domain.users import User
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import CoolDown, Failure
+from penstock.domain.site.site import SITE_KEY, Site, SiteText
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import User
+from penstock.kernel.errors import not_found
+from penstock.kernel.limits import Bound
 from penstock.ports import Option
 from penstock.system import System
-from penstock.usecases import configuring, quarantining, sites
-from penstock.usecases import cooling as remembering
+from penstock.usecases import cooldowns as remembering
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.units import quarantine
 
 router = Router("site")
 
@@ -145,7 +146,7 @@ class MakerView:
 
     name: Annotated[str, "Its name."]
     settings: Annotated[dict[str, Any], "Its settings, by name. What drivers are configured with is for operators."]
-    cooling: Annotated[list[CoolDownView], "Its cool-downs."]
+    cooldowns: Annotated[list[CoolDownView], "Its cool-downs."]
     failures: Annotated[list[FailureView] | None, "Its driver's failures; null unless you are an operator."]
     compared: Annotated[ComparedView | None, "The last comparison with what exists outside; null if there was none."]
     quarantined: Annotated[list[ApartView], "Its units in quarantine; at most 100."]
@@ -166,9 +167,9 @@ def apply_site(
     check: Annotated[bool, "Whether to only check it, and change nothing."] = False,
 ) -> SiteChanges:
     if check:
-        site = configuring.check(on, ask.toml, ask.path)
-        return SiteChanges(list(configuring.changes(sites.current(on), site)))
-    return SiteChanges(list(configuring.apply(on, user.name, ask.toml, ask.path)))
+        site = apply.check(on, ask.toml, ask.path)
+        return SiteChanges(list(apply.changes(configuration.current(on), site)))
+    return SiteChanges(list(apply.apply(on, user.name, ask.toml, ask.path)))
 
 
 @router.get("/v1/targets", "List the targets")
@@ -199,7 +200,7 @@ def get_target(on: System, user: Caller, name: str) -> Entry:
 @router.get("/v1/resource-types/{name}", "Show a resource type, and the options that jobs may pass")
 def get_resource_type(on: System, user: Caller, name: str) -> ResourceTypeView:
     entry = _entry(on, user, "resource-types", name)
-    site = sites.current(on)
+    site = configuration.current(on)
     kind = site.resources[entry.name]
     well = site.wells[kind.well]
     known = on.drivers.options(well.driver, well.settings, kind.settings)
@@ -217,11 +218,11 @@ def get_well(on: System, user: Caller, name: str) -> MakerView:
 
 
 def _listed(on: System, user: User, sort: str) -> EntryPage:
-    return EntryPage(entries(sites.current(on), sort, whole=user.is_admin), None)
+    return EntryPage(entries(configuration.current(on), sort, whole=user.is_admin), None)
 
 
 def _entry(on: System, user: User, sort: str, name: str) -> Entry:
-    for entry in entries(sites.current(on), sort, whole=user.is_admin):
+    for entry in entries(configuration.current(on), sort, whole=user.is_admin):
         if entry.name == name:
             return entry
     raise not_found(SORTS[sort], name[:64])
@@ -249,7 +250,7 @@ def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> M
     """A factory or well: its settings, its cool-downs, its failures, and when it was compared."""
     maker, now = f"{sort}/{entry.name}", on.world.now()
     compared = on.store.get(comparison_key(maker), Comparison)
-    apart = quarantining.of_maker(on, kind, entry.name)[:SHOWN]
+    apart = quarantine.of_maker(on, kind, entry.name)[:SHOWN]
     return view(
         MakerView,
         entry,
@@ -268,7 +269,7 @@ def show_driver_failure(row: Failure) -> FailureView:
 def show_cool_down(row: CoolDown, now: datetime) -> CoolDownView:
     """A cool-down, and who probes now."""
     probe = row.probe if row.is_probed(now) else None
-    return view(CoolDownView, row, tried=row.count, probe=probe, summary=cooling.say(row, now))
+    return view(CoolDownView, row, tried=row.count, probe=probe, summary=cooldowns.say(row, now))
 
 
 def _compared(row: Comparison, now: datetime) -> ComparedView:

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from penstock.api.routes import Operator, Page, Router
 from penstock.api.shapes import NextPage, view
-from penstock.domain import holds, prospects, units
-from penstock.domain.lifecycle import LIFE
-from penstock.domain.limits import Bound
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.units import lifecycle, units
+from penstock.domain.units.lifecycle import LIFE
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import custody, quarantining
+from penstock.usecases.units import maintenance, quarantine
 
 router = Router("workers and resources")
 
@@ -59,8 +59,8 @@ class DrainView:
 class HoldUnit:
     """A request to hold a unit as it is."""
 
-    reason: Annotated[str, Bound(most=holds.REASON), "Why, for others to read."]
-    for_: Annotated[int, Bound(least=1, most=holds.MOST), "For how many seconds."] = holds.DEFAULT
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS), "Why, for others to read."]
+    for_: Annotated[int, Bound(least=1, most=units.HOLD_MOST), "For how many seconds."] = units.HOLD_DEFAULT
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class ReleaseUnit:
 
     proof: Annotated[
         str,
-        Bound(most=holds.REASON),
+        Bound(most=units.HOLD_REASON_CHARS),
         "For a unit in quarantine that you removed by hand: what you checked, for the record.",
     ] = ""
 
@@ -78,7 +78,7 @@ class ReleaseUnit:
 class RemoveUnit:
     """A request to drain or recycle a unit."""
 
-    reason: Annotated[str, Bound(most=holds.REASON), "Why, for others to read."] = ""
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS), "Why, for others to read."] = ""
 
 
 @dataclass(frozen=True)
@@ -176,36 +176,36 @@ def _next(found: list[Unit]) -> str | None:
 
 @router.get("/v1/workers/{worker}", "Show a worker")
 def get_worker(on: System, user: Operator, worker: str) -> WorkerView:
-    return show_worker(on, custody.find(on, UnitKind.WORKER, worker))
+    return show_worker(on, maintenance.find(on, UnitKind.WORKER, worker))
 
 
 @router.get("/v1/resources/{resource}", "Show a resource")
 def get_resource(on: System, user: Operator, resource: str) -> ResourceView:
-    return show_resource(on, custody.find(on, UnitKind.RESOURCE, resource))
+    return show_resource(on, maintenance.find(on, UnitKind.RESOURCE, resource))
 
 
 @router.get("/v1/workers/{worker}/events", "Read a worker's log")
 def read_worker_events(
     on: System, user: Operator, worker: str, *, after: After = 0, limit: Entries = 500
 ) -> UnitEventPage:
-    return show_events(custody.find(on, UnitKind.WORKER, worker), after, limit)
+    return show_events(maintenance.find(on, UnitKind.WORKER, worker), after, limit)
 
 
 @router.get("/v1/resources/{resource}/events", "Read a resource's log")
 def read_resource_events(
     on: System, user: Operator, resource: str, *, after: After = 0, limit: Entries = 500
 ) -> UnitEventPage:
-    return show_events(custody.find(on, UnitKind.RESOURCE, resource), after, limit)
+    return show_events(maintenance.find(on, UnitKind.RESOURCE, resource), after, limit)
 
 
 @router.post("/v1/workers/{worker}/hold", "Hold a worker as it is")
 def hold_worker(on: System, user: Operator, worker: str, ask: HoldUnit) -> WorkerView:
-    return show_worker(on, custody.hold(on, user, UnitKind.WORKER, worker, ask.reason, ask.for_))
+    return show_worker(on, maintenance.hold(on, user, UnitKind.WORKER, worker, ask.reason, ask.for_))
 
 
 @router.post("/v1/resources/{resource}/hold", "Hold a resource as it is")
 def hold_resource(on: System, user: Operator, resource: str, ask: HoldUnit) -> ResourceView:
-    return show_resource(on, custody.hold(on, user, UnitKind.RESOURCE, resource, ask.reason, ask.for_))
+    return show_resource(on, maintenance.hold(on, user, UnitKind.RESOURCE, resource, ask.reason, ask.for_))
 
 
 @router.post("/v1/workers/{worker}/release", "Release a worker from a hold or from quarantine")
@@ -220,28 +220,28 @@ def release_resource(on: System, user: Operator, resource: str, ask: ReleaseUnit
 
 def _release(on: System, user: User, is_a: UnitKind, unit: str, proof: str) -> Unit:
     if proof:
-        return quarantining.removed(on, user, is_a, unit, proof)
-    return custody.release(on, user, is_a, unit)
+        return quarantine.removed(on, user, is_a, unit, proof)
+    return maintenance.release(on, user, is_a, unit)
 
 
 @router.post("/v1/workers/{worker}/drain", "Destroy a worker once its job has ended")
 def drain_worker(on: System, user: Operator, worker: str, ask: RemoveUnit = NO_REASON) -> WorkerView:
-    return show_worker(on, custody.drain(on, user, UnitKind.WORKER, worker, ask.reason))
+    return show_worker(on, maintenance.drain(on, user, UnitKind.WORKER, worker, ask.reason))
 
 
 @router.post("/v1/resources/{resource}/drain", "Destroy a resource once its job has ended")
 def drain_resource(on: System, user: Operator, resource: str, ask: RemoveUnit = NO_REASON) -> ResourceView:
-    return show_resource(on, custody.drain(on, user, UnitKind.RESOURCE, resource, ask.reason))
+    return show_resource(on, maintenance.drain(on, user, UnitKind.RESOURCE, resource, ask.reason))
 
 
 @router.post("/v1/workers/{worker}/recycle", "Destroy a worker now")
 def recycle_worker(on: System, user: Operator, worker: str, ask: RemoveUnit = NO_REASON) -> WorkerView:
-    return show_worker(on, custody.recycle(on, user, UnitKind.WORKER, worker, ask.reason))
+    return show_worker(on, maintenance.recycle(on, user, UnitKind.WORKER, worker, ask.reason))
 
 
 @router.post("/v1/resources/{resource}/recycle", "Destroy a resource now")
 def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit = NO_REASON) -> ResourceView:
-    return show_resource(on, custody.recycle(on, user, UnitKind.RESOURCE, resource, ask.reason))
+    return show_resource(on, maintenance.recycle(on, user, UnitKind.RESOURCE, resource, ask.reason))
 
 
 def show_worker(on: System, row: Unit) -> WorkerView:
@@ -262,7 +262,7 @@ def _unit(row: Unit, now: datetime) -> dict[str, Any]:
         "attempt": row.attempt or None,
         "hold": row.hold if units.is_held(row, now) else None,
         "quarantine": show_quarantine(row),
-        "next_step": prospects.next_step(row, now),
+        "next_step": lifecycle.next_step(row, now),
         "moved_by": LIFE[row.state].by,
         "due_is": LIFE[row.state].due,
     }

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from penstock.api.routes import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
-from penstock.domain.audit import Entry
-from penstock.domain.users import User
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import User
 from penstock.system import System
-from penstock.usecases import auditing, privileges, users
+from penstock.usecases.users import audit, privileges, users
 
 router = Router("users")
 
@@ -133,7 +133,7 @@ def list_audit(
     limit: Limit = 100,
     page: Page = "",
 ) -> AuditPage:
-    found, following = auditing.listed(on, who, since, limit, page)
+    found, following = audit.listed(on, who, since, limit, page)
     return AuditPage([show_audit(entry) for entry in found], following)
 
 

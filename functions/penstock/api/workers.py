@@ -12,7 +12,6 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 
 from penstock import agentfile
 from penstock.api.routes import Authenticated, Router
 from penstock.api.routes import Caller as Person
-from penstock.domain import limits
 from penstock.domain.commands import (
     MACHINE_CHARS,
     AgentFile,
@@ -24,16 +23,21 @@ from penstock.domain.commands import (
     Hello,
     SaveCache,
 )
-from penstock.domain.errors import Refused
-from penstock.domain.failures import Failure, heard
-from penstock.domain.jobs import Result
-from penstock.domain.limits import Bound
+from penstock.domain.jobs.failures import Failure, heard
+from penstock.domain.jobs.jobs import Result
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases import agents, caches, hosts, identity, inputs, lines, outputs, values
-from penstock.usecases.agents import Caller
-from penstock.usecases.fencing import fence
+from penstock.usecases import caches
+from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.github import tokens
-from penstock.usecases.values import Put
+from penstock.usecases.jobs import store
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.store import Put
+from penstock.usecases.users import oidc
+from penstock.usecases.workers import agents, hosts
+from penstock.usecases.workers.agents import Caller
 
 router = Router("agents")
 
@@ -113,7 +117,7 @@ class AgentFailure:
     )
     task: Annotated[int | None, "The number of the task that ended the job. Tasks count from 0."] = None
     task_name: Annotated[str, "That task's name."] = ""
-    lines: Annotated[list[str], "The last lines that it wrote."] = field(default_factory=list)
+    agents: Annotated[list[str], "The last lines that it wrote."] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ def agent_hello(on: System, ask: Hello) -> dict[str, Any]:
 
 @router.post(f"{JOB}/events", "Send lines of the job's log", most=4 * limits.EVENT_BATCH_BYTES)
 def agent_events(on: System, worker: Worker, ask: AgentEvents) -> dict[str, Any]:
-    return agents.events(on, worker, ask.first, lines.parse(ask.events))
+    return agents.events(on, worker, ask.first, agents.parse(ask.events))
 
 
 @router.post(f"{JOB}/resources", "Get the metadata of the job's resources again")
@@ -163,13 +167,13 @@ def agent_inputs(on: System, worker: Worker, ask: AgentInputs) -> dict[str, Any]
 @router.post(f"{JOB}/store/get", "Read a value of the job's store")
 def agent_get_value(on: System, worker: Worker, ask: AgentGetValue) -> dict[str, Any]:
     tokens.wanted(on, worker.job, ask.name)
-    found = values.read(on, worker.job, ask.name)
+    found = store.read(on, worker.job, ask.name)
     return {"there": True, "value": found[0], "secret": found[1]} if found else {"there": False}
 
 
 @router.post(f"{JOB}/store/put", "Put a value into the job's store")
 def agent_put_value(on: System, worker: Worker, ask: AgentPutValue) -> dict[str, Any]:
-    values.put(on, worker.job, Put(ask.name, ask.value, ask.secret), [fence])
+    store.put(on, worker.job, Put(ask.name, ask.value, ask.secret), [fence])
     return {}
 
 
@@ -195,7 +199,7 @@ def agent_commit_cache(on: System, worker: Worker, ask: CommitCache) -> dict[str
 
 @router.post(f"{JOB}/identity", "Get an identity token of the attempt")
 def agent_identity(on: System, worker: Worker, ask: AgentIdentity) -> dict[str, Any]:
-    return identity.token(on, worker.job, ask.audience)
+    return oidc.token(on, worker.job, ask.audience)
 
 
 @router.post(f"{JOB}/heartbeat", "Renew the lease")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from penstock.domain import limits
-from penstock.domain.limits import Bound
+from penstock.kernel import limits
+from penstock.kernel.limits import Bound
 
 MACHINE_CHARS = 500
 """How many characters may say what is wrong with a machine."""

@@ -9,20 +9,20 @@ from penstock.api import (
     identity,
     jobs,
     logs,
-    plans,
     pools,
     probes,
     published,
     site,
+    store,
     units,
     users,
-    values,
+    waiting,
 )
 
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, logs, files, values, plans, published, artifacts, caches, pools, units, site, probes, users, github,
+        jobs, logs, files, store, waiting, published, artifacts, caches, pools, units, site, probes, users, github,
         identity, document,
     )
 )  # fmt: skip

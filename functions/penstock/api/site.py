@@ -146,7 +146,7 @@ class MakerView:
 
     name: Annotated[str, "Its name."]
     settings: Annotated[dict[str, Any], "Its settings, by name. What drivers are configured with is for operators."]
-    cooldowns: Annotated[list[CoolDownView], "Its cool-downs."]
+    cooling: Annotated[list[CoolDownView], "Its cool-downs."]
     failures: Annotated[list[FailureView] | None, "Its driver's failures; null unless you are an operator."]
     compared: Annotated[ComparedView | None, "The last comparison with what exists outside; null if there was none."]
     quarantined: Annotated[list[ApartView], "Its units in quarantine; at most 100."]

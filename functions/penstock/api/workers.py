@@ -117,7 +117,7 @@ class AgentFailure:
     )
     task: Annotated[int | None, "The number of the task that ended the job. Tasks count from 0."] = None
     task_name: Annotated[str, "That task's name."] = ""
-    agents: Annotated[list[str], "The last lines that it wrote."] = field(default_factory=list)
+    lines: Annotated[list[str], "The last lines that it wrote."] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

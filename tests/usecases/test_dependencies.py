@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import prerequisites as domain_prerequisites
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
@@ -14,7 +15,6 @@ from penstock.kernel.rows import Create
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers.agents import Caller
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told

@@ -96,12 +96,14 @@ def bare(text: str, function: ast.FunctionDef) -> str:
     starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
     first, at = _span(starts, function)
     kept = []
+    docstrings = {_span(starts, node) for node in ast.walk(function) if isinstance(node, ast.Expr)}
     for begins, ends in sorted(_span(starts, node) for node in ast.walk(function) if _is_wording(node)):
         if begins >= first:  # not within one that is cut already
-            kept += [data[first:begins], b"''"]
+            kept += [data[first:begins], b"" if (begins, ends) in docstrings else b"''"]
             first = ends
     code = b"".join([*kept, data[first:at]]).decode()
-    return "".join(each.string.strip() for each in generate_tokens(StringIO(code).readline) if each.type != COMMENT)
+    tokens = (each.string for each in generate_tokens(StringIO(code).readline) if each.type != COMMENT)
+    return " ".join(" ".join(tokens).split())
 
 
 def _span(starts: Sequence[int], node: ast.AST) -> tuple[int, int]:

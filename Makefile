@@ -47,7 +47,7 @@ oldest: $(STAMP) ## the tests of the agent on the oldest Python that it runs on:
 	PENSTOCK_AGENT_PYTHON=$(AGENT_PYTHON) $(PYTEST) -m "$(MARKS)" tests/agent
 
 domain: $(STAMP) ## the tests of the domain, of which every branch must be taken
-	$(PYTHON) -m pytest -n 2 $(DOMAIN) --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+	$(PYTHON) -m pytest $(DOMAIN) --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
 units: domain # coverage slows tests: only the domain's are measured
 	$(PYTEST) -m "$(MARKS)" --durations=20 $(addprefix --ignore=,$(DOMAIN) $(RECORDS))
@@ -68,7 +68,7 @@ quick-types:
 	$(VENV)/bin/lint-imports
 
 quick-tests:
-	$(PYTHON) -m pytest -n 2 --dist loadgroup -m "$(MARKS)" $(DOMAIN) $$($(PYTHON) -m tests.changed)
+	$(PYTHON) -m pytest -n 2 --dist loadgroup -m "$(MARKS)" --hypothesis-profile=quick $(DOMAIN) $$($(PYTHON) -m tests.changed)
 
 format: $(STAMP) ## put the code into the one format
 	$(VENV)/bin/ruff format .

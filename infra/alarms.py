@@ -1,4 +1,4 @@
-"""When somebody is to be called. docs/operators/operations.md has a section for each: what it means, and what to do.
+"""The alarms. docs/operators/operations.md has a section for each: what it means, and what to do.
 
 An alarm looks at one metric and computes nothing, so that the local cloud takes it as it is.
 """
@@ -77,54 +77,58 @@ def _of_aws(on: Watched) -> Iterator[Alarm]:
     five, quarter = Duration.minutes(5), Duration.minutes(15)
     for name, function in on.functions.items():
         errors = function.metric_errors(period=quarter, statistic="Sum")
-        yield Alarm("FunctionErrors", f"The function {name} failed or ran out of time 3 times", errors, 3, of=name)
+        yield Alarm("FunctionErrors", f"The function {name} failed or timed out 3 times", errors, 3, of=name)
         throttles = function.metric_throttles(period=five, statistic="Sum")
-        yield Alarm("FunctionThrottles", f"The function {name} is not let run", throttles, times=2, of=name)
+        yield Alarm("FunctionThrottles", f"Lambda throttles the function {name}", throttles, times=2, of=name)
     for name, queue in on.queues.items():
         dead = on.dead[name].metric_approximate_number_of_messages_visible(period=five, statistic="Maximum")
-        yield Alarm("DeadLetters", f"The {name} function gave up on a message", dead, of=name)
+        yield Alarm("DeadLetters", f"The function {name} failed 5 times on a message", dead, of=name)
         age = queue.metric_approximate_age_of_oldest_message(period=five, statistic="Maximum")
-        yield Alarm("QueueAge", f"A message to {name} waits too long", age, QUEUE_SECONDS, of=name)
+        yield Alarm("QueueAge", f"A message to {name} has waited for half an hour", age, QUEUE_SECONDS, of=name)
     errors = on.api.metric_server_error(period=five, statistic="Sum")
-    yield Alarm("ApiErrors", "The API answered with 5xx", errors, 5)
-    yield Alarm("FlowsFailed", "A flow failed", on.machine.metric_failed(period=quarter, statistic="Sum"))
+    yield Alarm("ApiErrors", "The API answered with 5xx 5 times", errors, 5)
+    yield Alarm(
+        "FlowsFailed", "The flow of an attempt failed", on.machine.metric_failed(period=quarter, statistic="Sum")
+    )
     throttled = on.machine.metric_throttled(period=five, statistic="Sum")
-    yield Alarm("FlowsThrottled", "Step Functions holds flows back", throttled, times=2)
+    yield Alarm("FlowsThrottled", "Step Functions throttles flows", throttled, times=2)
     for of in ("Read", "Write"):
         yield Alarm(
-            "TableThrottled", f"{of}s of the table are held back", on.of_table(f"{of}ThrottleEvents"), 10, of=of
+            "TableThrottled",
+            f"DynamoDB throttles {of.lower()}s of the table",
+            on.of_table(f"{of}ThrottleEvents"),
+            10,
+            of=of,
         )
 
 
 def _of_ours(on: Watched) -> Iterator[Alarm]:
     own = on.own
     swept = own(metrics.SWEEPS, "Sum", 5)
-    yield Alarm("SweepStopped", "No sweep has come to its end for 5 minutes", swept, missing=BAD, compare=BELOW)
+    yield Alarm("SweepStopped", "No sweep has finished for 5 minutes", swept, missing=BAD, compare=BELOW)
     behind = own(metrics.OVERDUE_ROWS, "Minimum", 5)
-    yield Alarm("OverdueRows", "The sweep does not get through with what is overdue", behind, AT_ONCE)
+    yield Alarm("OverdueRows", "The sweep finds more overdue rows than it can handle", behind, AT_ONCE)
     failed = own(metrics.FAILED_NUDGES, "Sum", 15)
-    yield Alarm("FailedNudges", "The sweep cannot move on what is overdue", failed, 5)
+    yield Alarm("FailedNudges", "The sweep failed 5 times to move an overdue row on", failed, 5)
     untidy = own(metrics.TO_TIDY, "Minimum", 60)
-    yield Alarm(
-        "Untidy", "For an hour the sweep has not got through with artifacts that are to go", untidy, TIDY_AT_ONCE
-    )
+    yield Alarm("Untidy", "For an hour the sweep has not kept up with artifacts to delete", untidy, TIDY_AT_ONCE)
     lost = own(metrics.BYTES_LOST, "Sum", 15)
-    yield Alarm("BytesLost", "The bytes of an artifact that somebody owns are gone", lost)
+    yield Alarm("BytesLost", "The object of an artifact that somebody owns is missing", lost)
     unlisted = own(metrics.STORE_UNLISTED, "Sum", 15)
-    yield Alarm("StoreUnlisted", "The store cannot be compared with the rows", unlisted, 5)
+    yield Alarm("StoreUnlisted", "The bucket cannot be listed", unlisted, 5)
     wait = own(metrics.OLDEST_WAIT_PERCENT, "Maximum", 5)
-    yield Alarm("OldestWait", "A job waits for more than half of the queue deadline", wait, WAIT_PERCENT)
+    yield Alarm("OldestWait", "A job has waited for more than half of the queue deadline", wait, WAIT_PERCENT)
     errored = own(metrics.JOBS_SETTLED, "Sum", 15, outcome="errored")
-    yield Alarm("JobsErrored", "A job ended as errored, which is our fault", errored)
+    yield Alarm("JobsErrored", "A job settled as errored: the service failed, not its script", errored)
     hold = own(metrics.OLDEST_HOLD, "Maximum", 15)
     yield Alarm("ForgottenHold", "A unit has been held for more than a day", hold, HOLD_SECONDS)
     dirty = own(metrics.OLDEST_DIRTY, "Maximum", 15)
     yield Alarm("NotPutBack", "A unit has waited for an hour to be destroyed", dirty, DIRTY_SECONDS)
     canary = own(metrics.CANARIES_FAILING, "Minimum", 5)
-    yield Alarm("CanaryFailing", "What a canary looks at does not work", canary)
+    yield Alarm("CanaryFailing", "A canary failed", canary)
     for kind in UnitKind:
         apart = own(metrics.UNITS, "Minimum", 15, kind=kind, state=UnitState.QUARANTINED)
-        yield Alarm("Quarantined", f"A {kind} is in quarantine: an operator is to decide", apart, of=kind)
+        yield Alarm("Quarantined", f"A {kind} is quarantined: an operator must decide", apart, of=kind)
 
 
 def _of_drivers(on: Watched) -> Iterator[Alarm]:
@@ -132,13 +136,13 @@ def _of_drivers(on: Watched) -> Iterator[Alarm]:
     unlisted = own(metrics.UNLISTED, "Minimum", 10)
     yield Alarm("Unlisted", "A factory or well has not been listed for 10 minutes", unlisted)
     strays = own(metrics.STRAYS, "Minimum", 15)
-    yield Alarm("Strays", "Something has existed without a row for 15 minutes", strays)
+    yield Alarm("Strays", "Something with our tag has existed without a row for 15 minutes", strays)
     wrong = own(metrics.DRIVER_CALLS, "Sum", 15, result="Misconfigured")
-    yield Alarm("Misconfigured", "A driver says that the site's settings are wrong", wrong)
+    yield Alarm("Misconfigured", "A driver reports that its settings are wrong", wrong)
     unknown = own(metrics.DRIVER_CALLS, "Sum", 15, result="Unknown")
-    yield Alarm("UnknownErrors", "A driver met an error that no table knows", unknown)
+    yield Alarm("UnknownErrors", "A driver met an error that it does not know", unknown)
     boots = own(metrics.BOOT_FAILURES, "Average", 15)
-    yield Alarm("BootFailures", "Half of the workers or more do not boot", boots, BOOT_PERCENT, times=2)
+    yield Alarm("BootFailures", "At least half of the new workers do not boot", boots, BOOT_PERCENT, times=2)
 
 
 class Alarms(Construct):

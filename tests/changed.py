@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 
-MOST = 12
+MOST = 5
 SOURCES = (PurePath("functions"), PurePath())
 ALWAYS = ("tests/domain/", "tests/jobfile/")
 

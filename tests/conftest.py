@@ -18,6 +18,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("penstock", deadline=None)
+settings.register_profile("quick", settings.get_profile("penstock"), max_examples=10)
 settings.load_profile("penstock")
 
 

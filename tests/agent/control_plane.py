@@ -85,10 +85,12 @@ class ControlPlane:
         self._server.shutdown()
         self._server.server_close()
 
-    def wait_for(self, what: Callable[[], Any]) -> None:
-        """Wait until something is true of what the service was told."""
+    def wait_for(self, what: Callable[[], Any]) -> Any:
+        """Wait until something is true of what the service was told, and return it."""
         with self.changed:
-            assert self.changed.wait_for(what, PATIENCE_SECONDS), (self.lines(), self.calls[-20:])
+            found = self.changed.wait_for(what, PATIENCE_SECONDS)
+            assert found, (self.lines(), self.calls[-20:])
+            return found
 
     def wait_for_line(self, text: str) -> None:
         self.wait_for(lambda: text in self.lines("stdout"))

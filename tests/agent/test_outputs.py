@@ -294,7 +294,7 @@ def test_a_required_file_that_vanishes_fails_the_job(worker, b_vanishes):
 
 
 def test_a_file_that_grows_without_end_while_it_is_read(worker):
-    script = "(exec setsid bash -c 'while :; do echo more; done > log' &) ; sleep 0.3"
+    script = "(exec setsid bash -c 'while :; do echo more; done > log' &); until [ -s log ]; do sleep 0.05; done"
     job = worker(script=script, output_rules=["%/work/log"], limits={"output_bytes": 1 << 30})
     assert job.finish()["result"] == "succeeded", "what writes has ended before outputs are read"
     assert set(job.plane.outputs()) == {"/work/log"}

@@ -2,6 +2,9 @@
 
 from tests.agent.conftest import PATIENCE_SECONDS, is_alive
 
+UP = "until [ -e up ]; do sleep 0.05; done; rm up"
+"""Waits in a task until a process beside it has printed its line."""
+
 
 def test_what_it_says_is_kept_and_it_dies_with_its_task(worker):
     job = worker(
@@ -23,9 +26,15 @@ def test_what_it_says_is_kept_and_it_dies_with_its_task(worker):
 
 def test_one_that_ends_by_itself_is_told_of(worker):
     job = worker(
-        script="bmat process start short sh -c 'exit 3'; bmat process start killed sh -c 'kill -9 $$'; sleep 1"
+        script="cd $PENSTOCK_WORK; bmat process start short sh -c 'exit 3'\n"
+        "bmat process start killed sh -c 'kill -9 $$'; until [ -e go ]; do sleep 0.05; done"
     )
-    assert job.finish()["result"] == "succeeded"
+    agent = job.start()
+    ended = {'background process "short" ', 'background process "killed" '}
+    job.plane.wait_for(lambda: all(any(line.startswith(each) for line in job.plane.lines("task")) for each in ended))
+    (job.root / "work" / "go").touch()
+    assert agent.wait(PATIENCE_SECONDS) == 0
+    assert job.outcome()["result"] == "succeeded"
     told = job.plane.lines("task")
     assert 'background process "short" exited with code 3' in told
     assert 'background process "killed" was killed by signal 9 (SIGKILL)' in told
@@ -58,7 +67,7 @@ def test_what_cannot_be_started_says_why(worker):
 
 def test_each_task_has_its_own(worker):
     tasks = [
-        {"name": name, "script": "bmat process start db sh -c 'echo up; sleep 600'; sleep 0.5", "env": {}}
+        {"name": name, "script": "bmat process start db sh -c 'echo up; touch up; sleep 600'\n" + UP, "env": {}}
         for name in ("one", "two")
     ]
     job = worker(tasks=tasks)
@@ -70,7 +79,7 @@ def test_each_task_has_its_own(worker):
 def test_when_the_job_is_cancelled_they_end_as_well(worker):
     job = worker(script="cd $PENSTOCK_WORK; bmat process start db sh -c 'echo $$ > pid; exec sleep 600'; sleep 600")
     agent = job.start()
-    job.plane.wait_for(lambda: (job.root / "work" / "pid").exists())
+    job.plane.wait_for(lambda: (pid := job.root / "work" / "pid").exists() and pid.read_text())
     job.plane.cancel = True
     assert agent.wait(PATIENCE_SECONDS) == 0
     assert job.outcome()["result"] == "cancelled"
@@ -80,7 +89,7 @@ def test_when_the_job_is_cancelled_they_end_as_well(worker):
 def test_secrets_of_theirs_are_hidden_too(worker):
     """SEC-1"""
     job = worker(
-        script="bmat process start leaky sh -c 'echo it is $TOKEN'; sleep 0.5",
+        script="bmat process start leaky sh -c 'echo it is $TOKEN; touch up'\n" + UP,
         env={"TOKEN": "Tr0ub4dor"},
         resources={"db": {"type": "database", "metadata": {"password": "Tr0ub4dor"}, "public": []}},
     )

@@ -48,8 +48,7 @@ def test_a_second_job_finds_nothing_of_the_first(worker):
     look = 'find "$PENSTOCK_ROOT" -mindepth 1 -not -name bmat | sed "s#$PENSTOCK_ROOT##" | sort; echo done'
     go_on(job, IDLE, IDLE, order(job="job-2", script=look, reuse=True), 410)
     agent = job.start()
-    job.plane.wait_for(lambda: job.plane.lines("stdout"))
-    (orphan,) = job.plane.lines("stdout")
+    (orphan,) = job.plane.wait_for(lambda: job.plane.lines("stdout"))
     assert agent.wait(25) == 0, job.log()
     left = job.plane.lines("stdout")
     assert [line for line in left if "file" in line or "link" in line or "hidden" in line or "elsewhere" in line] == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from penstock.cli import follow, transport
+from penstock.cli import client, follow
 from penstock.cli.app import cli
 from tests.cli.service import TOKEN, Service, serve
 
@@ -45,7 +45,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorter pauses; the same decisions."""
     monkeypatch.setattr(follow, "FAST", 0.01)
     monkeypatch.setattr(follow, "SLOW", 0.05)
-    monkeypatch.setattr(transport, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.02)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def became(monkeypatch: pytest.MonkeyPatch) -> Became:
     return found
 
 
-def test_it_becomes_the_packaged_agent(penstock: Run, service: Service, became: Became, home: Path) -> None:
+def test_agent_runs_the_packaged_agent(penstock: Run, service: Service, became: Became, home: Path) -> None:
     assert penstock("agent", "--host", "bench-7").exit_code == 0
     ((words, environment),) = became
     state = home / ".local" / "state" / "penstock" / "bench-7"
@@ -44,7 +44,7 @@ def test_options_are_passed_on(penstock: Run, became: Became, tmp_path: Path) ->
     assert (tmp_path / "s" / "agent.pyz").exists()
 
 
-def test_a_state_that_cannot_be_written(penstock: Run, became: Became, tmp_path: Path) -> None:
+def test_a_state_folder_that_cannot_be_written_is_refused(penstock: Run, became: Became, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = penstock("agent", "--host", "bench-7", "--state", str(tmp_path / "file" / "s"))
     assert (done.exit_code, "can't write" in done.stderr, became) == (2, True, [])

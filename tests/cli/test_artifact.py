@@ -10,7 +10,7 @@ from tests.cli.conftest import Run
 from tests.cli.service import Service
 
 
-def test_they_are_listed_with_their_owners_and_their_end(penstock: Run, service: Service) -> None:
+def test_artifact_list_shows_owners_and_expiry(penstock: Run, service: Service) -> None:
     head, first, second = penstock("artifact", "list").stdout.splitlines()
     assert head.split() == ["ID", "PATH", "SIZE", "STATE", "MADE", "UNTIL", "OWNERS"]
     assert (first.split()[-1], ARTIFACT["until"] in first) == ("job#j1", True)
@@ -20,7 +20,7 @@ def test_they_are_listed_with_their_owners_and_their_end(penstock: Run, service:
     assert service.paths("GET")[-1].startswith("/v1/artifacts?by=ann")
 
 
-def test_why_is_a_sentence_and_its_owners(penstock: Run) -> None:
+def test_artifact_why_shows_summary_and_owners(penstock: Run) -> None:
     shown = penstock("artifact", "why", "a1")
     assert shown.stdout.splitlines()[0] == "/work/trace.bin: it goes when job#j1 lets it go"
     assert "job j1 owns it, and failed" in shown.stdout
@@ -29,32 +29,30 @@ def test_why_is_a_sentence_and_its_owners(penstock: Run) -> None:
     assert json.loads(penstock("artifact", "why", "a1", "--json").stdout) == WHY
 
 
-def test_a_pin_says_why_and_until_when(penstock: Run, service: Service) -> None:
+def test_pin_sends_reason_and_time(penstock: Run, service: Service) -> None:
     assert (
         f"is kept until {ARTIFACT['until']}" in penstock("artifact", "pin", "a1", "--reason", "r", "--for", "2h").stdout
     )
     assert service.asked[-1][3] == {"reason": "r", "for": 7200}
-    assert "until you take that back" in penstock("artifact", "pin", "a2", "--reason", "r").stdout
+    assert "until you unpin it" in penstock("artifact", "pin", "a2", "--reason", "r").stdout
     assert service.asked[-1][3] == {"reason": "r"}
     assert penstock("artifact", "pin", "a1").exit_code == 2
 
 
-def test_a_pin_is_taken_back(penstock: Run, service: Service) -> None:
+def test_unpin(penstock: Run, service: Service) -> None:
     assert "no longer pinned by you" in penstock("artifact", "unpin", "a1").stdout
     assert "no longer pinned by ann" in penstock("artifact", "unpin", "a1", "--by", "ann").stdout
     assert service.paths("DELETE") == ["/v1/artifacts/a1/pin", "/v1/artifacts/a1/pin?by=ann"]
 
 
-def test_the_bytes_come_whole(penstock: Run, tmp_path: Path) -> None:
+def test_an_artifact_is_downloaded(penstock: Run, tmp_path: Path) -> None:
     told = json.loads(penstock("artifact", "copy", "a1", str(tmp_path / "it"), "--json").stdout)
     assert (tmp_path / "it").read_bytes() == BYTES
     assert told == {**ARTIFACT, "file": str(tmp_path / "it")}
     assert penstock("artifact", "copy", "a9").exit_code == 2
 
 
-def test_bytes_that_are_not_those_that_were_announced_are_not_kept(
-    penstock: Run, service: Service, tmp_path: Path
-) -> None:
+def test_a_damaged_published_file_is_not_kept(penstock: Run, service: Service, tmp_path: Path) -> None:
     service.content = b"x" * len(BYTES)
     assert penstock("artifact", "copy", "a1", str(tmp_path / "it")).exit_code == 4
     assert not [path for path in tmp_path.iterdir() if "it" in path.name]
@@ -65,7 +63,7 @@ def test_a_url_is_printed(penstock: Run, service: Service) -> None:
     assert service.asked[-1][3] == {"expires_in": 900}
 
 
-def test_a_dry_run_says_what_would_go(penstock: Run) -> None:
+def test_a_dry_run_lists_what_would_be_deleted(penstock: Run) -> None:
     assert "nothing would go" in penstock("artifact", "sweep", "--dry-run").stderr
     shown = penstock("artifact", "sweep", "--dry-run", "--within", "7d")
     assert "nobody owns it" in shown.stdout
@@ -75,10 +73,10 @@ def test_a_dry_run_says_what_would_go(penstock: Run) -> None:
     assert found == {"items": [GOING], "is_whole": True}
 
 
-def test_without_dry_run_nothing_is_promised(penstock: Run) -> None:
+def test_sweep_requires_dry_run(penstock: Run) -> None:
     assert penstock("artifact", "sweep").exit_code == 2
 
 
-def test_outputs_that_are_gone_are_said_to_be(penstock: Run, service: Service) -> None:
+def test_outputs_past_retention_are_reported(penstock: Run, service: Service) -> None:
     shown = penstock("job", "outputs", service.add("gone"))
     assert "its outputs are gone since 2026-01-01T10:02:30Z" in shown.stderr

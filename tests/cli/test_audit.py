@@ -10,7 +10,7 @@ from tests.cli.conftest import Run
 from tests.cli.service import AUDIT, STARTED, Service
 
 
-def test_what_was_done_is_listed(penstock: Run, service: Service) -> None:
+def test_audit_list(penstock: Run, service: Service) -> None:
     head, row, _ = penstock("audit", "list").stdout.splitlines()
     assert head.split() == ["TIME", "WHO", "DID", "WHAT", "DETAIL"]
     assert row.split() == [STARTED, "root", "hold", "worker", "w1", "for", "60", "s:", "a", "look"]
@@ -29,7 +29,7 @@ def test_what_was_done_is_listed(penstock: Run, service: Service) -> None:
         (["--now"], "2 jobs held something under it and are being cancelled: j8, j9"),
     ],
 )
-def test_a_revocation_says_what_it_does_to_jobs(penstock: Run, service: Service, option: list[str], said: str) -> None:
+def test_revoke_lists_the_affected_jobs(penstock: Run, service: Service, option: list[str], said: str) -> None:
     done = penstock("user", "revoke", "eve", "resource.bench", *option)
     assert done.stdout == "eve no longer has resource.bench\n"
     assert "1 job waited under it and will fail: j7" in done.stderr

@@ -10,7 +10,7 @@ from tests.cli.conftest import Run
 from tests.cli.service import Service
 
 
-def test_entries_are_listed_with_what_all_of_them_take(penstock: Run, service: Service) -> None:
+def test_cache_list_shows_the_total_size(penstock: Run, service: Service) -> None:
     shown = penstock("cache", "list", "--owner", "oxide:hubris")
     head, row = shown.stdout.splitlines()
     assert head.split() == ["ID", "NAME", "KEY", "SCOPE", "TARGET", "SIZE", "USED", "UNTIL"]
@@ -20,14 +20,14 @@ def test_entries_are_listed_with_what_all_of_them_take(penstock: Run, service: S
     assert json.loads(penstock("cache", "list", "--json").stdout) == [CACHE]
 
 
-def test_one_is_shown_and_deleted(penstock: Run, service: Service) -> None:
+def test_a_cache_entry_is_shown_and_deleted(penstock: Run, service: Service) -> None:
     assert "oxide:hubris" in penstock("cache", "show", "c1").stdout
     assert json.loads(penstock("cache", "show", "c1", "--json").stdout) == CACHE
-    assert "deps has no entry any more with the key 'k 1'" in penstock("cache", "delete", "c1").stdout
+    assert "the entry of deps with the key 'k 1' is deleted" in penstock("cache", "delete", "c1").stdout
     assert service.paths("DELETE") == ["/v1/caches/c1"]
 
 
-def test_a_job_is_told_its_branch(penstock: Run, service: Service, tmp_path: Path) -> None:
+def test_cache_scope_is_sent(penstock: Run, service: Service, tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text("#!/bin/sh\n")
     done = penstock("job", "run", str(tmp_path / "a.sh"), "--cache-scope", "pr-1", "-W")
     assert done.exit_code == 0

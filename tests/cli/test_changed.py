@@ -8,51 +8,51 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.changed import since_revision
 from penstock.cli.errors import Refused
+from penstock.cli.sets import since_revision
 from tests.cli.conftest import Run
+from tests.cli.jobsets import submitted, write_job
 from tests.cli.service import Service
-from tests.cli.test_sets import asked, put
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "work" / "ci"
     made.mkdir()
-    put(made, "build", 'paths = ["src/**"]')
-    put(made, "docs", 'paths = ["docs/**"]')
-    put(made, "test", 'dependencies.build = { job = "build" }')
-    put(made, "tell", 'dependencies.build = { job = "build", copy_outputs = false }')
+    write_job(made, "build", 'paths = ["src/**"]')
+    write_job(made, "docs", 'paths = ["docs/**"]')
+    write_job(made, "test", 'dependencies.build = { job = "build" }')
+    write_job(made, "tell", 'dependencies.build = { job = "build", copy_outputs = false }')
     return made
 
 
-def test_only_what_a_change_concerns_is_submitted(penstock: Run, service: Service, folder: Path) -> None:
+def test_changed_submits_only_affected_jobs(penstock: Run, service: Service, folder: Path) -> None:
     result = penstock("job", "run", str(folder), "--no-wait", "--changed", "docs/a.md", "--set", "s1", "--json")
     assert result.exit_code == 0, result.stderr
     assert sorted(row["name"] for row in json.loads(result.stdout)) == ["docs", "tell"]
     assert "build: left out: no changed file matches its paths" in result.stderr
     assert "test: left out: it needs build, which is left out" in result.stderr
-    tell = asked(service)["tell"][0]
+    tell = submitted(service)["tell"][0]
     assert (tell["without"], "dependencies" in tell) == (["build"], False)
-    assert "without" not in asked(service)["docs"][0]
+    assert "without" not in submitted(service)["docs"][0]
     penstock("job", "run", str(folder), "--no-wait", "--changed", "docs/a.md", "--changed", "src/a", "--set", "s2")
-    assert len(asked(service)) == 4
+    assert len(submitted(service)) == 4
 
 
-def test_a_plan_of_what_a_change_concerns(penstock: Run, service: Service, folder: Path) -> None:
+def test_plan_of_the_jobs_that_changed_files_affect(penstock: Run, service: Service, folder: Path) -> None:
     result = penstock("job", "run", str(folder), "--plan", "--changed", "docs/a.md", "--json")
     assert [row["name"] for row in json.loads(result.stdout)] == ["docs", "tell"]
 
 
-def test_nothing_to_run_is_good(penstock: Run, service: Service, folder: Path) -> None:
+def test_a_set_with_nothing_to_run_succeeds(penstock: Run, service: Service, folder: Path) -> None:
     one = str(folder / "build.sh")
     result = penstock("job", "run", one, "--changed", "docs/a.md")
-    assert (result.exit_code, result.stdout) == (0, "nothing to run: what was changed concerns no job\n")
+    assert (result.exit_code, result.stdout) == (0, "nothing to run: no job's `paths` match a changed file\n")
     assert "build: left out" in result.stderr
     assert penstock("job", "run", one, "--changed", "docs/a.md", "--json").stdout.strip() == "[]"
     assert service.asked == []
     assert penstock("job", "run", one, "--changed", "src/a", "--no-wait").exit_code == 0
-    assert len(asked(service)) == 1
+    assert len(submitted(service)) == 1
 
 
 def test_stdin_has_no_paths(penstock: Run) -> None:
@@ -76,7 +76,7 @@ def repository(folder: Path) -> Path:
     return top
 
 
-def test_what_was_changed_since_a_revision(repository: Path) -> None:
+def test_since_lists_changed_deleted_and_new_files(repository: Path) -> None:
     folder = str(repository / "ci")
     assert since_revision(folder, "main") == []
     git(repository, "mv", "src/gone", "src/m\u00f6ved to")
@@ -99,13 +99,13 @@ def test_what_was_changed_since_a_revision(repository: Path) -> None:
 def test_a_set_since_a_revision(penstock: Run, service: Service, repository: Path) -> None:
     (repository / "docs" / "a").write_text("changed")
     result = penstock("job", "run", str(repository / "ci"), "--since", "main", "--no-wait")
-    assert (result.exit_code, sorted(asked(service))) == (0, ["docs", "tell"])
+    assert (result.exit_code, sorted(submitted(service))) == (0, ["docs", "tell"])
 
 
 @pytest.mark.parametrize(
     ("revision", "said"), [("", "is not a revision"), ("--all", "is not a revision"), ("nothing", "does not say")]
 )
-def test_what_is_no_revision(repository: Path, revision: str, said: str) -> None:
+def test_an_unknown_revision_is_refused(repository: Path, revision: str, said: str) -> None:
     with pytest.raises(Refused) as refused:
         since_revision(str(repository), revision)
     assert said in refused.value.what

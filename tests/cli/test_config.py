@@ -39,13 +39,13 @@ def test_precedence(
     assert where(Config(CONFIG.profiles, default), env, url, token, name) == found
 
 
-def test_a_profiles_token_goes_nowhere_else() -> None:
+def test_a_profiles_token_is_sent_only_to_its_url() -> None:
     assert where(CONFIG, {}, "http://other") == Target("http://other", None, None)
     assert where(CONFIG, {"PENSTOCK_URL": "http://other"}, name="work").token is None
 
 
 @pytest.mark.parametrize("name", ["nope", None])
-def test_nowhere(name: str | None) -> None:
+def test_without_a_service_commands_are_refused(name: str | None) -> None:
     with pytest.raises(Refused) as caught:
         where(Config(), {}, name=name)
     assert "penstock local up" in (caught.value.hint or "")
@@ -75,7 +75,7 @@ def test_malformed_file(home: Path, text: str) -> None:
     assert (result.exit_code, str(file) in result.stderr) == (2, True)
 
 
-def test_xdg(home: Path) -> None:
+def test_xdg_config_home_is_used(home: Path) -> None:
     assert path({"XDG_CONFIG_HOME": "/x", "HOME": "/h"}) == Path("/x/penstock/config.toml")
     assert path({"HOME": "/h"}) == Path("/h/.config/penstock/config.toml")
 

@@ -9,13 +9,13 @@ from tests.cli.service import BYTES, TOKEN, Service
 OUTPUT = "/work/out/log.txt"
 
 
-def test_into_the_working_directory(penstock: Run, service: Service) -> None:
+def test_copy_into_the_working_directory(penstock: Run, service: Service) -> None:
     result = penstock("job", "copy", service.add(), OUTPUT)
     assert (result.exit_code, Path("log.txt").read_bytes()) == (0, BYTES)
     assert "38.0 KiB" in result.stdout
 
 
-def test_to_a_name_and_into_a_folder(penstock: Run, service: Service) -> None:
+def test_copy_to_a_name_and_into_a_folder(penstock: Run, service: Service) -> None:
     Path("folder").mkdir()
     penstock("job", "copy", service.add(), OUTPUT, "other.txt")
     penstock("job", "copy", "j1", OUTPUT, "folder")
@@ -62,12 +62,12 @@ def test_the_token_is_not_sent_to_the_store_of_bytes(penstock: Run, service: Ser
     assert TOKEN not in str(asked)
 
 
-def test_unknown_output_names_those_that_there_are(penstock: Run, service: Service) -> None:
+def test_an_unknown_output_lists_the_known_ones(penstock: Run, service: Service) -> None:
     result = penstock("job", "copy", service.add(), "log")
     assert (result.exit_code, "  /work/out/log.txt" in result.stderr) == (2, True)
 
 
-def test_bad_places(penstock: Run, service: Service) -> None:
+def test_copy_to_a_wrong_place_is_refused(penstock: Run, service: Service) -> None:
     result = penstock("job", "copy", service.add(), OUTPUT, "missing/x")
     assert (result.exit_code, "can't write missing/x" in result.stderr) == (2, True)
 

@@ -75,7 +75,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
         sys.modules.pop(name, None)
 
 
-def test_what_is_installed_is_a_driver_like_ours(installed: Path, tmp_path: Path) -> None:
+def test_an_installed_driver_is_registered(installed: Path, tmp_path: Path) -> None:
     registry = Registry({})
     settings = {"path": str(tmp_path)}
     assert registry.complaints("well", "shelf", settings) == []
@@ -86,7 +86,7 @@ def test_what_is_installed_is_a_driver_like_ours(installed: Path, tmp_path: Path
     assert "no such luck" in registry.complaints("well", "broken", {})[0]
 
 
-def test_the_list_has_ours_and_theirs(installed: Path) -> None:
+def test_driver_list_shows_own_and_installed_drivers(installed: Path) -> None:
     found = {(each["kind"], each["name"]): each for each in json.loads(run("driver", "list", "--json").stdout)}
     assert {("factory", "ec2"), ("factory", "process"), ("well", "lock"), ("well", "http")} <= found.keys()
     shelf = found["well", "shelf"]
@@ -98,7 +98,7 @@ def test_the_list_has_ours_and_theirs(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["shelf", "shelf:ShelfWell"])
-def test_the_pages_driver_keeps_its_promises(installed: Path, tmp_path: Path, name: str) -> None:
+def test_the_documented_driver_passes_all_checks(installed: Path, tmp_path: Path, name: str) -> None:
     done = run("driver", "test", name, "--settings", str(tmp_path / "shelf.toml"), "--points", "100")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -110,7 +110,7 @@ def test_the_pages_driver_keeps_its_promises(installed: Path, tmp_path: Path, na
 
 
 @pytest.mark.parametrize("breaks", BREAKS)
-def test_a_driver_that_breaks_a_promise_is_told_which(installed: Path, tmp_path: Path, breaks: str) -> None:
+def test_a_driver_that_fails_a_check_is_reported(installed: Path, tmp_path: Path, breaks: str) -> None:
     promise, code = BREAKS[breaks]
     (installed / "odd.py").write_text(f"{BLOCKS[0]}\n\nclass Odd(ShelfWell):\n    {code}\n")
     done = run("driver", "test", "odd:Odd", "--settings", str(tmp_path / "shelf.toml"), "--patience", "3", "--json")
@@ -120,11 +120,11 @@ def test_a_driver_that_breaks_a_promise_is_told_which(installed: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:driver_errors", "broken"])
-def test_what_is_no_driver_is_refused(installed: Path, name: str) -> None:
+def test_an_unknown_driver_is_refused(installed: Path, name: str) -> None:
     assert run("driver", "test", name).exit_code == 2
 
 
-def test_the_kit_in_pytest_is_as_the_page_says(tmp_path: Path) -> None:
+def test_the_kit_in_pytest_works_as_documented(tmp_path: Path) -> None:
     scope: dict[str, object] = {}
     exec(BLOCKS[0], scope)
     exec(BLOCKS[1], scope)

@@ -31,7 +31,7 @@ def test_show_tells_what_happened_and_what_to_do(penstock: Run, service: Service
     assert "\x1b" not in shown
 
 
-def test_a_console_is_called_one(penstock: Run, service: Service, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_failure_says_that_lines_come_from_the_console(penstock: Run, service: Service, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setitem(FAILURE, "lines_of", "console")
     monkeypatch.setitem(FAILURE, "task", {"index": 1, "name": ""})
     shown = penstock("job", "show", ended(service, "failed")).stdout.splitlines()
@@ -39,7 +39,7 @@ def test_a_console_is_called_one(penstock: Run, service: Service, monkeypatch) -
     assert "  task: 1" in shown
 
 
-def test_the_end_of_a_run_tells_it_once(penstock: Run, good: str) -> None:
+def test_job_run_shows_the_failure_without_its_lines_again(penstock: Run, good: str) -> None:
     result = penstock("job", "run", good, "-T", "end=failed")
     assert "disk_full: a disk was full" in result.stderr
     assert "what to do: keep less" in result.stderr
@@ -47,6 +47,6 @@ def test_the_end_of_a_run_tells_it_once(penstock: Run, good: str) -> None:
     assert "what to do" not in penstock("job", "run", good).stderr
 
 
-def test_json_has_it_as_it_is(penstock: Run, service: Service) -> None:
+def test_json_shows_the_failure_unchanged(penstock: Run, service: Service) -> None:
     assert json.loads(penstock("job", "show", ended(service, "failed"), "--json").stdout)["failure"] == FAILURE
     assert json.loads(penstock("job", "show", ended(service, "succeeded"), "--json").stdout)["failure"] is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cli import proving
+from penstock.cli.commands import factory_test
 from tests.cli.conftest import Run
 from tests.cli.proof import GONE, HELD, PASSED, page
 from tests.cli.service import SETTLED, Service
@@ -18,8 +18,8 @@ SAYS_WHERE = "`penstock worker show w1`"
 
 @pytest.fixture(autouse=True)
 def hurry_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "EACH", 0.01)
-    monkeypatch.setattr(proving, "LEAVING", 0.1)
+    monkeypatch.setattr(factory_test, "EACH", 0.01)
+    monkeypatch.setattr(factory_test, "LEAVING", 0.1)
 
 
 def stop(monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
@@ -31,7 +31,7 @@ def stop(monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
         if next(times) in looks:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(proving.time, "sleep", sleep)
+    monkeypatch.setattr(factory_test.time, "sleep", sleep)
 
 
 def test_each_check_is_a_line_with_its_time(penstock: Run, service: Service) -> None:
@@ -55,7 +55,7 @@ def test_json_is_all_checks_at_the_end(penstock: Run) -> None:
     assert [one["ok"] for one in found] == [True] * 8
 
 
-def test_what_is_asked_for_is_sent_and_what_is_known_to_be_waited_for_is_said(penstock: Run, service: Service) -> None:
+def test_factory_test_sends_its_options_and_shows_what_it_waits_for(penstock: Run, service: Service) -> None:
     service.proof.waits = ["factory aws: no capacity until 10:20 UTC"]
     service.proof.after["release"] = [PASSED]
     done = penstock("factory", "test", "aws", "--target", "big", "--keep-on-failure", "1h")
@@ -65,7 +65,7 @@ def test_what_is_asked_for_is_sent_and_what_is_known_to_be_waited_for_is_said(pe
     assert asked["Idempotency-Key"]
 
 
-def test_a_failure_says_why_and_what_was_not_reached(penstock: Run, service: Service) -> None:
+def test_a_failed_test_names_the_cause_and_the_checks_not_reached(penstock: Run, service: Service) -> None:
     service.proof.pages = [page(2), page(3, "agent said hello", **GONE)]
     done = penstock("factory", "test", "aws")
     assert done.exit_code == 1
@@ -77,14 +77,14 @@ def test_a_failure_says_why_and_what_was_not_reached(penstock: Run, service: Ser
     assert service.proof.done == []
 
 
-def test_a_download_that_is_damaged_is_found_out(penstock: Run, service: Service) -> None:
+def test_a_damaged_download_is_detected(penstock: Run, service: Service) -> None:
     service.content = b"x" * len(service.content)
     done = penstock("factory", "test", "aws")
     assert done.exit_code == 1
     assert "✗ output downloaded: /work/penstock-test.txt arrived damaged" in done.stdout
 
 
-def test_one_that_takes_too_long_is_cancelled_and_waited_for(penstock: Run, service: Service) -> None:
+def test_a_test_that_takes_too_long_is_cancelled(penstock: Run, service: Service) -> None:
     service.proof.pages = [page(2)]
     service.proof.after["cancel"] = [page(2), page(7, "job ran", **GONE)]
     done = penstock("factory", "test", "aws", "--timeout", "1s")
@@ -96,14 +96,14 @@ def test_one_that_takes_too_long_is_cancelled_and_waited_for(penstock: Run, serv
 
 
 @pytest.mark.parametrize(("worker", "says"), [("w1", SAYS_WHERE), (None, "`penstock job why t1`")])
-def test_what_is_left_after_all_is_said(penstock: Run, service: Service, worker: str | None, says: str) -> None:
+def test_a_worker_that_is_left_is_named(penstock: Run, service: Service, worker: str | None, says: str) -> None:
     service.proof.pages = [page(2, worker=worker)]
     done = penstock("factory", "test", "aws", "--timeout", "1s")
     assert done.exit_code == 1
     assert says in done.stderr
 
 
-def test_a_worker_that_failed_is_kept_from_then_on(penstock: Run, service: Service) -> None:
+def test_keep_on_failure_holds_the_worker(penstock: Run, service: Service) -> None:
     service.proof.pages = [page(2, held_until=HELD["held_until"]), FAILED]
     done = penstock("factory", "test", "aws", "--keep-on-failure", "1h")
     assert done.exit_code == 1
@@ -113,7 +113,7 @@ def test_a_worker_that_failed_is_kept_from_then_on(penstock: Run, service: Servi
     assert service.proof.done == ["hold"]
 
 
-def test_a_worker_that_did_well_is_released(penstock: Run, service: Service) -> None:
+def test_the_worker_of_a_passed_test_is_released(penstock: Run, service: Service) -> None:
     service.proof.pages = [page(5, **HELD)]
     service.proof.after["release"] = [PASSED]
     done = penstock("factory", "test", "aws", "--keep-on-failure", "1h")
@@ -121,7 +121,7 @@ def test_a_worker_that_did_well_is_released(penstock: Run, service: Service) -> 
     assert service.proof.done == ["release"]
 
 
-def test_nothing_is_kept_of_what_was_never_made(penstock: Run, service: Service) -> None:
+def test_a_worker_that_was_never_made_is_not_held(penstock: Run, service: Service) -> None:
     service.proof.pages = [page(2, "ordered", **HELD)]
     service.proof.after["release"] = [page(2, "ordered", **GONE)]
     assert penstock("factory", "test", "aws", "--keep-on-failure", "1h").exit_code == 1
@@ -139,7 +139,7 @@ def test_ctrl_c_cancels_it_and_waits_until_its_machine_is_gone(
     assert done.stderr.endswith("stopped; nothing of it is left\n")
 
 
-def test_ctrl_c_lets_a_held_worker_go(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_releases_a_held_worker(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     stop(monkeypatch, 1)
     service.proof.pages = [page(2, held_until=HELD["held_until"])]
     service.proof.after["release"] = [page(7, "job ran", **GONE)]
@@ -169,7 +169,7 @@ def test_all_targets_are_tested_and_one_that_is_refused_stops_no_other(penstock:
 
 
 @pytest.mark.parametrize("words", [("nowhere",), ("nowhere", "--all"), ("aws", "--target", "closed")])
-def test_what_cannot_be_tested_is_refused(penstock: Run, words: tuple[str, ...]) -> None:
+def test_factory_test_refuses_wrong_options(penstock: Run, words: tuple[str, ...]) -> None:
     done = penstock("factory", "test", *words)
     assert done.exit_code == 2
     assert done.stdout == ""

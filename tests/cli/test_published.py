@@ -31,7 +31,7 @@ def test_an_output_is_published_by_its_path(penstock: Run, service: Service) -> 
     assert told == FILE | {"job": "j1"}
 
 
-def test_what_is_published_is_listed(penstock: Run, service: Service) -> None:
+def test_published_files_are_listed(penstock: Run, service: Service) -> None:
     head, line = penstock("published", "list").stdout.splitlines()
     assert head.split() == ["FILE", "SIZE", "SHA256", "PUBLISHED", "JOB"]
     assert line.split()[0] == FULL
@@ -51,12 +51,12 @@ def test_one_is_shown(penstock: Run) -> None:
 
 @pytest.mark.parametrize("name", ["alice", "alice/s/v", "alice//v/n", "a/b/c/d/e"])
 @pytest.mark.parametrize("verb", ["show", "get", "unpublish"])
-def test_what_is_no_name(penstock: Run, verb: str, name: str) -> None:
+def test_a_wrong_name_of_a_published_file(penstock: Run, verb: str, name: str) -> None:
     result = penstock("published", verb, name)
     assert (result.exit_code, "is not OWNER/SERIES/VERSION/NAME" in result.stderr) == (2, True)
 
 
-def test_the_bytes_come_whole_under_their_published_name(penstock: Run) -> None:
+def test_a_published_file_is_downloaded_under_its_name(penstock: Run) -> None:
     assert penstock("published", "get", FULL).exit_code == 0
     assert Path("trace.bin").read_bytes() == BYTES
     Path("there").mkdir()
@@ -64,13 +64,13 @@ def test_the_bytes_come_whole_under_their_published_name(penstock: Run) -> None:
     assert told["file"] == "there/trace.bin"
 
 
-def test_one_is_withdrawn(penstock: Run, service: Service) -> None:
+def test_a_published_file_is_withdrawn(penstock: Run, service: Service) -> None:
     assert penstock("published", "unpublish", FULL).stdout == f"{FULL} is withdrawn\n"
     assert service.paths("DELETE") == [f"/v1/published/{FULL}"]
     assert json.loads(penstock("published", "unpublish", FULL, "--json").stdout) == GONE
 
 
-def test_who_may_read_is_shown(penstock: Run) -> None:
+def test_access_is_shown(penstock: Run) -> None:
     assert "* (all others)" in penstock("published", "access").stdout
     assert "all that is published is public" in penstock("published", "access", "--owner", "ann").stderr
     assert json.loads(penstock("published", "access", "--json").stdout) == SERIES["items"]
@@ -85,14 +85,12 @@ def test_who_may_read_is_shown(penstock: Run) -> None:
         (["--privilege", "p"], {"access": "privilege", "privilege": "p"}, "needs p"),
     ],
 )
-def test_who_may_read_is_said(
-    penstock: Run, service: Service, words: list[str], sent: dict[str, str], said: str
-) -> None:
+def test_access_is_set(penstock: Run, service: Service, words: list[str], sent: dict[str, str], said: str) -> None:
     result = penstock("published", "access", "nightly", *words)
     assert (result.exit_code, result.stdout) == (0, f"series nightly of alice {said}\n")
     assert service.asked[-1][1:2] + service.asked[-1][3:] == ("/v1/series/alice", {"series": "nightly", **sent})
 
 
-def test_what_goes_not_together(penstock: Run) -> None:
+def test_access_options_that_exclude_each_other(penstock: Run) -> None:
     assert "do not go together" in penstock("published", "access", "s", "--public", "--privilege", "p").stderr
     assert "say of which SERIES" in penstock("published", "access", "--public").stderr

@@ -44,7 +44,7 @@ def test_filters_are_sent(penstock: Run, service: Service) -> None:
     ]
 
 
-def test_a_factory_is_shown_with_how_it_is(penstock: Run) -> None:
+def test_show_factory_includes_its_health(penstock: Run) -> None:
     shown = penstock("factory", "show", "aws").stdout
     row = next(line for line in shown.splitlines() if "m6i.large" in line)
     assert [word in row for word in ("capacity", SETTLED, " 4 ", "w-7", "InsufficientInstanceCapacity")] == [True] * 5
@@ -55,7 +55,7 @@ def test_a_factory_is_shown_with_how_it_is(penstock: Run) -> None:
     assert json.loads(penstock("factory", "show", "aws", "--json").stdout) == FACTORY
 
 
-def test_a_resource_type_is_shown_with_what_a_job_may_choose(penstock: Run) -> None:
+def test_show_resource_type_includes_its_options(penstock: Run) -> None:
     *_, head, row = penstock("resource-type", "show", "database").stdout.splitlines()
     assert head.split() == ["NAME", "KIND", "ALLOWED", "DEFAULT", "MEANING"]
     assert row.split() == ["version", "string", "15,", "16", "16", "of", "the", "server"]
@@ -114,14 +114,14 @@ def test_graph(penstock: Run, service: Service) -> None:
         assert json.loads(penstock("pool", "show", "--graph", *words).stdout) == service.graph
 
 
-def test_graph_that_should_not_be(penstock: Run, service: Service) -> None:
+def test_graph_reports_cycles_and_omissions(penstock: Run, service: Service) -> None:
     service.graph = service.graph | {"cycle": ["j8", "resource/bench"], "left_out": 7}
     said = penstock("pool", "show", "--graph").stderr
     assert "j8 -> resource/bench" in said
     assert "7 more" in said
 
 
-def test_a_pool_or_the_graph(penstock: Run) -> None:
+def test_pool_show_needs_a_pool_or_graph(penstock: Run) -> None:
     for words in ((), ("resource/bench", "--graph")):
         result = penstock("pool", "show", *words)
         assert (result.exit_code, "--graph" in result.stderr) == (2, True)
@@ -139,7 +139,7 @@ def test_outputs(penstock: Run, service: Service) -> None:
     assert "/work/out/log.txt  38.0 KiB" in penstock("job", "outputs", "j1").stdout
 
 
-def test_a_pool_whose_units_come_to_nothing_says_why(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_pool_says_why_its_units_fail(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     setback = {"count": 2, "until": "2026-01-01T10:00:00Z", "why": "its agent did not say hello"}
     monkeypatch.setitem(POOL, "setback", setback)
     said = " ".join(penstock("pool", "show", "resource/bench").stdout.split())

@@ -7,5 +7,5 @@ from penstock.cli.reference import reference
 PAGE = Path(__file__).parents[2] / "docs" / "users" / "cli.md"
 
 
-def test_is_fresh() -> None:
+def test_the_reference_page_is_up_to_date() -> None:
     assert PAGE.read_text() == reference(), "run `python -m penstock.cli.reference > docs/users/cli.md`"

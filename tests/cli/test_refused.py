@@ -63,7 +63,7 @@ def test_not_penstock(penstock: Run, service: Service) -> None:
         ("well", "list"),
     ],
 )
-def test_what_the_service_lacks_is_refused_in_its_words(penstock: Run, service: Service, words: list[str]) -> None:
+def test_unknown_names_show_the_services_message(penstock: Run, service: Service, words: list[str]) -> None:
     service.add()
     result = penstock(*words)
     assert result.exit_code == 2

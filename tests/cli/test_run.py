@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.agent.events import WATCHED_SECONDS
-from penstock.cli import follow, inputs, transport
+from penstock.cli import client, follow, transfer
 from penstock.domain.parts import PART_BYTES
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
@@ -80,7 +80,7 @@ def test_plan_that_is_refused(penstock: Run, service: Service, bad: str) -> None
     assert not service.asked
 
 
-def test_zero_is_sent_too(penstock: Run, service: Service, good: str) -> None:
+def test_options_of_zero_are_sent(penstock: Run, service: Service, good: str) -> None:
     penstock("job", "run", good, "-W", "--priority", "0", "--retries", "0")
     assert service.jobs["j1"].body["priority"] == 0
     assert service.jobs["j1"].body["retries"] == 0
@@ -137,7 +137,7 @@ def test_problems_are_found_before_the_service_is_asked(penstock: Run, service: 
     assert service.asked == []
 
 
-def test_refusals_are_shown_whole(penstock: Run, good: str) -> None:
+def test_refusals_show_every_detail(penstock: Run, good: str) -> None:
     result = penstock("job", "run", good, "-t", "nowhere")
     assert result.exit_code == 2
     assert result.stderr.splitlines() == [
@@ -159,7 +159,7 @@ def test_dependencies_are_sent(penstock: Run, service: Service, good: str) -> No
 def test_inputs_are_sent_after_the_job_that_waits_for_them(
     penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
     (tmp_path / "a.txt").write_bytes(b"a" * 600_000)
     (tmp_path / "c.txt").write_bytes(b"")
     service.refuse_puts = 2
@@ -175,16 +175,16 @@ def test_inputs_are_sent_after_the_job_that_waits_for_them(
     assert service.paths("POST").count("/v1/jobs/j1/inputs/commit") == 2
 
 
-def test_inputs_that_will_not_go_are_given_up(
+def test_uploading_inputs_gives_up_after_some_tries(
     penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
     service.refuse_puts = 100
     (tmp_path / "a.txt").write_text("a")
     result = penstock("job", "run", good, "-i", str(tmp_path / "a.txt"))
     assert result.exit_code == 4
     assert "sending a.txt broke off: 403 Forbidden" in result.stderr
-    again = f"`penstock job send j1 a.txt={tmp_path / 'a.txt'}` goes on with it, `penstock job cancel j1` ends it"
+    again = f"`penstock job send j1 a.txt={tmp_path / 'a.txt'}` continues, `penstock job cancel j1` ends it"
     assert again in " ".join(result.stderr.split())
     assert penstock("job", "send", "j1", str(tmp_path / "a.txt")).exit_code == 4
     service.refuse_puts = 0
@@ -192,7 +192,7 @@ def test_inputs_that_will_not_go_are_given_up(
     assert (result.exit_code, result.stdout) == (0, "job j1 has all of its inputs\n")
 
 
-def test_what_a_job_waits_for_still_is_said(penstock: Run, service: Service, tmp_path: Path) -> None:
+def test_send_names_the_inputs_that_are_missing(penstock: Run, service: Service, tmp_path: Path) -> None:
     service.add(inputs=["a.txt", "b", "c"])
     (tmp_path / "a.txt").write_text("a")
     result = penstock("job", "send", "j1", str(tmp_path / "a.txt"))
@@ -201,10 +201,10 @@ def test_what_a_job_waits_for_still_is_said(penstock: Run, service: Service, tmp
     assert json.loads(result.stdout) == {"id": "j1", "waits_for": ["b", "c"]}
 
 
-def test_a_big_input_is_sent_in_parts_and_none_of_them_twice(
+def test_a_big_input_is_uploaded_in_parts_each_once(
     penstock: Run, service: Service, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
     with (tmp_path / "big").open("wb") as file:
         file.truncate(2 * PART_BYTES)
         file.seek(2 * PART_BYTES)
@@ -218,7 +218,7 @@ def test_a_big_input_is_sent_in_parts_and_none_of_them_twice(
     assert "sending big broke off (403 Forbidden): once more" in result.stderr
 
 
-def test_what_cannot_be_sent_is_refused_before_anything_is_submitted(
+def test_inputs_that_cannot_be_read_are_refused_before_submitting(
     penstock: Run, service: Service, good: str, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_text("a")
@@ -246,7 +246,7 @@ def test_each_submit_is_a_job(penstock: Run, service: Service, good: str) -> Non
     assert len(service.jobs) == 2
 
 
-def test_what_a_job_waits_for_is_shown(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_shows_what_the_job_waits_for(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "WHY_FIRST", 0.0)
     job = service.add()
     service.jobs[job].waits = 3
@@ -279,7 +279,7 @@ def test_rate_limit_is_obeyed(penstock: Run, service: Service) -> None:
 
 
 def test_rate_limit_without_end(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "Patience", partial(transport.Patience, limited=0.5))
+    monkeypatch.setattr(client, "Patience", partial(client.Patience, limited=0.5))
     service.limited = 10**6
     result = penstock("whoami")
     assert (result.exit_code, "slow down" in result.stderr) == (2, True)
@@ -296,7 +296,7 @@ def test_ctrl_c_leaves_the_job(penstock: Run, service: Service, good: str) -> No
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "job j1 goes on" in stderr
+    assert "job j1 continues" in stderr
     assert "penstock job cancel j1" in stderr
     assert "Traceback" not in stderr
     assert not service.jobs["j1"].cancelled

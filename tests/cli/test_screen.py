@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from penstock.cli.follow import LiveScreen, PlainScreen, colours_only
 from penstock.cli.output import Output
-from penstock.cli.screen import LiveScreen, PlainScreen, colours_only
 
 SERVICE_LINES = (
     ("detail", "got slot a-1"),
@@ -69,7 +69,7 @@ def test_which_service_lines_are_shown(
     assert [text for _, text in SERVICE_LINES if text in live.getvalue()] == expected
 
 
-def test_what_a_job_waits_for_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reason_of_a_wait_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     screen = PlainScreen(Output())
     screen.event({"stream": "control", "payload": "the job waits for bench"})
     for state, why in (("queued", "the job waits for bench"), ("queued", "position 1"), ("queued", "position 1")):
@@ -78,6 +78,6 @@ def test_what_a_job_waits_for_is_shown_once(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err.splitlines() == ["|=| the job waits for bench", "|=| queued: position 1"]
 
 
-def test_verbose_also_shows_what_a_started_job_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_shows_what_an_acquiring_job_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
     PlainScreen(Output(), verbose=True).where("acquiring", "a machine boots")
     assert capsys.readouterr().err == "|=| acquiring: a machine boots\n"

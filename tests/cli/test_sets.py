@@ -9,12 +9,8 @@ import pytest
 
 from penstock.cli import sets
 from tests.cli.conftest import Run
+from tests.cli.jobsets import submitted, write_job
 from tests.cli.service import Service
-
-
-def put(folder: Path, name: str, *lines: str) -> None:
-    header = [f'name = "{name}"', 'variety = "basic"', *lines]
-    (folder / f"{name}.sh").write_text("\n".join(["#!/bin/sh", *(f"#: {line}" for line in header), "true\n"]))
 
 
 @pytest.fixture
@@ -24,16 +20,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "jobs"
     made.mkdir()
     for name in ("a", "b", "c"):
-        put(made, name, f'tags.end = "{"failed" if name == "b" else "succeeded"}"')
-    put(made, "sign", *(f'dependencies.{name} = {{ job = "{name}" }}' for name in ("a", "b", "c")))
+        write_job(made, name, f'tags.end = "{"failed" if name == "b" else "succeeded"}"')
+    write_job(made, "sign", *(f'dependencies.{name} = {{ job = "{name}" }}' for name in ("a", "b", "c")))
     (made / "common.txt").write_text("not a job")
     return made
-
-
-def asked(service: Service) -> dict[str, tuple[dict[str, object], str]]:
-    """What was submitted, by path: the body, and the key."""
-    made = [(body, headers) for method, path, headers, body in service.asked if (method, path) == ("POST", "/v1/jobs")]
-    return {Path(body["path"]).stem: (body, headers["Idempotency-Key"]) for body, headers in made}
 
 
 def end_all(service: Service, *ends: str) -> None:
@@ -49,7 +39,7 @@ def test_jobs_are_submitted_in_their_order_by_their_ids(penstock: Run, service: 
     shown = {row["name"]: row["id"] for row in json.loads(result.stdout)}
     assert sorted(shown) == ["a", "b", "c", "sign"]
     assert shown["sign"] == "j4"
-    bodies = asked(service)
+    bodies = submitted(service)
     sign, key = bodies["sign"]
     assert sign["dependencies"] == {name: {"job": shown[name]} for name in ("a", "b", "c")}
     assert (sign["tags"], sign["priority"]) == ({"by": "me", "set": "s1"}, 3)
@@ -58,7 +48,7 @@ def test_jobs_are_submitted_in_their_order_by_their_ids(penstock: Run, service: 
     assert key.startswith("set-s1-")
 
 
-def test_what_broke_off_is_gone_on_with(penstock: Run, service: Service, folder: Path) -> None:
+def test_an_interrupted_set_continues(penstock: Run, service: Service, folder: Path) -> None:
     first = penstock("job", "run", str(folder), "--no-wait", "--set", "s1", "--json")
     again = penstock("job", "run", str(folder), "--no-wait", "--set", "s1", "--json")
     assert first.stdout == again.stdout
@@ -67,20 +57,20 @@ def test_what_broke_off_is_gone_on_with(penstock: Run, service: Service, folder:
     assert len(service.jobs) == 8
 
 
-def test_a_refusal_says_how_far_it_came(penstock: Run, service: Service, folder: Path) -> None:
-    put(folder, "d", 'target = "nowhere"', 'dependencies.a = { job = "a" }')
+def test_a_refused_set_says_how_many_were_submitted(penstock: Run, service: Service, folder: Path) -> None:
+    write_job(folder, "d", 'target = "nowhere"', 'dependencies.a = { job = "a" }')
     result = penstock("job", "run", str(folder), "-t", "nowhere", "--set", "s1")
     assert result.exit_code == 2
     assert "there is no target nowhere; 0 of 5 jobs submitted" in result.stderr
     assert f"`penstock job run {folder} --set s1` submits the rest" in result.stderr
 
 
-def test_nothing_is_submitted_of_a_set_with_a_fault(penstock: Run, service: Service, folder: Path) -> None:
-    put(folder, "c", 'dependencies.x = { job = "sign" }')
+def test_a_set_with_an_error_submits_nothing(penstock: Run, service: Service, folder: Path) -> None:
+    write_job(folder, "c", 'dependencies.x = { job = "sign" }')
     result = penstock("job", "run", str(folder))
     assert result.exit_code == 2
     assert result.stderr.count("these jobs wait for each other: ") == 2
-    put(folder, "c", 'nmae = "x"')
+    write_job(folder, "c", 'nmae = "x"')
     assert "c.sh:4:4: unknown key `nmae`" in penstock("job", "run", str(folder)).stderr
     assert service.asked == []
 
@@ -101,7 +91,7 @@ def test_options_that_are_for_one_job(penstock: Run, folder: Path, words: list[s
 def test_a_folder_without_jobs(penstock: Run, tmp_path: Path, good: str) -> None:
     (tmp_path / "empty").mkdir()
     assert "there is no job file in" in penstock("job", "run", str(tmp_path / "empty")).stderr
-    put(tmp_path / "empty", "a", "enable = false")
+    write_job(tmp_path / "empty", "a", "enable = false")
     assert "is disabled" in penstock("job", "run", str(tmp_path / "empty")).stderr
     assert "--set is for a folder" in penstock("job", "run", good, "--set", "x").stderr
 
@@ -125,7 +115,7 @@ def test_all_are_followed_and_the_worst_is_the_exit_code(penstock: Run, service:
     assert [job["outcome"] for job in found] == ["succeeded", "errored", "succeeded", "failed"]
 
 
-def test_ctrl_c_says_how_to_end_it(
+def test_ctrl_c_says_how_to_cancel_the_set(
     penstock: Run, service: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(seconds: float) -> None:
@@ -134,11 +124,11 @@ def test_ctrl_c_says_how_to_end_it(
     monkeypatch.setattr(sets.time, "sleep", interrupt)
     result = penstock("job", "run", str(folder), "--set", "s1")
     assert result.exit_code == 130
-    assert "stopped watching; the jobs go on" in result.stderr
+    assert "stopped watching; the jobs continue" in result.stderr
     assert "`penstock job cancel --set s1` ends them" in result.stderr
 
 
-def test_a_set_is_cancelled_and_who_waits_first(penstock: Run, service: Service, folder: Path) -> None:
+def test_cancelling_a_set_cancels_dependents_first(penstock: Run, service: Service, folder: Path) -> None:
     penstock("job", "run", str(folder), "--no-wait", "--set", "s1")
     end_all(service, "succeeded")
     result = penstock("job", "cancel", "--set", "s1", "--json")
@@ -149,7 +139,7 @@ def test_a_set_is_cancelled_and_who_waits_first(penstock: Run, service: Service,
     assert "give a JOB, or --set ID" in penstock("job", "cancel").stderr
 
 
-def test_a_plan_of_all(penstock: Run, service: Service, folder: Path) -> None:
+def test_plan_of_a_job_set(penstock: Run, service: Service, folder: Path) -> None:
     result = penstock("job", "run", str(folder), "--plan")
     assert result.exit_code == 0, result.stderr
     assert "4. sign" in result.stdout
@@ -158,8 +148,8 @@ def test_a_plan_of_all(penstock: Run, service: Service, folder: Path) -> None:
     assert not service.jobs
 
 
-def test_a_file_with_a_matrix_is_as_many_jobs(penstock: Run, service: Service, folder: Path) -> None:
-    put(folder, "a", "[matrix]", 'board = ["x", "y"]')
+def test_a_file_with_a_matrix_is_several_jobs(penstock: Run, service: Service, folder: Path) -> None:
+    write_job(folder, "a", "[matrix]", 'board = ["x", "y"]')
     result = penstock("job", "run", str(folder / "a.sh"), "--no-wait", "--json")
     assert [row["name"] for row in json.loads(result.stdout)] == ["a (x)", "a (y)"], result.stderr
     assert [body["matrix"] for _, _, _, body in service.asked] == [{"board": "x"}, {"board": "y"}]

@@ -29,7 +29,7 @@ def test_a_worker_is_held_and_shown_as_held(penstock: Run, service: Service) -> 
     assert penstock("worker", "release", "w1").stdout == "worker w1 is no longer held\n"
 
 
-def test_what_was_removed_by_hand_is_released_with_a_proof(penstock: Run, service: Service) -> None:
+def test_release_of_a_removed_unit_needs_a_proof(penstock: Run, service: Service) -> None:
     said = penstock("worker", "release", "w1", "--proof", "sold; disk shredded").stdout
     assert said == "worker w1 is gone, and its slot given back\n"
     assert bodies(service) == [{"proof": "sold; disk shredded"}]
@@ -43,13 +43,13 @@ def test_a_worker_in_quarantine_says_since_when_and_why() -> None:
     assert unit._held({"quarantine": None, "hold": None, "drain": None}) is None
 
 
-def test_how_long_is_the_services_choice_if_nobody_says(penstock: Run, service: Service) -> None:
+def test_without_a_time_the_service_chooses(penstock: Run, service: Service) -> None:
     penstock("worker", "hold", "w1", "--reason", "a look")
     assert bodies(service) == [{"reason": "a look"}]
 
 
 @pytest.mark.parametrize("words", [("--for", "2h"), ("--reason", "x", "--for", "soon")])
-def test_a_hold_without_a_reason_or_with_no_time(penstock: Run, service: Service, words: tuple[str, ...]) -> None:
+def test_hold_requires_a_reason_and_a_valid_time(penstock: Run, service: Service, words: tuple[str, ...]) -> None:
     assert penstock("worker", "hold", "w1", *words).exit_code == 2
     assert service.asked == []
 
@@ -66,7 +66,7 @@ def test_recycling_a_held_worker_is_refused(penstock: Run) -> None:
     assert (result.exit_code, result.stderr) == (2, "error: worker w1 is held by alice: release it first\n")
 
 
-def test_tail_shows_what_there_is(penstock: Run) -> None:
+def test_worker_tail_shows_all_events(penstock: Run) -> None:
     lines = penstock("worker", "tail", "w1").stdout.splitlines()
     assert lines[0] == f"{SUBMITTED}  ordered from here for job j9, attempt 1"
     assert json.loads(penstock("worker", "tail", "w1", "--json", "--after", "2").stdout)["payload"] == "destroyed"

@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from penstock import processes
@@ -55,7 +57,8 @@ def owner(place: StateFolder) -> subprocess.Popen[str]:
     return started
 
 
-def test_it_comes_up_serves_the_site_and_goes_down(place: StateFolder) -> None:
+@pytest.mark.e2e
+def test_up_serves_the_site_and_down_leaves_nothing(place: StateFolder) -> None:
     said: list[str] = []
     running = cloud.up(report=said.append, place=place, tied=True)
     assert said[-4:] == [
@@ -76,7 +79,8 @@ def test_it_comes_up_serves_the_site_and_goes_down(place: StateFolder) -> None:
     cloud.down(quiet, place)
 
 
-def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: StateFolder) -> None:
+@pytest.mark.e2e
+def test_reset_deletes_all_data_and_keeps_the_url(up: Running, place: StateFolder) -> None:
     cloud.call(up, "POST", "/v1/users", {"name": "ada"})
     after = cloud.reset(quiet, place)
     assert after.url == up.url
@@ -84,14 +88,45 @@ def test_a_reset_forgets_everything_and_keeps_the_url(up: Running, place: StateF
     assert [user["name"] for user in cloud.call(after, "GET", "/v1/users")["items"]] == ["admin"]
 
 
-def test_workers_sets_the_limit_of_targets(place: StateFolder) -> None:
-    running = cloud.up(report=quiet, place=place, workers=7, tied=True)
-    pools = {each["pool"]: each["limit"] for each in cloud.call(running, "GET", "/v1/pools")["items"]}
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, subprocess.Popen[bytes]]]:
+    """A local cloud with a limit of 7 workers, and the worker that a killed one had left in its folder."""
+    place = StateFolder(tmp_path_factory.mktemp("restarted") / "state")
+    place.make()
+    worker = _stray_worker(place)
+    try:
+        yield cloud.up(report=quiet, place=place, workers=7, tied=True), worker
+    finally:
+        cloud.down(quiet, place)
+
+
+SHARED = pytest.mark.xdist_group("restarted")
+
+
+@SHARED
+@pytest.mark.e2e
+def test_up_workers_sets_the_limit_of_targets(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
+    pools = {each["pool"]: each["limit"] for each in cloud.call(restarted[0], "GET", "/v1/pools")["items"]}
     assert pools["target/ubuntu-24.04"] == 7
     assert pools["resource/licence"] == 2
 
 
-def test_an_owner_that_is_killed_takes_everything_along(place: StateFolder) -> None:
+@SHARED
+@pytest.mark.e2e
+def test_up_clears_what_a_killed_cloud_left(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
+    assert restarted[1].wait(5) is not None
+
+
+@SHARED
+@pytest.mark.e2e
+def test_our_api_is_at_v1(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
+    answer = httpx.get(f"{restarted[0].url}/v1/nowhere?a=%2Fb", trust_env=False)
+    assert answer.status_code in (401, 404)
+    assert answer.headers["content-type"].startswith("application/problem+json")
+
+
+@pytest.mark.e2e
+def test_killing_the_owner_ends_everything(place: StateFolder) -> None:
     other = owner(place)
     worker = _stray_worker(place)
     os.kill(other.pid, signal.SIGKILL)
@@ -100,7 +135,8 @@ def test_an_owner_that_is_killed_takes_everything_along(place: StateFolder) -> N
     assert not processes.started(worker.pid) or worker.wait(5) is not None
 
 
-def test_a_host_that_is_killed_takes_everything_along(up: Running, place: StateFolder) -> None:
+@pytest.mark.e2e
+def test_killing_the_emulator_ends_everything(up: Running, place: StateFolder) -> None:
     del up
     worker = _stray_worker(place)
     (host,) = [pid for pid in left(place) if "penstock.local.emulator" in _command(pid)]
@@ -110,19 +146,13 @@ def test_a_host_that_is_killed_takes_everything_along(up: Running, place: StateF
     assert cloud.status(place) is None
 
 
-def test_a_guard_that_is_killed_takes_the_host_along(up: Running, place: StateFolder) -> None:
+@pytest.mark.e2e
+def test_killing_the_guard_ends_the_emulator(up: Running, place: StateFolder) -> None:
     os.kill(up.pid, signal.SIGKILL)
     assert ends(place)
 
 
-def test_what_a_dead_cloud_left_is_cleared_by_the_next(place: StateFolder) -> None:
-    place.make()
-    worker = _stray_worker(place)
-    cloud.up(report=quiet, place=place, tied=True)
-    assert worker.wait(5) is not None
-
-
-def test_a_taken_port_is_said(place: StateFolder) -> None:
+def test_a_port_in_use_is_refused(place: StateFolder) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(LocalCloudError, match=f"cannot listen on 127.0.0.1:{port}"):
@@ -130,13 +160,14 @@ def test_a_taken_port_is_said(place: StateFolder) -> None:
     assert not left(place)
 
 
-def test_a_site_that_is_not_there_is_said_before_anything_starts(place: StateFolder, tmp_path: Path) -> None:
+def test_a_missing_site_is_refused_before_anything_starts(place: StateFolder, tmp_path: Path) -> None:
     with pytest.raises(LocalCloudError, match=r"nowhere\.toml"):
         cloud.up(report=quiet, config=tmp_path / "nowhere.toml", place=place)
     assert not place.root.exists()
 
 
-def test_a_site_that_is_wrong_is_said_and_nothing_is_left(place: StateFolder, tmp_path: Path) -> None:
+@pytest.mark.e2e
+def test_a_wrong_site_is_refused_and_leaves_nothing(place: StateFolder, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('[targets.here]\nfactory = "none"\n')
     with pytest.raises(LocalCloudError, match="none"):
@@ -144,12 +175,12 @@ def test_a_site_that_is_wrong_is_said_and_nothing_is_left(place: StateFolder, tm
     assert not left(place)
 
 
-def test_two_at_once_do_not_meet(place: StateFolder) -> None:
+def test_two_commands_at_once_do_not_interfere(place: StateFolder) -> None:
     with place.alone(), pytest.raises(LocalCloudError, match="another command"):
         cloud.up(report=quiet, place=place)
 
 
-def test_a_reused_process_id_is_not_taken_for_ours(place: StateFolder) -> None:
+def test_a_reused_process_id_is_not_mistaken_for_the_guard(place: StateFolder) -> None:
     place.make()
     place.guard.write_text(json.dumps({"pid": os.getpid(), "started": "long ago"}))
     place.save(Running("http://127.0.0.1:1", "token", os.getpid(), str(place.home)))

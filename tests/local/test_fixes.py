@@ -118,7 +118,7 @@ def test_a_function_that_cannot_be_imported_says_why(host: Host) -> None:
     assert "nothing_like_this" in answer["errorMessage"]
 
 
-def test_a_burst_waits_for_a_few_processes(host: Host) -> None:
+def test_a_burst_of_calls_shares_few_processes(host: Host) -> None:
     source = "import os, time\ndef handler(event, context):\n    time.sleep(0.1)\n    return os.getpid()"
     call = host.function("burst", source)
     with ThreadPoolExecutor(4 * PROCESSES) as pool:
@@ -148,7 +148,7 @@ def test_a_secret_in_a_stack_is_referred_to_by_its_arn(host: Host) -> None:
     assert host.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"] == "x"
 
 
-def test_a_task_is_answered_by_who_may_answer_those_of_its_machine(host: Host) -> None:
+def test_a_task_token_needs_a_grant_for_its_state_machine(host: Host) -> None:
     queue = host.client("sqs").create_queue(QueueName="answered")["QueueUrl"]
     execution = run(host, "answered", parking_map(queue), {"items": [1]})
     parked = token(host, queue)

@@ -13,7 +13,7 @@ READING = {
 }
 
 
-def test_a_bill_has_a_line_for_each_thing_that_is_paid() -> None:
+def test_a_bill_has_a_line_for_each_billed_operation() -> None:
     lines = {(each.service, each.unit): (each.amount, round(each.dollars, 6)) for each in prices.bill(READING)}
     assert lines == {
         ("Step Functions", "transitions"): (1000, 0.025),

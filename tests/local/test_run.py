@@ -53,25 +53,29 @@ def assert_nothing_is_left(folder: Path) -> None:
     assert list(folder.glob("penstock-run-*")) == []
 
 
+@pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 class TestRun:
-    def test_a_good_job_ends_well_with_its_outputs_and_its_price(self, tmp_path: Path) -> None:
+    def test_make_run_shows_output_decisions_and_price_of_a_job(self, tmp_path: Path) -> None:
         run = start(tmp_path, EXAMPLES / "hello.sh")
-        said, _ = run.communicate(timeout=WAIT_SECONDS)
+        said, service = run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 0
+        decided = [line for line in service.splitlines() if line.startswith("|=|")]
+        assert len(decided) == 1
+        assert " (target ubuntu-24.04, host " in decided[0]
         log, _, cost = said.partition("\ncost\n")
         assert "hello" in log
         assert "at AWS list prices" in cost
         assert "Step Functions" in cost
         assert_nothing_is_left(tmp_path)
 
-    def test_a_bad_job_passes_its_status_on(self, tmp_path: Path) -> None:
+    def test_make_run_exits_with_the_status_of_a_failed_job(self, tmp_path: Path) -> None:
         run = start(tmp_path, EXAMPLES / "fails.sh")
         run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 1
         assert_nothing_is_left(tmp_path)
 
-    def test_a_missing_file_is_said_at_once(self, tmp_path: Path) -> None:
+    def test_make_run_refuses_a_missing_file(self, tmp_path: Path) -> None:
         run = start(tmp_path, tmp_path / "nowhere.sh")
         _, said = run.communicate(timeout=WAIT_SECONDS)
         assert run.returncode == 2
@@ -83,12 +87,12 @@ class TestRun:
             pytest.param("starting the local cloud", signal.SIGINT, marks=pytest.mark.long),
             ("deploying", signal.SIGINT),
             pytest.param("applying", signal.SIGTERM, marks=pytest.mark.long),
-            pytest.param("accepted", signal.SIGINT, marks=pytest.mark.long),
-            ("the script starts", signal.SIGHUP),
+            pytest.param("job 0", signal.SIGINT, marks=pytest.mark.long),
+            ("running on", signal.SIGHUP),
             pytest.param("stopping", signal.SIGINT, marks=pytest.mark.long),
         ],
     )
-    def test_stopping_it_at_any_moment_leaves_nothing(
+    def test_interrupting_make_run_at_any_moment_leaves_nothing(
         self, tmp_path: Path, moment: str, number: signal.Signals
     ) -> None:
         job = tmp_path / "long.sh"

@@ -1,11 +1,13 @@
 """The `penstock` command: what users and operators type.
 
-app         the tree of commands, and how it ends: exit codes and messages
-framework   commands that take the global options anywhere; the session that they share
-config      which service, with which token
-client      the HTTP API, a method per request; transport: retries, and refusals as errors
-output      tables, JSON, ages; screen and follow: a job's log as it happens
-commands    one module per group
+app         the tree of commands, exit codes and error messages
+command     commands that take the global options anywhere; the session; types of option values
+config      which service to use, with which token
+client      the HTTP API, a method per request: retries, and refusals as errors
+output      tables, JSON; times: ages and durations
+follow      a job's log while the job runs
+submit      job files become requests; sets: several at once; transfer: uploads and downloads
+commands    one module per group of commands
 reference   writes docs/users/cli.md from the commands' own help
 """
 

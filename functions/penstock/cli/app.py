@@ -10,42 +10,48 @@ from typing import Any, NoReturn
 
 import click
 
+from penstock.cli.command import Entry, Group
 from penstock.cli.errors import Broken, CliError, Interrupted, Refused
-from penstock.cli.framework import Entry, Group
 from penstock.cli.output import Output
 
 COMMANDS = "penstock.cli.commands"
+
+
 ENTRIES = {
-    "local": Entry(f"{COMMANDS}.local:group", "The same service on this machine: up, down, status, reset."),
-    "job": Entry(f"{COMMANDS}.job:group", "Submit jobs, follow them, and fetch what they made."),
-    "artifact": Entry(f"{COMMANDS}.artifact:group", "Files that are kept: who owns them, why, and until when."),
-    "published": Entry(f"{COMMANDS}.published:group", "Files that were published: names for good, and who reads them."),
-    "cache": Entry(f"{COMMANDS}.cache:group", "What jobs left for later jobs: keys, scopes, and until when."),
-    "pool": Entry(f"{COMMANDS}.pool:group", "Capacity: who holds it, who waits for it."),
-    "worker": Entry(f"{COMMANDS}.unit:worker", "The machines that run jobs."),
-    "resource": Entry(f"{COMMANDS}.unit:resource", "What wells made for jobs."),
-    "target": Entry(f"{COMMANDS}.site:target", "The execution environments of this site."),
-    "factory": Entry(f"{COMMANDS}.site:factory", "What makes workers."),
-    "well": Entry(f"{COMMANDS}.site:well", "What makes resources."),
-    "resource-type": Entry(f"{COMMANDS}.site:resource_type", "The kinds of resources that jobs may ask for."),
-    "canary": Entry(f"{COMMANDS}.canary:group", "Jobs of the site's own that show whether things work."),
-    "github": Entry(f"{COMMANDS}.github:group", "Jobs that come from GitHub."),
-    "driver": Entry(f"{COMMANDS}.driver:group", "Drivers: which there are, and whether one keeps its promises."),
-    "config": Entry(f"{COMMANDS}.site:config", "The site's configuration: check, apply, show."),
-    "user": Entry(f"{COMMANDS}.user:group", "Users, their privileges and tokens."),
-    "audit": Entry(f"{COMMANDS}.audit:group", "What operators did."),
-    "whoami": Entry(f"{COMMANDS}.user:whoami", "Show who you are to the service."),
-    "agent": Entry(f"{COMMANDS}.agent:agent", "Serve as a machine that exists already, job after job."),
-    "profile": Entry(f"{COMMANDS}.profile:group", "The services that this command knows."),
-    "openapi": Entry(f"{COMMANDS}.misc:openapi", "Print the service's OpenAPI document."),
-    "completion": Entry(f"{COMMANDS}.misc:completion", "Print a shell's completion script."),
+    "local": Entry(f"{COMMANDS}.local:group", "Run the whole service on this machine: up, down, status, reset."),
+    "job": Entry(f"{COMMANDS}.job:group", "Submit jobs, follow their logs, download their outputs."),
+    "artifact": Entry(f"{COMMANDS}.artifact:group", "Show, keep and download stored files: outputs, inputs, logs."),
+    "published": Entry(f"{COMMANDS}.published:group", "Find and download published files; set who may read them."),
+    "cache": Entry(f"{COMMANDS}.artifact:cache", "Show and delete cache entries that jobs saved for later jobs."),
+    "pool": Entry(f"{COMMANDS}.pool:group", "Show and change capacity: slots, holders, queues, limits."),
+    "worker": Entry(f"{COMMANDS}.unit:worker", "Show, hold, drain and destroy the machines that run jobs."),
+    "resource": Entry(f"{COMMANDS}.unit:resource", "Show, hold, drain and destroy the resources that jobs use."),
+    "target": Entry(f"{COMMANDS}.site:target", "Show the execution environments that jobs can name."),
+    "factory": Entry(f"{COMMANDS}.site:factory", "Show and test the factories, which make workers."),
+    "well": Entry(f"{COMMANDS}.site:well", "Show the wells, which make resources."),
+    "resource-type": Entry(f"{COMMANDS}.site:resource_type", "Show the types of resources that jobs can request."),
+    "canary": Entry(f"{COMMANDS}.site:canary", "Show and send canaries: small jobs that test each target."),
+    "github": Entry(f"{COMMANDS}.github:group", "Show the commits and deliveries from GitHub."),
+    "driver": Entry(f"{COMMANDS}.driver:group", "List drivers; test one against the driver contract."),
+    "config": Entry(f"{COMMANDS}.site:config", "Check, apply and show the site's configuration."),
+    "user": Entry(f"{COMMANDS}.user:group", "Manage users, their privileges and their tokens."),
+    "audit": Entry(f"{COMMANDS}.user:audit", "Show what operators did."),
+    "whoami": Entry(f"{COMMANDS}.user:whoami", "Show your user name and privileges."),
+    "agent": Entry(f"{COMMANDS}.local:agent", "Run jobs on this machine, as one of the site's hosts."),
+    "profile": Entry(f"{COMMANDS}.profile:group", "List and choose the services in your configuration file."),
+    "openapi": Entry(f"{COMMANDS}.profile:openapi", "Print the service's OpenAPI document."),
+    "completion": Entry(f"{COMMANDS}.profile:completion", "Print the completion script for a shell."),
 }
+
+
 EXITS = """\b
 Exit codes:
-  0  good                    3  the job was cancelled
-  1  the job failed          4  the job errored, or the service did
-  2  wrong usage or refused  5  the service can't be reached
+  0  success                 3  the job was cancelled
+  1  the job failed          4  an error of the job's machine or of the service
+  2  wrong usage or refused  5  the service cannot be reached
 """
+
+
 EPIPE_CODE = 141
 """What shells give for a command whose reader went away."""
 
@@ -69,7 +75,7 @@ class Root(Group):
 
 
 def run(call: Any) -> int:
-    """Call the command; its exit code, after saying what went wrong."""
+    """Run the command, print what went wrong, and return the exit code."""
     try:
         code = call()
         sys.stdout.flush()
@@ -121,11 +127,13 @@ def _version() -> str:
 
 cli = Root(
     "penstock",
-    "Run jobs on machines and with resources that are scarce.",
+    "Run jobs on scarce machines, with scarce resources.",
     ENTRIES,
     shown=True,
     epilog=EXITS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     no_args_is_help=True,
 )
+
+
 click.version_option(_version(), prog_name="penstock", message="%(prog)s %(version)s")(cli)

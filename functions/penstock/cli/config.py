@@ -135,7 +135,7 @@ def save_profile(file: Path, name: str, profile: Profile) -> None:
 
 
 def remove_profile(file: Path, name: str) -> None:
-    """Forget a profile, and that it was the default; one that isn't there is fine."""
+    """Remove a profile, also as the default. An unknown profile is ignored."""
     config = load(file)
     if name not in config.profiles:
         return
@@ -146,7 +146,7 @@ def remove_profile(file: Path, name: str) -> None:
 
 
 def use_profile(file: Path, name: str) -> None:
-    """Make a profile the default. Raises Refused when it doesn't exist."""
+    """Set the default profile. Raises Refused when it doesn't exist."""
     known = load(file).profiles
     if name not in known:
         raise Refused(f"there is no profile `{name}`", f"profiles: {', '.join(sorted(known)) or 'none yet'}")

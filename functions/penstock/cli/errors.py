@@ -1,4 +1,4 @@
-"""How a command ends badly: one class per exit code, each with what is wrong and what to do."""
+"""Errors of commands, one class per exit code: each has a message and a hint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERRUPTED = 130
 
 
 class CliError(Exception):
-    """Something that the user is told. `lines` stand between the error and the hint, as they are."""
+    """An error for the user. `lines` are printed unchanged between the error and the hint."""
 
     exit_code: ClassVar[int] = 4
 
@@ -25,7 +25,7 @@ class CliError(Exception):
 
 
 class Refused(CliError):
-    """The request can't be served as it is: wrong usage, or the service said no. `status` is HTTP's."""
+    """Wrong usage, or a refusal by the service with an HTTP `status`."""
 
     exit_code = 2
 

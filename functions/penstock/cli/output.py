@@ -76,7 +76,7 @@ class Output:
         self.errors.print(Text(text, style=style), soft_wrap=True)
 
     def notice(self, text: str) -> None:
-        """A note that is not said twice in a row."""
+        """A note that is not repeated at once."""
         if text != self._last_notice:
             self._last_notice = text
             self.note(text, "yellow")
@@ -102,7 +102,7 @@ class Output:
             self.errors.print(Text.assemble(("hint: ", "bold cyan"), clean(error.hint)), soft_wrap=True)
 
     def table(self, items: Iterable[Mapping[str, Any]], columns: Sequence[Column], empty: str) -> None:
-        """Objects as a table, or as a JSON array; `empty` is said when there are none."""
+        """Objects as a table, or as a JSON array. Prints `empty` if there are none."""
         found = list(items)
         if self.as_json:
             self.json(found)

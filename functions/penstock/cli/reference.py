@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from penstock.cli.app import cli
-from penstock.cli.framework import Group
+from penstock.cli.command import Group
 
 WIDTH = 100
 HEAD = """# The `penstock` command

@@ -1,8 +1,9 @@
-"""Job files that are submitted together: read, checked as a whole, submitted in order, and followed to their end."""
+"""Job sets: the job files of a folder, checked as a whole, submitted in order, and followed to their end."""
 
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -12,16 +13,17 @@ from typing import Any
 
 from penstock.cli import times
 from penstock.cli.client import Object
+from penstock.cli.command import Session
 from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted, Refused
 from penstock.cli.follow import SLOW
 from penstock.cli.output import Column
-from penstock.cli.plan import show_plan
-from penstock.cli.session import Session
-from penstock.cli.submit import counted, read
+from penstock.cli.submit import counted, read, show_plan
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse
 from penstock.domain.jobset import Member, arrange
 
 TAG = "set"
+
+
 WORST = (0, 3, 1, 4)
 """Exit codes, the worst last."""
 
@@ -141,7 +143,7 @@ def plan(session: Session, jobs: JobSet, options: Mapping[str, Any]) -> None:
 
 
 def follow(session: Session, jobs: JobSet, ids: Mapping[str, str]) -> int:
-    """Tell what becomes of each job until all have settled, and all in a table; the exit code of the worst."""
+    """Print each change of a job's state until all have settled, then a table; return the worst exit code."""
     states: dict[str, str] = {}
     found: dict[str, Object] = {}
     try:
@@ -153,7 +155,7 @@ def follow(session: Session, jobs: JobSet, ids: Mapping[str, str]) -> int:
                     found[name] = session.api.job(job)
                     _tell(session, name, found[name], states)
     except KeyboardInterrupt:
-        raise Interrupted("stopped watching; the jobs go on", jobs.hint) from None
+        raise Interrupted("stopped watching; the jobs continue", jobs.hint) from None
     shown = [found[name] for name in ids]
     session.out.table(shown, ENDED, "")
     return max((OUTCOME_CODES.get(str(job.get("outcome")), 4) for job in shown), key=WORST.index)
@@ -166,3 +168,32 @@ def _tell(session: Session, name: str, job: Object, states: dict[str, str]) -> N
         outcome = job.get("outcome")
         why = f": {job['reason']}" if outcome not in (None, "succeeded") and job.get("reason") else ""
         session.out.note(f"{name}: {outcome or state}{why}")
+
+
+def since_revision(place: str, revision: str) -> list[str]:
+    """What was changed since the work left a revision: committed, not yet committed, deleted, and not known to git yet.
+
+    What others changed on the revision's own branch since then does not count. Raises Refused.
+    """
+    if not revision or revision.startswith("-"):
+        raise Refused(f"`{revision}` is not a revision", "give a commit, a branch or a tag: --since main")
+    folder = Path(place) if Path(place).is_dir() else Path(place).parent
+    top = _git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
+    begin = _git(folder, "merge-base", revision, "HEAD").strip()
+    changed = _git(Path(top), "diff", "--name-only", "--no-renames", "-z", begin, "--")
+    unknown = _git(Path(top), "ls-files", "--others", "--exclude-standard", "-z")
+    return sorted({path for path in (changed + unknown).split("\0") if path})
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, errors="surrogateescape", check=False
+        )
+    except OSError as error:
+        raise Refused(f"git cannot be run: {error.strerror}", "name the files: --changed PATH") from error
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        what = said[-1] if said else f"`git {' '.join(words)}` found nothing"
+        raise Refused(f"git does not say what was changed: {what}", "fetch it, or name files: --changed PATH")
+    return done.stdout

@@ -1,12 +1,15 @@
-"""From a job file and options to a submit request."""
+"""From a job file and options to a submit request, or to the plan of what it would acquire."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from penstock.cli import times
 from penstock.cli.errors import Refused
+from penstock.cli.output import Column, Output
 from penstock.domain.jobfile import Problem, Problems, parse
 
 STDIN = "-"
@@ -67,3 +70,34 @@ def is_many(file: str) -> bool:
 def counted(number: int, noun: str) -> str:
     """A number and its noun: 1 problem, 2 problems."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+STEPS = (Column("STEP", "step"), Column("POOL", "pool"), Column("TYPE", "type"), Column("COUNT", "count"))
+
+
+def _expected(wait: Mapping[str, Any]) -> str | None:
+    seconds = wait.get("expected_seconds")
+    return None if seconds is None else times.duration(seconds)
+
+
+WAITS = (
+    Column("POOL", "pool"),
+    Column("POSITION", "position"),
+    Column("EXPECTED", _expected),
+    Column("BASIS", "basis"),
+)
+
+
+def show_plan(out: Output, plan: Mapping[str, Any]) -> None:
+    """Sentences first, then the steps and the waits as tables."""
+    for sentence in plan["sentences"]:
+        out.line(sentence)
+    out.line()
+    out.rows([{"step": step["step"], **one} for step in plan["steps"] for one in step["acquires"]], STEPS)
+    if plan["waits_for"]:
+        out.line()
+        out.line("it would wait for", "dim")
+        out.rows(plan["waits_for"], WAITS)
+    if plan["privileges"]:
+        out.line()
+        out.details([("privileges", plan["privileges"])])

@@ -30,7 +30,7 @@ SCRIPT = '#!/bin/bash\necho "hello"\necho "kept" > "$PENSTOCK_WORK/kept.txt"\n'
 WAITING = 100
 REPEATS = 7
 QUIET_SECONDS = 3
-"""How long nobody asks after a job: what a person's looking costs is not the job's price."""
+"""How long to wait before polling a job: polls are not part of its price."""
 
 TRANSITIONS = 5
 DOLLARS = 0.00021
@@ -132,7 +132,7 @@ class Bench:
         return (datetime.fromisoformat(first) - submitted).total_seconds()
 
     def report_waiting(self, minutes: float) -> None:
-        """Print what a hundred jobs that wait for a paused pool cause, beyond what the sweep does anyway."""
+        """Print the operations of a hundred jobs that wait for a paused pool, without those of the sweep."""
         self.call("POST", "/v1/pools/resource/bench/pause")
         _say(f"{WAITING} jobs wait for {minutes:g} minutes")
         waiting = [self.submit(["bench"]) for _ in range(WAITING)]
@@ -151,7 +151,7 @@ class Bench:
 
     @contextmanager
     def no_sweep(self) -> Iterator[None]:
-        """Keep the sweep from running, for it is not caused by any job."""
+        """Disable the sweep, whose operations no job causes."""
         events = boto3.client(
             "events",
             endpoint_url=self.running.url,

@@ -37,7 +37,7 @@ def up(
     place: StateFolder | None = None,
     context: Mapping[str, str] | None = None,
 ) -> Running:
-    """Bring it up and return when a job can be submitted; if it is up already, return that.
+    """Start the local cloud and return when it accepts jobs. If it already runs, return that one.
 
     A tied one ends with this process, however this process ends. `context` are settings as `cdk deploy -c` takes them.
     Raises LocalCloudError; then nothing is left running.
@@ -55,7 +55,7 @@ def up(
 
 
 def down(report: Report, place: StateFolder | None = None) -> None:
-    """Take it down with everything it started. When it is not up, that is fine."""
+    """Stop the local cloud and every process that it started. Does nothing if it is not running."""
     place = place or StateFolder.default()
     with place.alone():
         report("stopping the local cloud")
@@ -63,12 +63,12 @@ def down(report: Report, place: StateFolder | None = None) -> None:
 
 
 def status(place: StateFolder | None = None) -> Running | None:
-    """The local cloud that is up, if one is."""
+    """The running local cloud, if any."""
     return (place or StateFolder.default()).load()
 
 
 def reset(report: Report, place: StateFolder | None = None) -> Running:
-    """Forget all data: jobs, logs, users, configuration. The URL stays, the token is a new one."""
+    """Delete all data: jobs, logs, users, configuration. The URL stays the same; the token changes."""
     place = place or StateFolder.default()
     running = status(place)
     if running is None:
@@ -134,7 +134,7 @@ def _site(path: Path, workers: int | None) -> str:
 
 
 def call(running: Running, method: str, path: str, body: Any = None) -> Any:
-    """Ask the local cloud itself, never through a proxy. Raises LocalCloudError when it refuses."""
+    """Send a request to the local cloud, never through a proxy. Raises LocalCloudError if it refuses."""
     headers = {"Authorization": f"Bearer {running.token}"}
     with httpx.Client(trust_env=False, timeout=30) as client:
         answer = client.request(method, running.url + path, json=body, headers=headers)
@@ -149,11 +149,11 @@ REGION = "us-east-1"
 BOOT_SECONDS = 30.0
 
 PROGRESS = "> "
-"""What the deployer writes before a line of progress."""
+"""The prefix of the deployer's lines of progress."""
 
 
 def reap(pids: set[int]) -> None:
-    """Look at children that may have ended: one stays listed until its parent has looked."""
+    """Reap children that have ended; the kernel lists them until then."""
     for pid in pids:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
@@ -170,7 +170,7 @@ def listen(port: int | None) -> socket.socket:
 
 
 def start(place: StateFolder, listener: socket.socket, tied: bool) -> int:
-    """Start the guard, which starts the host. A tied guard holds a pipe whose other end dies with us."""
+    """Start the guard, which starts the emulator. A tied guard ends with this process, by a pipe."""
     place.make()
     descriptors = [listener.fileno()]
     if tied:
@@ -201,7 +201,7 @@ _TIES: list[int] = []
 
 
 def environment(place: StateFolder, port: int) -> Mapping[str, str]:
-    """All that the host and the functions see of this machine's environment, and nothing else of it."""
+    """The environment of the emulator and the functions. Nothing else of this machine's environment reaches them."""
     url = f"http://127.0.0.1:{port}"
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -229,7 +229,7 @@ def environment(place: StateFolder, port: int) -> Mapping[str, str]:
 
 
 def wait_until_healthy(place: StateFolder, url: str) -> None:
-    """Wait until the host answers. Raises LocalCloudError with the end of its log if it does not."""
+    """Wait until the emulator answers. Raises LocalCloudError with the end of its log if it does not."""
     until = time.monotonic() + BOOT_SECONDS
     with httpx.Client(trust_env=False, timeout=2) as client:
         while time.monotonic() < until and (guards := processes.recorded(place.guard)):

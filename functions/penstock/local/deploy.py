@@ -33,7 +33,7 @@ class DeployError(Exception):
 
 
 def main() -> None:
-    """Deploy, and say what came of it. Ends with status 1 and CloudFormation's reasons if it cannot."""
+    """Deploy and print the result. Exits with 1 and CloudFormation's reasons on failure."""
     assembly, url = Assembly.read(Path(sys.argv[1])), sys.argv[2]
     cloud = Cloud(url)
     try:
@@ -49,7 +49,7 @@ def _say(line: str) -> None:
 
 
 class Cloud:
-    """The AWS account at an endpoint, with what a deployer needs of it."""
+    """Deployments to the AWS account at an endpoint."""
 
     def __init__(self, endpoint: str) -> None:
         self._session = boto3.Session()

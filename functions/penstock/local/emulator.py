@@ -77,7 +77,7 @@ SIGNED_BY = re.compile(r"(?:Credential=|X-Amz-Credential=)(\w+)(?:/|%2F)")
 
 
 ROLE = "ASIA"
-"""How the key ids of a function's role begin. The emulator checks what is signed with them."""
+"""The prefix of key ids of roles. The emulator verifies those signatures itself."""
 
 
 class Front:
@@ -117,12 +117,12 @@ class Front:
             await self._emulator({**scope, "scheme": "https"}, receive, send)
 
     def _foreign(self, scope: Scope) -> bool:
-        """A web page may make a browser send us requests: by its own name for us (Host), or across (Origin)."""
+        """Whether a web page in a browser may have sent it: an Origin header, or a foreign Host (DNS rebinding)."""
         headers = dict(scope["headers"])
         return b"origin" in headers or headers.get(b"host", b"").decode("latin-1") not in self._hosts
 
     def _stranger(self, scope: Scope) -> bool:
-        """Anybody on this machine can reach a port, and who may make a function runs code as its owner."""
+        """Whether it lacks the owner's key: any user can reach the port, and functions run as the owner."""
         signature = dict(scope["headers"]).get(b"authorization", b"") + b" " + scope["query_string"]
         signer = SIGNED_BY.search(signature.decode("latin-1"))
         return signer is None or not (signer[1] == self._key or signer[1].startswith(ROLE))

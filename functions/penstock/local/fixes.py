@@ -1,4 +1,4 @@
-"""What MiniStack 1.5.33 does differently from AWS, put right. One function per difference, named after it.
+"""Corrects what MiniStack 1.5.33 does differently from AWS: one function per difference, named after it.
 
 Each fix replaces one name inside the emulator, when the host starts and before a request is served. A new version
 of the emulator means reading this file again: `tests/local/test_fixes.py` fails when a fix is no longer needed

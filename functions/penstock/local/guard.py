@@ -1,10 +1,10 @@
-"""Nothing outlives the local cloud. The guard starts the host, waits, and clears up, however the end comes.
+"""The guard starts the emulator, waits for the end of the local cloud, and ends every process that is left.
 
     python -m penstock.local.guard ROOT LISTENER PORT [OWNER]
 
-It clears up when the host ends, when it is told to (SIGTERM), or when OWNER, the reading end of a pipe whose writing
-end only the owner has, says that the owner is gone: the kernel closes it, even after a SIGKILL. The guard is in a
-session of its own, so that Ctrl-C in a terminal does not reach it.
+It does so when the emulator ends, on SIGTERM, or when OWNER is closed. OWNER is the reading end of a pipe whose writing
+end only the owner has: the kernel closes it when the owner ends, even after SIGKILL. The guard has its own session,
+so that Ctrl-C in a terminal does not reach it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from penstock.local.state import StateFolder
 from penstock.ports import NotYet
 
 PATIENCE_SECONDS = 5.0
-"""How long processes may take to end when asked."""
+"""How long processes may take to end after SIGTERM."""
 
 
 def main() -> None:
-    """Start the host, wait for any end, clear up."""
+    """Start the emulator, wait for any end, end all processes."""
     place, listener, port = StateFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
     owner = [int(each) for each in sys.argv[4:]]
     woken = _wake_on((signal.SIGTERM, signal.SIGCHLD))
@@ -60,7 +60,7 @@ def _wake_on(numbers: tuple[signal.Signals, ...]) -> socket.socket:
 
 
 def clear(place: StateFolder) -> None:
-    """End every process of this cloud: the host, its functions, then the workers. Twice is the same as once."""
+    """End every process of this cloud: the emulator, its functions, then the workers. Idempotent."""
     place.running.unlink(missing_ok=True)
     until = time.monotonic() + PATIENCE_SECONDS
     while ours := processes.tagged("PENSTOCK_HOME", str(place.home)):

@@ -60,7 +60,7 @@ class ForkServer:
 
 
 class Forked:
-    """What the emulator asks of a subprocess.Popen, of a process that is a child of a fork server."""
+    """A child of a fork server, with the methods of subprocess.Popen that the emulator uses."""
 
     pid: int
 
@@ -69,7 +69,7 @@ class Forked:
         self._life = open(life, "rb", buffering=0)  # noqa: SIM115  # all are closed with this
 
     def begin(self, environment: Mapping[str, str], folder: Path) -> None:
-        """Tell it where it is, and learn its id. Raises OSError if there is nobody to tell."""
+        """Send its environment and folder, and read its process id. Raises OSError if the server is gone."""
         self.stdin.write(json.dumps({"env": environment, "cwd": str(folder)}) + "\n")
         said = self.stdout.readline()
         if not said:
@@ -130,7 +130,7 @@ def spawn(worker: Any) -> None:
 
 
 def _start(code: Path, layers: list[Path], environment: dict[str, str]) -> Any:
-    """A process. Functions of ours are forked from one that has imported what they share, where forking is safe."""
+    """Start a process. Penstock's functions are forked from a process with their shared imports, where fork is safe."""
     if (code / "penstock").is_dir() and sys.platform == "linux":  # macOS' own libraries do not stand it
         return _forked(code, layers, environment)
     return subprocess.Popen(
@@ -146,7 +146,7 @@ def _start(code: Path, layers: list[Path], environment: dict[str, str]) -> Any:
 
 
 def _forked(code: Path, layers: list[Path], environment: dict[str, str]) -> Forked:
-    """From the server of this code, which the first who asks starts. Raises OSError if it has ended."""
+    """Fork from the server of this code, started on first use. Raises OSError if the server has ended."""
     folders = (*(each / "python" for each in layers), code)
     with _ALONE:
         server = _SERVERS.get(folders) or ForkServer(_script(), folders, environment)

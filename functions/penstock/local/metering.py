@@ -45,7 +45,7 @@ READS = ("GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems")
 
 
 def install(meter: Meter) -> None:
-    """Tap requests, function calls and flows."""
+    """Count requests, function calls and transitions of the emulator."""
     callers: dict[str, str] = {}
     _name_callers(callers)
     for service, handler in list(ministack.app.SERVICE_HANDLERS.items()):
@@ -56,7 +56,7 @@ def install(meter: Meter) -> None:
 
 
 def _name_callers(callers: dict[str, str]) -> None:
-    """Give each function a session token of its own, so that a request tells which function makes it."""
+    """Give each function its own session token, so that each request names its function."""
     given = lambda_runtime.execution_credentials
 
     @wraps(given)

@@ -1,4 +1,4 @@
-"""What AWS would charge for what the meter counted: list prices in US dollars, us-east-1, free tier left out.
+"""The AWS list prices of what the meter counted: US dollars, us-east-1, without the free tier.
 
 Sources, read in 2026: the public pricing pages of each service, named at each price. Not counted: storage, log
 ingestion, and what workers themselves cost. Function time is as measured here, on this machine's cores.

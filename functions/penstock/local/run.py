@@ -1,4 +1,4 @@
-"""What `make run` does: the local cloud, one job on it, its outputs and its price, and nothing left behind.
+"""`make run`: starts a local cloud, runs one job on it, prints the job's price, and removes everything.
 
     python -m penstock.local.run examples/hello.sh
 
@@ -27,7 +27,7 @@ USAGE = 2
 OURS = 4
 
 REST_SECONDS = 3.0
-"""How long the bill waits for what follows a job, at most."""
+"""Most seconds to wait for the clean-up after a job before the bill is made."""
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def _place() -> Iterator[StateFolder]:
-    """A private folder. Whatever happens inside, the cloud in it is taken down and the folder removed."""
+    """A private folder. On exit, its local cloud is stopped and the folder is removed."""
     place = StateFolder(Path(tempfile.mkdtemp(prefix="penstock-run-")))
     try:
         yield place
@@ -66,7 +66,7 @@ def _place() -> Iterator[StateFolder]:
 
 
 def _run(running: Running, file: Path) -> int:
-    """Submit, stream, list outputs, print the price; the job's status."""
+    """Run the job, print its price, and return its exit status."""
     cloud.call(running, "POST", "/_penstock/meter/reset")
     status = _penstock(running, "job", "run", str(file))
     jobs = cloud.call(running, "GET", "/v1/jobs?limit=1")["items"]
@@ -77,7 +77,7 @@ def _run(running: Running, file: Path) -> int:
 
 
 def _reading(running: Running) -> dict[str, Any]:
-    """The meter, once it rests: a job has ended before its worker and its flow have been cleared away."""
+    """The meter's reading once it stops changing: clean-up continues after a job has settled."""
     before, after = None, _meter(running)
     until = time.monotonic() + REST_SECONDS
     while before != after and time.monotonic() < until:
@@ -96,7 +96,7 @@ def _penstock(running: Running, *words: str) -> int:
 
 
 def _say(line: str) -> None:
-    """Progress goes to standard error, so that standard output is the job's. A closed terminal stops nothing."""
+    """Print progress to stderr; stdout belongs to the job. Continues if the terminal is closed."""
     with contextlib.suppress(OSError):
         print(f"- {line}", file=sys.stderr, flush=True)
 

@@ -1,15 +1,12 @@
-"""penstock artifact list, show, why, pin, unpin, copy, sign, sweep."""
+"""penstock artifact and penstock cache: files that the service keeps."""
 
 from __future__ import annotations
 
 import click
 
 from penstock.cli import times
-from penstock.cli.fetching import fetching
-from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
 from penstock.cli.output import Column, moment
-from penstock.cli.session import Session, pass_session
-from penstock.cli.values import duration
 
 ARTIFACTS = (
     Column("ID", "id"),
@@ -20,12 +17,16 @@ ARTIFACTS = (
     Column("UNTIL", lambda one: one.get("until") or "not known yet"),
     Column("OWNERS", lambda one: ", ".join(one["owners"]) or "nobody"),
 )
+
+
 KEEPERS = (
     Column("OWNER", "owner"),
     Column("UNTIL", lambda one: one.get("until") or "not known yet"),
     Column("WHY", "why"),
     Column("WHAT WOULD END THAT", "frees"),
 )
+
+
 GOING = (
     Column("AT", "at"),
     Column("ID", "id"),
@@ -33,17 +34,19 @@ GOING = (
     Column("SIZE", lambda one: times.size_text(one["size"])),
     Column("WHY", "why"),
 )
+
+
 LIMIT = 50
 
-group = Group("artifact", "Files that are kept: who owns them, why, and until when.")
+group = Group("artifact", "Show, keep and download stored files: outputs, inputs, logs.")
 
 
 @group.command("list", cls=Command)
-@click.option("--by", metavar="USER", help="Those of another user (operators only).")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="At most so many.")
+@click.option("--by", metavar="USER", help="Artifacts of another user (operators only).")
+@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
 @pass_session
 def list_(session: Session, by: str | None, limit: int) -> None:
-    """List your artifacts, newest first: who owns each, and until when."""
+    """List your artifacts, newest first, with owners and expiry."""
     found = session.api.items("artifacts", query=[("by", by)] if by else [], most=limit)
     session.out.table(found, ARTIFACTS, "no artifacts; jobs make them: `penstock job run -O /work/*.log`")
     if found.more and not session.json:
@@ -54,7 +57,7 @@ def list_(session: Session, by: str | None, limit: int) -> None:
 @arguments("ARTIFACT")
 @pass_session
 def why(session: Session, artifact: str) -> None:
-    """Say why an artifact is kept, by whom, when it will go, and what would end that sooner."""
+    """Explain who keeps an artifact, until when, and what would release it sooner."""
     found = session.api.get("artifacts", artifact, "why")
     if session.json:
         session.out.json(found)
@@ -69,27 +72,25 @@ def why(session: Session, artifact: str) -> None:
     "pin", cls=Command, epilog="Example: penstock artifact pin ID --reason 'the trace of the outage' --for 90d"
 )
 @arguments("ARTIFACT")
-@click.option("--reason", required=True, metavar="R", help="Why, for others to read.")
-@click.option(
-    "--for", "seconds", type=duration, metavar="D", help="For how long: 90d. Until it is taken back, if not given."
-)
+@click.option("--reason", required=True, metavar="R", help="Reason, shown to others.")
+@click.option("--for", "seconds", type=duration, metavar="D", help="How long: 90d (default: until you unpin it).")
 @pass_session
 def pin(session: Session, artifact: str, reason: str, seconds: int | None) -> None:
-    """Keep an artifact, whatever becomes of the job that made it. A second pin takes the first's place."""
+    """Keep an artifact even when its job expires. A second pin replaces the first."""
     body: dict[str, object] = {"reason": reason} | ({} if seconds is None else {"for": seconds})
     answer = session.api.put("artifacts", artifact, "pin", body=body)
-    until = answer.get("until") or "you take that back"
+    until = answer.get("until") or "you unpin it"
     session.out.done(
-        f"artifact {artifact} is kept until {until}; `penstock artifact unpin {artifact}` takes it back", answer
+        f"artifact {artifact} is kept until {until}; `penstock artifact unpin {artifact}` removes the pin", answer
     )
 
 
 @group.command("unpin", cls=Command)
 @arguments("ARTIFACT")
-@click.option("--by", metavar="USER", help="The pin of another user (operators only).")
+@click.option("--by", metavar="USER", help="Remove the pin of this user (operators only).")
 @pass_session
 def unpin(session: Session, artifact: str, by: str | None) -> None:
-    """Take back your pin. What nobody else owns is deleted with the next sweep."""
+    """Remove your pin. If nothing else keeps the artifact, the next sweep deletes it."""
     answer = session.api.delete("artifacts", artifact, "pin", **({"by": by} if by else {}))
     session.out.done(f"artifact {artifact} is no longer pinned by {by or 'you'}", answer)
 
@@ -99,28 +100,34 @@ def unpin(session: Session, artifact: str, by: str | None) -> None:
 @click.argument("dest", required=False, metavar="[DEST]")
 @pass_session
 def copy(session: Session, artifact: str, dest: str | None) -> None:
-    """Download an artifact to DEST: a file or a folder (default: here). It appears whole and checked, or not at all."""
+    """Download an artifact to DEST, a file or a folder (default: here). The checksum is verified."""
+    from penstock.cli.transfer import fetching
+
     found = session.api.get("artifacts", artifact)
     fetching(session, found, dest, lambda: str(session.api.act("artifacts", artifact, "sign")["url"]))
 
 
 @group.command("sign", cls=Command)
 @arguments("ARTIFACT")
-@click.option("--expires-in", type=duration, metavar="D", help="How long the URL works: 30m (at most 1h).")
+@click.option("--expires-in", type=duration, metavar="D", help="Lifetime of the URL: 30m (at most 1h).")
 @pass_session
 def sign(session: Session, artifact: str, expires_in: int | None) -> None:
-    """Print a URL from which anybody can download an artifact for a while."""
+    """Print a temporary URL. Anyone who has it can download the artifact."""
     body = {} if expires_in is None else {"expires_in": expires_in}
     answer = session.api.act("artifacts", artifact, "sign", body=body)
     session.out.done(str(answer["url"]), answer)
 
 
 @group.command("sweep", cls=Command, epilog="Example: penstock artifact sweep --dry-run --within 7d")
-@click.option("--dry-run", is_flag=True, required=True, help="Only say it. The service itself sweeps each minute.")
-@click.option("--within", type=duration, default="0s", metavar="D", help="Also what would go within the next D: 7d.")
+@click.option(
+    "--dry-run", is_flag=True, required=True, help="Required: deletion itself happens every minute, by the service."
+)
+@click.option(
+    "--within", type=duration, default="0s", metavar="D", help="Include what would be deleted within this time: 7d."
+)
 @pass_session
 def sweep(session: Session, dry_run: bool, within: int) -> None:
-    """Say what would be deleted now, or within some time, if nothing changes (operators only)."""
+    """Show which artifacts the next sweep would delete (operators only)."""
     found = session.api.get("artifacts-to-go", within=str(within))
     if session.json:
         session.out.json(found)
@@ -129,3 +136,54 @@ def sweep(session: Session, dry_run: bool, within: int) -> None:
     total = times.size_text(sum(one["size"] for one in found["items"]))
     more = "" if found["is_whole"] else ", and more than one answer holds"
     session.out.note(f"{len(found['items'])} artifacts, {total}{more}")
+
+
+CACHES = (
+    Column("ID", "id"),
+    Column("NAME", "name"),
+    Column("KEY", "key"),
+    Column("SCOPE", "scope"),
+    Column("TARGET", "target"),
+    Column("SIZE", lambda one: times.size_text(one["size"])),
+    Column("USED", moment("used")),
+    Column("UNTIL", moment("until")),
+)
+
+cache = Group("cache", "Show and delete cache entries that jobs saved for later jobs.")
+
+
+@cache.command("list", cls=Command)
+@click.option("--owner", metavar="OWNER", help="Entries of this repository or user.")
+@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@pass_session
+def list_caches(session: Session, owner: str | None, limit: int) -> None:
+    """List your cache entries, newest first, with scope, last use and expiry."""
+    query = [("owner", owner)] if owner else []
+    found = session.api.items("caches", query=query, most=limit)
+    session.out.table(found, CACHES, "no caches; jobs make them: `bmat cache save NAME PATH`, or [cache.NAME]")
+    if not session.json:
+        if found.more:
+            session.out.note("there are more: give a higher --limit")
+        page = session.api.get("caches", limit="1", **dict(query))
+        session.out.note(f"together {times.size_text(page['bytes'])} of {times.size_text(page['quota'])}")
+
+
+@cache.command("show", cls=Command)
+@arguments("CACHE")
+@pass_session
+def show(session: Session, cache: str) -> None:
+    """Show one cache entry by its id."""
+    found = session.api.get("caches", cache)
+    if session.json:
+        session.out.json(found)
+    else:
+        session.out.details(found.items())
+
+
+@cache.command("delete", cls=Command, epilog="Example: penstock cache delete 01KDVDNA02G83EFRTNJJN6PQ8A")
+@arguments("CACHE")
+@pass_session
+def delete(session: Session, cache: str) -> None:
+    """Delete one cache entry. The next job with its key saves a new one. Running downloads continue."""
+    answer = session.api.delete("caches", cache)
+    session.out.done(f"the entry of {answer['name']} with the key {answer['key']!r} is deleted", answer)

@@ -16,10 +16,9 @@ from typing import Any
 
 import click
 
+from penstock.cli.command import Command, Group, Session, arguments, pass_session
 from penstock.cli.errors import Refused
-from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column
-from penstock.cli.session import Session, pass_session
 
 FAILED = 1
 COLUMNS = (
@@ -30,13 +29,13 @@ COLUMNS = (
     Column("SAYS", lambda entry: entry["trouble"] or ", ".join(entry["says"]) or None),
 )
 
-group = Group("driver", "Drivers of factories and wells: which there are here, and whether they keep their promises.")
+group = Group("driver", "List the drivers of factories and wells, and test one against the driver contract.")
 
 
 @group.command("list", cls=Command)
 @pass_session
 def list_(session: Session) -> None:
-    """List the drivers that are installed here, ours and other packages'. Asks no service."""
+    """List the installed drivers, Penstock's own and those of other packages. Needs no service."""
     from penstock import drivers
 
     session.out.table([each.told() for each in drivers.known()], COLUMNS, "none")
@@ -48,22 +47,28 @@ def list_(session: Session) -> None:
     epilog="Example: penstock driver test shelf.well:ShelfWell --kind well --settings shelf.toml",
 )
 @arguments("DRIVER")
-@click.option("--kind", type=click.Choice(["well", "factory"]), default="well", help="What it drives (default: well).")
-@click.option("--settings", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="Its settings, as TOML.")
-@click.option("--type", "type_", default="test", metavar="TYPE", help="The target or resource type that is asked for.")
-@click.option("--slot", default="1", metavar="NAME", help="The slot: of things that have names, one of these.")
-@click.option("--points", default=8, metavar="N", help="At how many lines of each call it dies (default: 8).")
-@click.option("--patience", default=120, metavar="N", help="How often it may say that it is not done (default: 120).")
-@click.option("--nothing-listed", is_flag=True, help="Its units are nothing outside, as a lock's: its list is empty.")
+@click.option("--kind", type=click.Choice(["well", "factory"]), default="well", help="Kind of driver (default: well).")
+@click.option(
+    "--settings",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="TOML file with the driver's settings.",
+)
+@click.option("--type", "type_", default="test", metavar="TYPE", help="Target or resource type to request.")
+@click.option("--slot", default="1", metavar="NAME", help="Slot to use; for named resources, one of the names.")
+@click.option("--points", default=8, metavar="N", help="Crash points injected per call (default: 8).")
+@click.option(
+    "--patience", default=120, metavar="N", help="Most polls per step before the suite gives up (default: 120)."
+)
+@click.option("--nothing-listed", is_flag=True, help="For drivers that create nothing external, such as locks.")
 @pass_session
 def test(
     session: Session, driver: str, kind: str, settings: Path | None, type_: str, slot: str, points: int, patience: int,
     nothing_listed: bool,
 ) -> int:  # fmt: skip
-    """Ask a driver, by its name or as module:Class, all that is asked of every driver: the contract suite.
+    """Run the contract test suite against a driver, given by name or as module:Class.
 
-    It makes units for real, some dozens, by the settings that it is given, and destroys them: give it an account or a
-    service to play with. Each check is a line. Exits with 0 when it keeps all promises, else with 1.
+    The suite makes and destroys some dozens of real units with the given settings, so use an account or a service for
+    tests. Prints one line for each check. Exits with 0 if all checks pass, else with 1.
     """
     from penstock.drivers.kit import Rig, report
     from penstock.drivers.kit.checks import settings_are_checked

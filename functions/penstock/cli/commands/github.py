@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.command import Command, Group, Session, arguments, pass_session
 from penstock.cli.output import Column, moment
-from penstock.cli.session import Session, pass_session
 
 LIMIT = 20
 COMMITS = (
@@ -28,15 +27,17 @@ DELIVERIES = (
     Column("ID", "id"),
 )
 
-group = Group("github", "Jobs that come from GitHub.")
-_limit = click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="At most so many.")
+group = Group("github", "Show the commits and deliveries from GitHub.")
+_limit = click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show."
+)
 
 
 @group.command("status", cls=Command)
 @_limit
 @pass_session
 def status(session: Session, limit: int) -> None:
-    """List the latest commits, and how far each is."""
+    """List the latest commits and the state of their jobs."""
     found = session.api.items("github", "commits", most=limit)
     session.out.table(found, COMMITS, "no commits; docs/users/github.md says how to set it up")
 
@@ -45,7 +46,7 @@ def status(session: Session, limit: int) -> None:
 @_limit
 @pass_session
 def deliveries(session: Session, limit: int) -> None:
-    """List the latest of what GitHub said, and what each led to."""
+    """List the latest webhook deliveries and their results."""
     found = session.api.items("github", "deliveries", most=limit)
     session.out.table(found, DELIVERIES, "GitHub said nothing that matters")
 
@@ -56,7 +57,7 @@ def deliveries(session: Session, limit: int) -> None:
 @arguments("DELIVERY")
 @pass_session
 def redeliver(session: Session, delivery: str) -> None:
-    """Take a delivery once more. What it led to already is not done twice."""
+    """Process a delivery again. Steps that are already done are skipped."""
     answer = session.api.act("github", "deliveries", delivery, "redeliver")
     session.out.done(f"delivery {delivery} is taken once more", answer)
 
@@ -66,9 +67,9 @@ def redeliver(session: Session, delivery: str) -> None:
 @click.argument("id", metavar="ID", type=int)
 @pass_session
 def accept(session: Session, repository: str, id: int) -> None:
-    """Let a repository that took over a name have what the name was granted.
+    """Transfer the grants of a repository name to the repository that has this name now.
 
-    ID is what GitHub calls it; the check that failed says it.
+    ID is GitHub's id of the repository; the failed check shows it.
     """
     answer = session.api.act("github", "repositories", repository, "accept", body={"id": id})
     session.out.done(

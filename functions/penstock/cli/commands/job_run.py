@@ -8,13 +8,10 @@ from typing import Any
 
 import click
 
+from penstock.cli.command import Command, Session, arguments, depend, duration, mapping, pair, pass_session
+from penstock.cli.commands.job import summarize
 from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted
-from penstock.cli.follow import Follower
-from penstock.cli.framework import Command, arguments
-from penstock.cli.screen import open_screen
-from penstock.cli.session import Session, pass_session
-from penstock.cli.summary import summarize
-from penstock.cli.values import depend, duration, mapping, pair
+from penstock.cli.follow import Follower, open_screen
 
 LEAST, MOST = -100, 100
 SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
@@ -22,30 +19,47 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 
 @click.command(cls=Command, epilog="Example: penstock job run build.sh -t ubuntu-24.04 -r bench -O '/work/*.log'")
 @click.argument("file", metavar="FILE|DIR")
-@click.option("-t", "--target", metavar="TARGET", help="Where it runs (default: what the file says).")
-@click.option("-r", "--resource", "resources", multiple=True, metavar="NAME", help="A resource type it needs.")
-@click.option("-O", "--output", "rules", multiple=True, metavar="RULE", help="Files to keep: '/work/*.log'.")
-@click.option("-i", "--input", "inputs", multiple=True, metavar="[NAME=]PATH", help="A file it reads.")
+@click.option("-t", "--target", metavar="TARGET", help="Target to run on (default: as the file says).")
+@click.option("-r", "--resource", "resources", multiple=True, metavar="NAME", help="Resource type that the job needs.")
 @click.option(
-    "-d", "--depend", "depends", multiple=True, type=pair, metavar="NAME=JOB", help="A job before it: its id."
+    "-O",
+    "--output",
+    "rules",
+    multiple=True,
+    metavar="RULE",
+    help="Files to upload when the script ends: '/work/*.log'.",
 )
-@click.option("-T", "--tag", "tags", multiple=True, type=pair, metavar="K=V", help="A tag to find it by.")
-@click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="A variable of its environment.")
-@click.option("-n", "--name", metavar="NAME", help="What it is called (default: what the file says).")
-@click.option("--owner", metavar="REPOSITORY", help="Whose it is, if not yours: oxide:hubris.")
-@click.option("--cache-scope", metavar="BRANCH", help="Save caches for this branch, or trunk (docs/users/caches.md).")
-@click.option("--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Higher goes first.")
-@click.option("--timeout", type=duration, metavar="D", help="How long it may run: 30m.")
-@click.option("--retries", type=click.IntRange(0), metavar="N", help="How many lost machines it survives.")
-@click.option("--hold-on-failure", type=duration, metavar="D", help="Hold what it had so long if it fails: 30m.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every service line, not only the essential ones.")
-@click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and leave.")
-@click.option("--set", "set_id", metavar="ID", help="With DIR: go on with the run of this name.")
 @click.option(
-    "--changed", multiple=True, metavar="PATH", help="Only the jobs that this changed file concerns: their `paths`."
+    "-i", "--input", "inputs", multiple=True, metavar="[NAME=]PATH", help="File to upload before the job starts."
 )
-@click.option("--since", metavar="REV", help="Only the jobs that what was changed since this revision concerns.")
-@click.option("--plan", is_flag=True, help="Submit nothing: show what it would acquire and wait for.")
+@click.option(
+    "-d",
+    "--depend",
+    "depends",
+    multiple=True,
+    type=pair,
+    metavar="NAME=JOB",
+    help="Id of a job that this job depends on.",
+)
+@click.option("-T", "--tag", "tags", multiple=True, type=pair, metavar="K=V", help="Tag, for `penstock job list -T`.")
+@click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="Environment variable of the script.")
+@click.option("-n", "--name", metavar="NAME", help="Name of the job (default: as the file says).")
+@click.option("--owner", metavar="REPOSITORY", help="Submit for a repository, not for yourself: oxide:hubris.")
+@click.option("--cache-scope", metavar="BRANCH", help="Scope of the caches that it saves: trunk, or a branch.")
+@click.option(
+    "--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Jobs with a higher priority start first."
+)
+@click.option("--timeout", type=duration, metavar="D", help="Longest time that the script may run: 30m.")
+@click.option("--retries", type=click.IntRange(0), metavar="N", help="Number of retries after a lost machine.")
+@click.option(
+    "--hold-on-failure", type=duration, metavar="D", help="If the script fails, hold its worker and resources: 30m."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show all service lines, not only the most important.")
+@click.option("-W", "--no-wait", is_flag=True, help="Print the job's id and return.")
+@click.option("--set", "set_id", metavar="ID", help="Continue submitting the job set with this id.")
+@click.option("--changed", multiple=True, metavar="PATH", help="Only the jobs whose `paths` match this changed file.")
+@click.option("--since", metavar="REV", help="Only the jobs whose `paths` match a file changed since REV.")
+@click.option("--plan", is_flag=True, help="Submit nothing; show what the job would acquire and wait for.")
 @pass_session
 def run(
     session: Session,
@@ -60,14 +74,14 @@ def run(
     since: str | None,
     **options: Any,
 ) -> int:
-    """Submit a job file; stream its log and exit as the job did. FILE - is stdin. DIR is a set of jobs.
+    """Submit a job, show its log, and exit with the job's result. FILE - reads stdin; DIR is a job set.
 
-    The file is checked first. The job's stdout goes to stdout, everything else to stderr; with --json the whole
-    log goes to stderr, and stdout gets the settled job. Ctrl-C leaves the job running.
+    A file with errors is not submitted. The job's stdout goes to stdout, everything else to stderr; with --json the
+    whole log goes to stderr, and stdout gets the settled job. Ctrl-C stops showing the log; the job continues.
 
-    The .sh files of a folder are submitted together, as they depend on each other, and so are the jobs of a file with
-    a matrix; the exit code is the worst of theirs. Options count for each. What broke off is gone on with by --set.
-    With --changed or --since, jobs whose `paths` match no changed file are left out (docs/users/dependencies.md).
+    All .sh files of a folder, or all jobs of a file with a matrix, are submitted as one job set, dependencies first.
+    The options apply to every job, and the exit code is that of the worst result. If submitting was interrupted,
+    --set submits the rest. --changed and --since skip jobs whose `paths` match no changed file.
     """
     from penstock.cli.submit import is_many
 
@@ -94,8 +108,8 @@ def _run_one(
     verbose: bool,
     planned: bool,
 ) -> int:
-    from penstock.cli.inputs import given
     from penstock.cli.submit import request
+    from penstock.cli.transfer import given
 
     files = given(inputs)
     body = request(file, {**wishes, "inputs": list(files)})
@@ -111,8 +125,8 @@ def _run_one(
 
 
 def _submit(session: Session, body: dict[str, Any], files: dict[str, Path]) -> str:
-    """Submit a job and send its files. Ctrl-C says what stands, and how to go on."""
-    from penstock.cli.inputs import send
+    """Submit a job and upload its inputs. After Ctrl-C, says what was done and how to continue."""
+    from penstock.cli.transfer import send
 
     try:
         job = session.api.submit(body)
@@ -122,8 +136,8 @@ def _submit(session: Session, body: dict[str, Any], files: dict[str, Path]) -> s
         send(session, job, files)
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped; job {job} waits for what was not sent",
-            f"`penstock job send {job} [NAME=]PATH…` goes on, `penstock job cancel {job}` ends it",
+            f"stopped; job {job} waits for the inputs that are missing",
+            f"`penstock job send {job} [NAME=]PATH…` continues, `penstock job cancel {job}` ends it",
         ) from None
     return job
 
@@ -143,12 +157,12 @@ def _run_set(
     from penstock.cli.submit import counted
 
     for option in (option for option, value in alone.items() if value):
-        raise click.UsageError(f"{option} is for one job; of several, their files say it")
+        raise click.UsageError(f"{option} is for one job only; for several, write it in their files")
     jobs = sets.load(folder, set_id, changed)
     for name, why in jobs.left_out.items():
         session.out.note(f"{name}: left out: {why}")
     if not jobs.members:
-        session.out.done("nothing to run: what was changed concerns no job", [])
+        session.out.done("nothing to run: no job's `paths` match a changed file", [])
         return 0
     if planned:
         sets.plan(session, jobs, wishes)
@@ -162,14 +176,14 @@ def _run_set(
 
 
 def _changed(file: str, given: Sequence[str], since: str | None) -> list[str]:
-    """The changed files: those that are given, and those that git knows of."""
-    from penstock.cli.changed import since_revision
+    """The changed files: those given as options, and those that git lists."""
+    from penstock.cli.sets import since_revision
 
     return [*given, *(since_revision(file, since) if since is not None else ())]
 
 
 def _show_plan(session: Session, body: Mapping[str, object]) -> None:
-    from penstock.cli.plan import show_plan
+    from penstock.cli.submit import show_plan
 
     found = session.api.plan(body)
     if session.json:
@@ -198,7 +212,7 @@ def _wishes(
 
 
 def watch(session: Session, job: str, after: int, *, whole: bool, verbose: bool = False, last: int = 0) -> int:
-    """Show a job's log to its end, then how it ended; the exit code that says the same."""
+    """Show a job's log to its end, then a summary; return the exit code for its outcome."""
     screen = open_screen(session.out, verbose=verbose, summary_follows=True, quiet_stdout=whole and session.json)
     with screen:
         Follower(session.api, job, screen, after, last).follow()
@@ -212,17 +226,17 @@ def watch(session: Session, job: str, after: int, *, whole: bool, verbose: bool 
 
 @click.command(cls=Command)
 @arguments("JOB")
-@click.option("-f", "--follow/--no-follow", default=True, help="Go on until the job settles (the default).")
-@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
-@click.option("--from", "first", type=click.IntRange(1), default=1, metavar="N", help="Only from event number N on.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Of what there is already only the last N events.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every service line, not only the essential ones.")
+@click.option("-f", "--follow/--no-follow", default=True, help="Continue until the job settles (default).")
+@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Skip the events up to number N.")
+@click.option("--from", "first", type=click.IntRange(1), default=1, metavar="N", help="Start with event number N.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Of the existing events, show only the last N.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all service lines, not only the most important.")
 @pass_session
 def tail(session: Session, job: str, follow: bool, after: int, first: int, last: int | None, verbose: bool) -> int:
-    """Show a job's log, follow it until the job settles, and exit as the job did.
+    """Show a job's log until the job settles, and exit with the job's result.
 
-    The log of a job that has settled is read from where it is kept, for as long as what the job owns. With --json every
-    event is an object on a line of its own, service lines included.
+    The log of a settled job is readable until retention ends. With --json, each event is one JSON object on a line,
+    and all service lines are included.
     """
     start = max(after, first - 1)
     if follow:

@@ -1,42 +1,92 @@
-"""penstock local: the same service on this machine."""
+"""penstock local and penstock agent: what runs on this machine."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.status import Status
 
+from penstock.cli import times
+from penstock.cli.command import Command, Group, Session, pass_session
 from penstock.cli.config import LOCAL, Profile, remove_profile, save_profile
-from penstock.cli.errors import Broken
-from penstock.cli.framework import Command, Group
-from penstock.cli.progress import Steps
-from penstock.cli.session import Session, pass_session
+from penstock.cli.errors import Broken, Refused
+from penstock.cli.output import Output
 
 if TYPE_CHECKING:
     from penstock.local.state import Running
 
-LOOK_SECONDS = 2.0
-"""How often a local cloud in the foreground is looked after."""
 
-group = Group("local", "The same service on this machine: no account, no network, the same stack.")
+class Steps(AbstractContextManager["Steps"]):
+    """Called with a sentence at the beginning of each step."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._status = Status("", console=out.errors) if out.errors.is_terminal else None
+        self._step: str | None = None
+        self._since = time.monotonic()
+
+    def __call__(self, step: str) -> None:
+        self._finish("✓", "green")
+        self._step, self._since = step, time.monotonic()
+        if self._status:
+            self._status.update(step)
+        else:
+            self._out.note(step)
+
+    def __enter__(self) -> Steps:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._finish(*(("✗", "red") if error else ("✓", "green")))
+        if self._status:
+            self._status.stop()
+
+    def _finish(self, mark: str, style: str) -> None:
+        if self._step and self._status:
+            spent = times.duration(time.monotonic() - self._since)
+            self._out.note(f"{mark} {self._step} ({spent})", style)
+        self._step = None
+
+
+LOOK_SECONDS = 2.0
+"""Seconds between two checks that a local cloud in the foreground still runs."""
+
+group = Group("local", "Run the whole service on this machine, without a cloud account or a network.")
 
 
 @group.command(cls=Command)
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port to listen on (default: a free one).")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Jobs at a time (default: what the site says).")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Port to listen on (default: a free one).")
 @click.option(
-    "--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="The site (default: an example)."
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of jobs that run at the same time (default: as the site says).",
 )
-@click.option("-d", "--detach", is_flag=True, help="Leave it running and return.")
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Site configuration to apply (default: an example).",
+)
+@click.option("-d", "--detach", is_flag=True, help="Return and leave it running.")
 @pass_session
 def up(session: Session, port: int | None, workers: int | None, file: Path | None, detach: bool) -> None:
-    """Start the local cloud, deploy to it, and print its URL and token; Ctrl-C ends it, unless --detach."""
+    """Start the local cloud and print its URL and token. Ctrl-C stops it, unless you give --detach."""
     from penstock.local import cloud
 
     if file and not file.is_file():
@@ -88,7 +138,7 @@ def _wait(session: Session) -> None:
 @group.command(cls=Command)
 @pass_session
 def down(session: Session) -> None:
-    """End the local cloud and everything it started."""
+    """Stop the local cloud and every process that it started."""
     _down(session)
 
 
@@ -103,7 +153,7 @@ def _down(session: Session) -> None:
 @group.command(cls=Command)
 @pass_session
 def status(session: Session) -> None:
-    """Show whether the local cloud is running, and where."""
+    """Show whether the local cloud is running, and its URL."""
     from penstock.local import cloud
 
     running = cloud.status()
@@ -119,7 +169,7 @@ def status(session: Session) -> None:
 @group.command(cls=Command)
 @pass_session
 def reset(session: Session) -> None:
-    """Forget all data: jobs, logs, users, configuration. The URL stays; the token is a new one."""
+    """Delete all data: jobs, logs, users, configuration. The URL stays the same; the token changes."""
     from penstock.local import cloud
 
     with _steps(session) as steps:
@@ -137,3 +187,38 @@ def _show(session: Session, running: Running, *, token: bool) -> None:
         return
     session.out.details((name, shown.get(name)) for name in ("url", "token", "pid", "home"))
     session.out.details([("profile", f"{LOCAL}, in {session.config_path}")])
+
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(cls=Command, epilog="Example: penstock agent --host bench-7 --token-file bench-7.token --root /")
+@click.option("--host", required=True, metavar="NAME", help="Name of this machine in the site's configuration.")
+@click.option("--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the host's token.")
+@click.option("--root", type=FOLDER, help="Root folder for job files; / uses the machine itself.")
+@click.option("--state", type=FOLDER, help="Folder for the agent's state.")
+@pass_session
+def agent(session: Session, host: str, token_file: Path | None, root: Path | None, state: Path | None) -> None:
+    """Run jobs on this machine, one after the other, and clean up after each, until you stop it.
+
+    Runs the same agent as `$URL/v1/agent/agent.pyz`, with the same options.
+    """
+    from penstock import agentfile
+    from penstock.agent.cli import state_folder
+
+    folder = (state or state_folder(host)).absolute()
+    program = folder / "agent.pyz"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = folder / f"agent.{os.getpid()}"
+        draft.write_bytes(agentfile.build())
+        draft.replace(program)
+    except OSError as error:
+        raise Refused(f"can't write {program}: {error}", "choose another --state") from error
+    target = session.target
+    words = ["--url", target.url, "--host", host, "--state", str(folder)]
+    words += ["--root", str(root)] if root else []
+    words += ["--token-file", str(token_file)] if token_file else []
+    kept = {name: value for name, value in os.environ.items() if name != "PENSTOCK_TOKEN"}
+    given = {} if token_file or not target.token else {"PENSTOCK_TOKEN": target.token}
+    os.execve(sys.executable, [sys.executable, str(program), "host", *words], kept | given)

@@ -1,15 +1,14 @@
-"""penstock pool: capacity, its holders, its queue."""
+"""penstock pool: capacity, who holds it and who waits, as tables or as a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
-from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.command import Command, Group, Session, arguments, pass_session
 from penstock.cli.output import Column, Output, moment
-from penstock.cli.session import Session, pass_session
 
 POOLS = (
     Column("POOL", "pool"),
@@ -20,6 +19,8 @@ POOLS = (
     Column("WAITING", "waiting"),
     Column("STATE", lambda pool: "paused" if pool.get("paused") else "open"),
 )
+
+
 SLOTS = (
     Column("SLOT", "slot"),
     Column("STATE", "state"),
@@ -27,6 +28,8 @@ SLOTS = (
     Column("SINCE", moment("since")),
     Column("UNIT", "unit"),
 )
+
+
 APART = Column("QUARANTINED", lambda slot: (slot.get("quarantine") or {}).get("reason"))
 """Why a slot is with a unit that an operator has to see to; shown where there is one."""
 
@@ -35,6 +38,8 @@ HOSTS = (
     Column("IS", lambda slot: "there" if slot["host"]["is_there"] else "away"),
     Column("SINCE", moment("host.since")),
 )
+
+
 QUEUE = (
     Column("POSITION", "position"),
     Column("JOB", "job"),
@@ -42,7 +47,9 @@ QUEUE = (
     Column("PRIORITY", "priority"),
 )
 
-group = Group("pool", "Capacity: who holds it, who waits for it. A pool is named like target/ubuntu-24.04.")
+group = Group(
+    "pool", "Show and change capacity: slots, holders, queues, limits. Pools have names like target/ubuntu-24.04."
+)
 
 
 @group.command("list", cls=Command)
@@ -54,11 +61,11 @@ def list_(session: Session) -> None:
 
 @group.command(cls=Command)
 @click.argument("pool", metavar="[POOL]", required=False)
-@click.option("--graph", is_flag=True, help="Show who waits for whom on the whole site, for `dot -Tsvg`.")
-@click.option("--format", "form", type=click.Choice(["dot", "json"]), default="dot", help="The graph's format.")
+@click.option("--graph", is_flag=True, help="Show all pools and who waits for whom, for `dot -Tsvg`.")
+@click.option("--format", "form", type=click.Choice(["dot", "json"]), default="dot", help="Format of the graph.")
 @pass_session
 def show(session: Session, pool: str | None, graph: bool, form: str) -> None:
-    """Show a pool: its slots, who holds them, and who waits. With --graph, all pools and jobs at once."""
+    """Show a pool: its slots, their holders, its queue."""
     if graph == bool(pool):
         raise click.UsageError("give the name of a pool, or --graph for the whole site", click.get_current_context())
     if graph:
@@ -72,7 +79,7 @@ def show(session: Session, pool: str | None, graph: bool, form: str) -> None:
 
 
 def _show_graph(session: Session, *, as_json: bool) -> None:
-    from penstock.cli.dot import dot
+    pass
 
     found = session.api.get("graph")
     if as_json:
@@ -111,7 +118,7 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
 @click.argument("limit", type=click.IntRange(0), metavar="N")
 @pass_session
 def resize(session: Session, pool: str, limit: int) -> None:
-    """Set a pool's limit to N. Lowering it takes nothing from a holder."""
+    """Set the limit of a pool. A lower limit does not interrupt jobs that hold a slot."""
     answer = session.api.put("pools", pool, "limit", body={"limit": limit})
     session.out.done(f"{pool}: the limit is {answer.get('limit', limit)}", answer)
 
@@ -120,7 +127,7 @@ def resize(session: Session, pool: str, limit: int) -> None:
 @arguments("POOL")
 @pass_session
 def pause(session: Session, pool: str) -> None:
-    """Grant nothing more from a pool; who holds a slot keeps it."""
+    """Stop granting slots of a pool. Jobs that hold a slot keep it."""
     session.out.done(f"{pool} is paused", session.api.act("pools", pool, "pause"))
 
 
@@ -128,5 +135,31 @@ def pause(session: Session, pool: str) -> None:
 @arguments("POOL")
 @pass_session
 def resume(session: Session, pool: str) -> None:
-    """Grant from a pool again."""
+    """Grant slots of a pool again."""
     session.out.done(f"{pool} is open again", session.api.act("pools", pool, "resume"))
+
+
+SHAPES = {"pool": "box", "job": "ellipse"}
+
+
+STYLES = {"waits": "dashed", "holds": "solid"}
+
+
+def dot(graph: Mapping[str, Any]) -> str:
+    """The graph in DOT. Edges lead from a waiting job to a pool, and from a pool to its holders."""
+    return "\n".join(["digraph penstock {", "  rankdir=LR;", *_lines(graph), "}"])
+
+
+def _lines(graph: Mapping[str, Any]) -> Iterator[str]:
+    for node in graph["nodes"]:
+        yield f"  {_quoted(node['id'])} [label={_quoted(node['label'])}, shape={SHAPES[node['kind']]}];"
+    for edge in graph["edges"]:
+        label = "waits" if edge["kind"] == "waits" else "held by"
+        ends = f"{_quoted(edge['from'])} -> {_quoted(edge['to'])}"
+        yield f'  {ends} [label="{label}", style={STYLES[edge["kind"]]}];'
+
+
+def _quoted(text: str) -> str:
+    """A text as DOT's quoted string: a backslash would begin an escape, a control character would break the line."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'

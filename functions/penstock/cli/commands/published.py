@@ -8,11 +8,9 @@ from typing import Any
 import click
 
 from penstock.cli import times
+from penstock.cli.command import Command, Group, Session, arguments, pass_session
 from penstock.cli.errors import Refused
-from penstock.cli.fetching import fetching
-from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, Moment, moment
-from penstock.cli.session import Session, pass_session
 
 PUBLISHED = (
     Column("FILE", lambda one: full(one)),
@@ -28,7 +26,7 @@ ACCESS = (
 )
 LIMIT = 50
 
-group = Group("published", "Files that were published: names for good, and who reads them.")
+group = Group("published", "Find and download published files; set who may read them.")
 
 
 def full(one: Mapping[str, Any]) -> str:
@@ -48,14 +46,14 @@ def parts(file: str) -> list[str]:
     cls=Command, epilog="Example: penstock job publish ID /work/image.tar --series image --version v1 --name image.tar"
 )
 @arguments("JOB", "OUTPUT")
-@click.option("--series", required=True, metavar="S", help="What it is one of: nightly.")
-@click.option("--version", required=True, metavar="V", help="Which of these: a commit, a release.")
-@click.option("--name", required=True, metavar="N", help="What it is called there: image.tar.")
+@click.option("--series", required=True, metavar="S", help="Series that the file belongs to: nightly.")
+@click.option("--version", required=True, metavar="V", help="Version within the series: a commit, a release.")
+@click.option("--name", required=True, metavar="N", help="File name within the version: image.tar.")
 @pass_session
 def publish(session: Session, job: str, output: str, series: str, version: str, name: str) -> None:
-    """Give an output of a settled job a name for good. OUTPUT is its path as `job outputs` shows it, or its id.
+    """Publish an output of a settled job under a permanent name. OUTPUT is its path or its id.
 
-    The same bytes again are good. Other bytes under a name that was given are refused.
+    Publishing the same content again changes nothing; other content under the same name is refused.
     """
     found = session.api.output(job, output)
     body = {"series": series, "version": version, "name": name}
@@ -67,13 +65,13 @@ def publish(session: Session, job: str, output: str, series: str, version: str, 
 
 
 @group.command("list", cls=Command)
-@click.option("--owner", metavar="USER", help="What another user, or a repository, published: oxide:hubris.")
-@click.option("--series", metavar="S", help="Only of this series.")
-@click.option("--version", metavar="V", help="Only this version of the series.")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="At most so many.")
+@click.option("--owner", metavar="USER", help="Files of this user or repository: oxide:hubris.")
+@click.option("--series", metavar="S", help="Only files of this series.")
+@click.option("--version", metavar="V", help="Only files of this version.")
+@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
 @pass_session
 def list_(session: Session, owner: str | None, series: str | None, version: str | None, limit: int) -> None:
-    """List what you, or somebody else, published, as far as you may read it."""
+    """List the published files that you may read."""
     given = {"owner": owner, "series": series, "version": version}
     found = session.api.items("published", query=[(key, text) for key, text in given.items() if text], most=limit)
     session.out.table(found, PUBLISHED, "nothing is published; `penstock job publish`, or [[publish]] in a job file")
@@ -85,7 +83,7 @@ def list_(session: Session, owner: str | None, series: str | None, version: str 
 @arguments("FILE")
 @pass_session
 def show(session: Session, file: str) -> None:
-    """Show a published file: OWNER/SERIES/VERSION/NAME. What was withdrawn is shown as well, with what it was."""
+    """Show a published file, OWNER/SERIES/VERSION/NAME, also if it was withdrawn."""
     found = session.api.get("published", *parts(file))
     if session.json:
         session.out.json(found)
@@ -101,7 +99,9 @@ def show(session: Session, file: str) -> None:
 @click.argument("dest", required=False, metavar="[DEST]")
 @pass_session
 def get(session: Session, file: str, dest: str | None) -> None:
-    """Download a published file to DEST: a file or a folder (default: here). It appears whole and checked."""
+    """Download a published file to DEST, a file or a folder (default: here). The checksum is verified."""
+    from penstock.cli.transfer import fetching
+
     path = parts(file)
     found = session.api.get("published", *path)
     what = {**found, "path": f"/{found['name']}"}
@@ -112,21 +112,21 @@ def get(session: Session, file: str, dest: str | None) -> None:
 @arguments("FILE")
 @pass_session
 def unpublish(session: Session, file: str) -> None:
-    """Withdraw a published file. Its name never stands for other bytes; these go if nobody else keeps them."""
+    """Withdraw a published file. Its name cannot be used again; its content expires unless something keeps it."""
     answer = session.api.delete("published", *parts(file))
     session.out.done(f"{full(answer)} is withdrawn", answer)
 
 
 @group.command("access", cls=Command, epilog="Example: penstock published access nightly --private")
 @click.argument("series", required=False, metavar="[SERIES]")
-@click.option("--owner", metavar="USER", help="Whose series it is, if not yours: oxide:hubris.")
-@click.option("--public", "access", flag_value="public", help="Anybody reads it, without a token.")
-@click.option("--private", "access", flag_value="private", help="Who may see the owner's jobs reads it.")
-@click.option("--privilege", metavar="P", help="They read it, and who has this privilege.")
-@click.option("--as-others", "access", flag_value="others", help="Say nothing of it any more.")
+@click.option("--owner", metavar="USER", help="Owner of the series, if not you: oxide:hubris.")
+@click.option("--public", "access", flag_value="public", help="Anyone may read it, without a token.")
+@click.option("--private", "access", flag_value="private", help="Only those who may see the owner's jobs may read it.")
+@click.option("--privilege", metavar="P", help="Like --private, and also users with this privilege.")
+@click.option("--as-others", "access", flag_value="others", help="Remove the setting of this series.")
 @pass_session
 def access(session: Session, series: str | None, owner: str | None, access: str | None, privilege: str | None) -> None:
-    """Say who may read a series, or show what is said. SERIES '*' is all of which nothing else is said: else public."""
+    """Show or set who may read a series. SERIES '*' sets the default for your series (otherwise public)."""
     of = owner or str(session.api.get("whoami")["name"])
     if access and privilege:
         raise click.UsageError(f"--privilege and --{access} do not go together")

@@ -1,4 +1,4 @@
-"""penstock target, factory, well, resource-type, config: what a site has, and how it is changed."""
+"""penstock config, target, factory, well, resource-type, canary: the site and what it defines."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.commands import factory_test
+from penstock.cli.command import Command, Entry, Group, Session, arguments, pass_session
 from penstock.cli.errors import Refused
-from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, moment
-from penstock.cli.session import Session, pass_session
 
 NAMED = Column("NAME", "name")
+
+
 NO_SITE = "none; `penstock config apply FILE` sets up a site"
 
 
 def _settings(*names: str) -> Iterator[Column]:
-    """A column for each of some settings; one that says nothing stays empty."""
+    """A column for each setting; empty where the setting is absent."""
     for name in names:
         yield Column(name.upper(), partial(_setting, name))
 
@@ -28,9 +28,11 @@ def _setting(name: str, entry: Mapping[str, Any]) -> object:
     return entry["settings"].get(name) or None
 
 
-def _group(noun: str, plural: str, columns: tuple[Column, ...], help: str) -> Group:
+def _group(
+    noun: str, plural: str, columns: tuple[Column, ...], help: str, entries: Mapping[str, Entry] | None = None
+) -> Group:
     """list and show for one kind of thing."""
-    group = Group(noun, help)
+    group = Group(noun, help, entries)
 
     @group.command("list", cls=Command, help=f"List the {plural}.".replace("-", " "))
     @pass_session
@@ -53,7 +55,7 @@ def _group(noun: str, plural: str, columns: tuple[Column, ...], help: str) -> Gr
 
 
 def _health(session: Session, found: Mapping[str, Any]) -> None:
-    """How a factory or well is: when it was compared, what it has none of, and what went wrong. Others have none."""
+    """The health of a factory or well: last comparison, shortages, failures. Nothing for other kinds."""
     compared = found.get("compared") or {}
     keys = (("compared", moment("at")), ("not listed", "failures"), ("because", "why"))
     shown = [(name, read(compared) if callable(read) else compared.get(read) or None) for name, read in keys]
@@ -84,6 +86,8 @@ OPTIONS = (
     Column("DEFAULT", "default"),
     Column("MEANING", "meaning"),
 )
+
+
 COOLING = (
     Column("SCOPE", "scope"),
     Column("CAUSE", "cause"),
@@ -93,12 +97,16 @@ COOLING = (
     Column("PROBE", "probe"),
     Column("WHY", "why"),
 )
+
+
 FAILURES = (
     Column("CODE", "code"),
     Column("COUNT", "count"),
     Column("LAST", moment("last")),
     Column("MESSAGE", "message"),
 )
+
+
 APART = (
     Column("UNIT", "unit"),
     Column("TYPE", "type"),
@@ -106,6 +114,8 @@ APART = (
     Column("SINCE", moment("since")),
     Column("WHY", "reason"),
 )
+
+
 TABLES = (
     ("in quarantine", "quarantined", APART),
     ("cooling down", "cooling", COOLING),
@@ -116,22 +126,36 @@ target = _group(
     "target",
     "targets",
     (NAMED, *_settings("factory", "redirect", "limit", "privilege")),
-    "The execution environments of this site.",
+    "Show the execution environments that jobs can name.",
 )
-factory = _group("factory", "factories", (NAMED, *_settings("driver")), "What makes workers.")
-factory.add_command(factory_test.test)
-well = _group("well", "wells", (NAMED, *_settings("driver")), "What makes resources.")
+
+
+TEST = "Test a factory: make one worker, run a job on it, destroy it, and verify that it is gone."
+factory = _group(
+    "factory",
+    "factories",
+    (NAMED, *_settings("driver")),
+    "Show and test the factories, which make workers.",
+    {"test": Entry("penstock.cli.commands.factory_test:test", TEST)},
+)
+
+
+well = _group("well", "wells", (NAMED, *_settings("driver")), "Show the wells, which make resources.")
+
+
 resource_type = _group(
     "resource-type",
     "resource-types",
     (NAMED, *_settings("well", "limit", "names", "privilege")),
-    "The kinds of resources that jobs may ask for.",
+    "Show the types of resources that jobs can request.",
 )
-config = Group("config", "The site's configuration: a TOML file that the service keeps.")
+
+
+config = Group("config", "Check, apply and show the site's configuration, a TOML file.")
 
 
 def _read(file: str) -> str:
-    """A configuration file's text. Raises Refused with the line when it is no TOML."""
+    """The text of a configuration file. Raises Refused, with the line, unless it is TOML."""
     try:
         text = Path(file).read_text()
         tomllib.loads(text)
@@ -156,7 +180,7 @@ def _changes(session: Session, answer: dict[str, list[str]], none: str) -> None:
 @arguments("FILE")
 @pass_session
 def check(session: Session, file: str) -> None:
-    """Check a configuration, and say what applying it would change."""
+    """Check a configuration and show what it would change."""
     answer = session.api.put("config", body={"toml": _read(file), "path": file}, check="true")
     _changes(session, answer, "good; it would change nothing")
 
@@ -165,7 +189,7 @@ def check(session: Session, file: str) -> None:
 @arguments("FILE")
 @pass_session
 def apply(session: Session, file: str) -> None:
-    """Make a configuration the site's, and say what changed. Lowering a limit takes nothing from a holder."""
+    """Apply a configuration and show what changed. A lower limit does not interrupt jobs."""
     answer = session.api.put("config", body={"toml": _read(file), "path": file})
     _changes(session, answer, "nothing changed")
 
@@ -181,3 +205,35 @@ def show_config(session: Session) -> None:
         session.out.line(str(answer["toml"]).rstrip("\n"))
     else:
         session.out.note(f"no configuration yet: {NO_SITE.partition('; ')[2]}")
+
+
+CANARIES = (
+    Column("POOL", "pool"),
+    Column("STATE", lambda canary: "out" if canary["is_out"] else "due"),
+    Column("LAST", lambda canary: canary.get("outcome")),
+    Column("FAILURES", "failures"),
+    Column("SENT", moment("since")),
+    Column("NEXT", moment("due")),
+    Column("JOB", "job"),
+    Column("REASON", "reason"),
+)
+
+canary = Group("canary", "Show and send canaries: small jobs that test each target.")
+
+
+@canary.command("list", cls=Command)
+@pass_session
+def list_canaries(session: Session) -> None:
+    """List the canaries, with the last result and the time of the next one."""
+    session.out.table(session.api.items("canaries"), CANARIES, "no canaries; `canary = {...}` of a target makes one")
+
+
+@canary.command("send", cls=Command, epilog="Example: penstock canary send target/ubuntu-24.04")
+@arguments("POOL")
+@pass_session
+def send(session: Session, pool: str) -> None:
+    """Send a canary now, for example after a repair."""
+    sort, _, name = pool.partition("/")
+    answer = session.api.act("canaries", sort, name, "send")
+    said = f"job {answer['job']}" if answer["is_out"] else f"it was refused: {answer['reason']}"
+    session.out.done(f"the canary of {pool} is sent: {said}", answer)

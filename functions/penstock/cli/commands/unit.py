@@ -9,15 +9,13 @@ from typing import Any
 
 import click
 
+from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
 from penstock.cli.errors import Interrupted
-from penstock.cli.framework import Command, Group, arguments
 from penstock.cli.output import Column, Moment, clean, moment
-from penstock.cli.session import Session, pass_session
-from penstock.cli.values import duration
 
 
 def _held(unit: Mapping[str, Any]) -> str | None:
-    """By whom, until when and why a unit is held; since when and why it is in quarantine; else that it is drained."""
+    """The quarantine, the hold or the drain of a unit, in words: by whom, until when, why."""
     hold, drain, apart = unit.get("hold"), unit.get("drain"), unit.get("quarantine")
     if apart:
         return f"in quarantine since {apart['since']}: {apart['reason']}"
@@ -36,7 +34,7 @@ COMMON = (
 WORKERS = (Column("ID", "id"), Column("TARGET", "target"), Column("FACTORY", "factory"), *COMMON)
 RESOURCES = (Column("ID", "id"), Column("TYPE", "type"), Column("WELL", "well"), Column("SLOT", "slot"), *COMMON)
 MOMENTS = ("since", "due", "until")
-PROOF = "For one in quarantine that you removed by hand: what you checked. Its slot is free then."
+PROOF = "If you removed a quarantined unit by hand: how you verified it. Frees its slot."
 EACH = 2.0
 """Seconds between two looks at a log that is followed."""
 
@@ -46,12 +44,12 @@ def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
     group = Group(noun, help)
     path = f"{noun}s"
 
-    @group.command("list", cls=Command, help=f"List the {path} that there are.")
+    @group.command("list", cls=Command, help=f"List the {path}.")
     @pass_session
     def list_(session: Session) -> None:
         session.out.table(session.api.items(path), columns, f"no {path} at the moment")
 
-    @group.command("show", cls=Command, help=f"Show a {noun}, and what becomes of it next.")
+    @group.command("show", cls=Command, help=f"Show a {noun}, and its next step.")
     @arguments("ID")
     @pass_session
     def show(session: Session, id: str) -> None:
@@ -63,8 +61,8 @@ def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
 
     _hold(group, noun)
     for verb, said, what in (
-        ("drain", "is lent to no other job", f"Let a {noun} finish its lease, then have it destroyed."),
-        ("recycle", "is being destroyed", f"Have a {noun} destroyed now; its job tries again, as if it were lost."),
+        ("drain", "is lent to no other job", f"Destroy a {noun} after its current job."),
+        ("recycle", "is being destroyed", f"Destroy a {noun} now. Its job is retried as after a loss."),
     ):
         _remove(group, noun, verb, said, what)
     _tail(group, noun)
@@ -78,17 +76,17 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def _hold(group: Group, noun: str) -> None:
-    @group.command("hold", cls=Command, help=f"Keep a {noun} as it is, whatever becomes of its job.")
+    @group.command("hold", cls=Command, help=f"Keep a {noun} for inspection, even after its job ends.")
     @arguments("ID")
-    @click.option("--reason", required=True, metavar="R", help="Why, for others to read.")
-    @click.option("--for", "seconds", type=duration, metavar="D", help="For how long: 2h. 8h if not given, at most 7d.")
+    @click.option("--reason", required=True, metavar="R", help="Reason, shown to others.")
+    @click.option("--for", "seconds", type=duration, metavar="D", help="How long: 2h (default 8h, at most 7d).")
     @pass_session
     def hold(session: Session, id: str, reason: str, seconds: int | None) -> None:
         body = {"reason": reason} | ({} if seconds is None else {"for": seconds})
         answer = session.api.act(f"{noun}s", id, "hold", body=body)
         session.out.done(f"{noun} {id} is held until {(answer.get('hold') or {}).get('until')}", answer)
 
-    @group.command("release", cls=Command, help=f"End the hold of a {noun}, or let it out of quarantine.")
+    @group.command("release", cls=Command, help=f"End the hold or the quarantine of a {noun}.")
     @arguments("ID")
     @click.option("--proof", default="", metavar="TEXT", help=PROOF)
     @pass_session
@@ -101,17 +99,17 @@ def _hold(group: Group, noun: str) -> None:
 def _remove(group: Group, noun: str, verb: str, said: str, help: str) -> None:
     @group.command(verb, cls=Command, help=help)
     @arguments("ID")
-    @click.option("--reason", default="", metavar="R", help="Why, for others to read.")
+    @click.option("--reason", default="", metavar="R", help="Reason, shown to others.")
     @pass_session
     def act(session: Session, id: str, reason: str) -> None:
         session.out.done(f"{noun} {id} {said}", session.api.act(f"{noun}s", id, verb, body={"reason": reason}))
 
 
 def _tail(group: Group, noun: str) -> None:
-    @group.command("tail", cls=Command, help=f"Show what was decided about a {noun}, by whom and why.")
+    @group.command("tail", cls=Command, help=f"Show the history of a {noun}: each decision, by whom and why.")
     @arguments("ID")
-    @click.option("-f", "--follow", is_flag=True, help=f"Go on until the {noun} is gone.")
-    @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N.")
+    @click.option("-f", "--follow", is_flag=True, help=f"Continue until the {noun} is gone.")
+    @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Skip the events up to number N.")
     @pass_session
     def tail(session: Session, id: str, follow: bool, after: int) -> None:
         try:
@@ -121,7 +119,7 @@ def _tail(group: Group, noun: str) -> None:
 
 
 def _follow(session: Session, path: tuple[str, ...], after: int, *, once: bool) -> None:
-    """Show a unit's log: what there is, or until the unit is gone."""
+    """Show a unit's events: the existing ones, or all until the unit is gone."""
     while True:
         page = session.api.get(*path, after=str(after))
         for event in page["items"]:
@@ -136,5 +134,5 @@ def _follow(session: Session, path: tuple[str, ...], after: int, *, once: bool) 
             time.sleep(EACH)
 
 
-worker = _group("worker", WORKERS, "The machines that run jobs.")
-resource = _group("resource", RESOURCES, "What wells made for jobs.")
+worker = _group("worker", WORKERS, "Show, hold, drain and destroy the machines that run jobs.")
+resource = _group("resource", RESOURCES, "Show, hold, drain and destroy the resources that jobs use.")

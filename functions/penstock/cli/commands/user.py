@@ -1,26 +1,27 @@
-"""penstock user, whoami."""
+"""penstock user, whoami, audit: users, their privileges, and what operators did."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import click
 
+from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
 from penstock.cli.config import Profile, save_profile
-from penstock.cli.framework import Command, Group, arguments
+from penstock.cli.errors import Broken, CliError
 from penstock.cli.output import Column, Moment, moment
-from penstock.cli.session import Session, pass_session
-from penstock.cli.values import duration
 
 USERS = (Column("NAME", "name"), Column("PRIVILEGES", "privileges"), Column("CREATED", moment("created")))
 
-group = Group("user", "Users, their privileges and tokens.")
+group = Group("user", "Manage users, their privileges and their tokens.")
 
 
 @group.command(cls=Command)
 @arguments("NAME")
-@click.option("--privilege", "privileges", multiple=True, metavar="P", help="A privilege to begin with: admin.")
+@click.option("--privilege", "privileges", multiple=True, metavar="P", help="Privilege to grant at once: admin.")
 @pass_session
 def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
-    """Create a user, or a repository: oxide:hubris. A token is made with `penstock user token`."""
+    """Create a user, or a repository such as oxide:hubris. `penstock user token` makes a token."""
     answer = session.api.make("users", body={"name": name, "privileges": list(privileges)})
     session.out.done(f"user {name} is created", answer)
     if not session.json:
@@ -38,17 +39,17 @@ def list_(session: Session) -> None:
 @arguments("NAME", "PRIVILEGE")
 @pass_session
 def grant(session: Session, name: str, privilege: str) -> None:
-    """Give a user a privilege; `admin` is every privilege."""
+    """Grant a privilege to a user. `admin` includes every privilege."""
     answer = session.api.put("users", name, "privileges", privilege)
     session.out.done(f"{name} has {privilege}", answer)
 
 
 @group.command(cls=Command)
 @arguments("NAME", "PRIVILEGE")
-@click.option("--now", is_flag=True, help="Also cancel the jobs that hold something under it.")
+@click.option("--now", is_flag=True, help="Also cancel jobs that hold a resource which needs it.")
 @pass_session
 def revoke(session: Session, name: str, privilege: str, now: bool) -> None:
-    """Take a privilege from a user. Jobs that wait under it fail; those that hold something keep it until they end."""
+    """Revoke a privilege. Waiting jobs that need it fail; jobs that hold a resource keep it until they end."""
     answer = session.api.delete("users", name, "privileges", privilege, **({"now": "true"} if now else {}))
     session.out.done(f"{name} no longer has {privilege}", answer)
     if not session.json:
@@ -72,10 +73,10 @@ def _jobs(found: list[str]) -> str:
 
 @group.command(cls=Command)
 @arguments("NAME")
-@click.option("--expires-in", type=duration, metavar="D", help="How long it works: 90d.")
+@click.option("--expires-in", type=duration, metavar="D", help="Lifetime of the token: 90d.")
 @pass_session
 def token(session: Session, name: str, expires_in: int | None) -> None:
-    """Make a token for a user, and print it: it is never shown again."""
+    """Make a token for a user and print it. It is not shown again."""
     body = {} if expires_in is None else {"expires_in": expires_in}
     answer = session.api.make("users", name, "tokens", body=body)
     session.out.done(str(answer["token"]), answer)
@@ -85,16 +86,16 @@ def token(session: Session, name: str, expires_in: int | None) -> None:
 
 
 @group.command(cls=Command)
-@click.option("--stack", default="Penstock", show_default=True, metavar="NAME", help="The stack that was deployed.")
-@click.option("--region", metavar="REGION", help="Its region (default: that of your AWS configuration).")
-@click.option("--save", metavar="PROFILE", help="Also keep URL and token as this profile.")
+@click.option("--stack", default="Penstock", show_default=True, metavar="NAME", help="Name of the stack.")
+@click.option("--region", metavar="REGION", help="AWS region of the stack (default: as in your AWS configuration).")
+@click.option("--save", metavar="PROFILE", help="Also save URL and token as this profile.")
 @pass_session
 def bootstrap(session: Session, stack: str, region: str | None, save: str | None) -> None:
-    """Make the first operator of a deployed stack, with your own AWS credentials, and print a token.
+    """Make the first operator of a deployed stack, with your AWS credentials, and print a token.
 
-    It writes to the stack's table; nobody who lacks that permission can do it. Run it again for another token.
+    Needs permission to write to the stack's DynamoDB table. Each run makes another token.
     """
-    from penstock.cli.deployed import first_operator
+    pass
 
     url, secret = first_operator(stack, region)
     if save:
@@ -109,7 +110,7 @@ def bootstrap(session: Session, stack: str, region: str | None, save: str | None
 @click.command(cls=Command)
 @pass_session
 def whoami(session: Session) -> None:
-    """Show who you are to the service, and what you may do."""
+    """Show your user name and privileges at the service."""
     answer = session.api.get("whoami")
     if session.json:
         session.out.json(answer)
@@ -117,3 +118,59 @@ def whoami(session: Session) -> None:
     target = session.target
     facts = [(name, Moment(value) if name == "created" else value) for name, value in answer.items()]
     session.out.details([*facts, ("service", target.url), ("profile", target.profile)])
+
+
+HINT = "`aws sts get-caller-identity` says whose credentials are in force; --stack and --region say where to look"
+
+
+def first_operator(stack: str, region: str | None) -> tuple[str, str]:
+    """The service's URL and a new token of its first operator. Raises CliError with what AWS answered."""
+    try:
+        import boto3
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        from penstock.admin import create_admin
+    except ImportError as error:
+        raise CliError(f"this needs {error.name}", "pip install 'penstock[aws]'") from error
+    try:
+        client = boto3.client("cloudformation", region_name=region)
+        (found,) = client.describe_stacks(StackName=stack)["Stacks"]
+        outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+        table = {"TABLE": outputs["TableName"], "AWS_REGION": client.meta.region_name}
+        return outputs["ApiUrl"], create_admin(table)
+    except KeyError as error:
+        raise Broken(
+            f"the stack {stack} has no output {error}: it is not Penstock's, or not deployed whole", HINT
+        ) from error
+    except (BotoCoreError, ClientError) as error:
+        raise CliError(f"AWS refuses: {error}", HINT) from error
+
+
+DONE = (
+    Column("TIME", moment("time")),
+    Column("WHO", "by"),
+    Column("DID", "did"),
+    Column("WHAT", "what"),
+    Column("DETAIL", "detail"),
+)
+
+
+LIMIT = 50
+
+audit = Group("audit", "Show what operators did: who, when, what.")
+
+
+@audit.command("list", cls=Command)
+@click.option("--since", type=duration, metavar="D", help="Only actions of the last 2h, 7d…")
+@click.option("--who", metavar="NAME", help="Only actions of this user.")
+@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@pass_session
+def list_audit(session: Session, since: int | None, who: str | None, limit: int) -> None:
+    """List actions on users, pools, units, the site and other users' jobs, newest first."""
+    query = [("who", who)] if who else []
+    if since is not None:
+        query.append(("since", (datetime.now(UTC) - timedelta(seconds=since)).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    found = session.api.items("audit", query=query, most=limit)
+    session.out.table(found, DONE, "nothing was done")
+    if found.more and not session.json:
+        session.out.note("there are more: give a higher --limit")

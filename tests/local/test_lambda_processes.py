@@ -61,7 +61,7 @@ def asked(forked: Forked, expression: str) -> str:
     return forked.stdout.readline().strip()
 
 
-def test_each_has_its_own_environment_folder_and_streams(server: ForkServer, tmp_path: Path) -> None:
+def test_each_process_has_its_own_environment_folder_and_streams(server: ForkServer, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         forked = server.start({"NAME": name}, tmp_path / name)
@@ -72,25 +72,25 @@ def test_each_has_its_own_environment_folder_and_streams(server: ForkServer, tmp
         forked.kill()
 
 
-def test_nothing_is_the_same_by_chance(server: ForkServer, tmp_path: Path) -> None:
+def test_each_process_has_its_own_random_numbers(server: ForkServer, tmp_path: Path) -> None:
     """Dice are thrown anew in each, also those of who forgot to."""
     assert len({asked(server.start({}, tmp_path), "random.random()") for _ in range(3)}) == 3
 
 
-def test_signals_are_as_in_one_that_was_started(server: ForkServer, tmp_path: Path) -> None:
+def test_signal_handlers_are_the_defaults(server: ForkServer, tmp_path: Path) -> None:
     own = "[signal.getsignal(each) for each in sorted(signal.valid_signals())]"
     plain = subprocess.run([sys.executable, "-c", f"import signal; print({own})"], capture_output=True, text=True)
     forked = server.start({}, tmp_path)
     assert asked(forked, own) == plain.stdout.strip()
 
 
-def test_what_the_code_has_comes_before_what_this_machine_has(server: ForkServer, tmp_path: Path) -> None:
+def test_the_functions_code_comes_first_on_the_path(server: ForkServer, tmp_path: Path) -> None:
     forked = server.start({}, tmp_path)
     assert int(asked(forked, "__import__('shared').made_in")) == forked.pid
     assert asked(forked, "__import__('sys').path[0]").endswith("/code")
 
 
-def test_its_end_is_seen_however_it_comes(server: ForkServer, tmp_path: Path) -> None:
+def test_the_end_of_a_process_is_noticed(server: ForkServer, tmp_path: Path) -> None:
     for end in (Forked.kill, Forked.terminate, lambda forked: forked.stdin.write("exit\n"), closed):
         forked = server.start({}, tmp_path)
         assert forked.poll() is None
@@ -113,7 +113,7 @@ def closed(forked: Forked) -> None:
     forked.stdin.close()
 
 
-def test_what_it_starts_itself_does_not_keep_it_alive(server: ForkServer, tmp_path: Path) -> None:
+def test_a_child_process_does_not_keep_it_alive(server: ForkServer, tmp_path: Path) -> None:
     forked = server.start({"PATH": os.environ["PATH"]}, tmp_path)
     stray = int(asked(forked, "__import__('subprocess').Popen(['sleep', '600']).pid"))
     forked.kill()
@@ -123,7 +123,7 @@ def test_what_it_starts_itself_does_not_keep_it_alive(server: ForkServer, tmp_pa
         processes.kill({stray}, 9)
 
 
-def test_all_end_with_who_asked_for_them(tmp_path: Path) -> None:
+def test_processes_end_with_the_process_that_started_the_server(tmp_path: Path) -> None:
     code = f"""
 import os, time
 from pathlib import Path
@@ -144,7 +144,7 @@ time.sleep(600)
     gone(tmp_path)
 
 
-def test_where_the_server_has_ended_that_is_told(tmp_path: Path) -> None:
+def test_starting_on_a_dead_server_fails(tmp_path: Path) -> None:
     server = made(tmp_path)
     server.start({}, tmp_path).kill()
     processes.kill(processes.tagged(TAG, str(tmp_path)), signal.SIGKILL)
@@ -152,7 +152,7 @@ def test_where_the_server_has_ended_that_is_told(tmp_path: Path) -> None:
         server.start({}, tmp_path)
 
 
-def test_one_that_has_ended_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_server_that_ended_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from penstock.local import lambda_processes
 
     monkeypatch.setattr(lambda_processes, "_SERVERS", {})

@@ -187,8 +187,9 @@ def mutated() -> dict[Function, list[Mutant]]:
 
 def digest(module: str, function: str) -> str:
     """Changes with a function's text, its words and layout aside, and with the mutants that are to be noticed."""
-    names = [mutant.name for mutant in mutated()[module, function] if mutant.key not in equivalents()]
-    return hashlib.sha256("\n".join([sites.texts(module)[function], *names]).encode()).hexdigest()[:8]
+    some = mutated()[module, function]
+    ways = [f"{mutant.how.split()[0]} {mutant.key in equivalents()}" for mutant in some]
+    return hashlib.sha256("\n".join([sites.texts(module)[function], *ways]).encode()).hexdigest()[:8]
 
 
 def equivalents() -> dict[Key, str]:

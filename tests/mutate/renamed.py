@@ -43,8 +43,9 @@ def _texts(revision: str) -> Iterator[tuple[Function, str]]:
         if path.endswith(".py"):
             parts = path.removeprefix("functions/").removesuffix(".py").removesuffix("/__init__").split("/")
             text = _git("show", f"{revision}:{path}")
-            for name, node, _ in definitions(ast.parse(text)):
-                yield (".".join(parts), name), sites.bare(text, node)
+            tree = ast.parse(text)
+            for name, node, _ in definitions(tree):
+                yield (".".join(parts), name), sites.bare(text, node, tree)
 
 
 def _git(*words: str) -> str:

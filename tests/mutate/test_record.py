@@ -97,14 +97,18 @@ def test_what_ends_processes_is_never_mutated() -> None:
     [
         ("def f(a):\n    return a", 'def f(\n    a\n):\n    """Some words."""\n    # more\n    return a'),
         ('def f(a):\n    say(f"a {a}", 1)', "def f(a):\n    say(f'other {b} words', 1)"),
+        ("import m\ndef f(a):\n    return a.m.g(m.g(a))", "from n import g\ndef f(a):\n    return a.m.g(g(a))"),
         ('def f(a):\n    raise Refused(1, "some words")', 'def f(a):\n    raise Refused(1, "some " "other words")'),
     ],
 )
-def test_words_do_not_change_a_functions_text(text: str, other: str) -> None:
-    first, second = (ast.parse(each).body[0] for each in (text, other))
-    assert isinstance(first, ast.FunctionDef)
-    assert isinstance(second, ast.FunctionDef)
-    assert sites.bare(text, first) == sites.bare(other, second)
+def test_words_and_modules_do_not_change_a_functions_text(text: str, other: str) -> None:
+    texts = []
+    for each in (text, other):
+        tree = ast.parse(each)
+        function = tree.body[-1]
+        assert isinstance(function, ast.FunctionDef)
+        texts.append(sites.bare(each, function, tree))
+    assert texts[0] == texts[1]
 
 
 def test_whole_modules_are_there() -> None:

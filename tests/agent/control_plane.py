@@ -12,6 +12,9 @@ WORKER, KEY, JOB = f"worker-{os.getpid()}", "bootstrap-key-of-the-worker", "job-
 IDENTITY = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ1c2VyOmFkYSJ9.c2lnbmF0dXJlLW9mLWEtdG9rZW4"
 PATIENCE_SECONDS = 60.0
 
+IDLE = {"idle": True, "seconds": 0.05, "lease_seconds": 60}
+"""The answer to the hello of an agent that is to wait for its next job."""
+
 Misbehave = Callable[[str, int], Any]
 """Given an endpoint and which call of it this is (from 1), returns None (behave), a status to answer with,
 "drop" (close without having done it) or "forget" (do it, then close without an answer)."""
@@ -120,6 +123,24 @@ class ControlPlane:
             return 409, {"detail": "another token is in use"}
         self.token = body["token"]
         return 200, self.reply
+
+    def answer_next_hellos(self, *answers: Any) -> None:
+        """Answer the hellos after the first job with these: a reply, or a status to refuse with. The last one stays."""
+        first, left = self._hello, list(answers)
+
+        def hello(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            if "previous" not in body:
+                return first(body)
+            self.hellos.append(body)
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(answer, int):
+                return answer, {"detail": "no longer wanted"}
+            if "job" in answer:
+                self.token, self.reply = body["token"], answer
+                self.events.clear()
+            return 200, answer
+
+        self._hello = hello  # type: ignore[method-assign]
 
     def _events(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         for number, event in enumerate(body["events"], body["first"]):

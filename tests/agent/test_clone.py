@@ -25,7 +25,7 @@ def cloned(worker, forge, script="pwd", **changes):
 
 
 def began(job):
-    return [line for line in job.plane.lines("task") if line.startswith("starting")]
+    return [line for line in job.plane.lines("detail") if line.startswith("starting")]
 
 
 def test_the_script_begins_in_the_repository_at_its_commit(worker, forge):

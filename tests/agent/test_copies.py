@@ -9,8 +9,7 @@ import pytest
 
 from penstock.agent import downloads
 from penstock.agent.downloads import COPIES_CHECK_SECONDS, MOST_COPIES, UNUSED_SECONDS, Copies
-from tests.agent.control_plane import order
-from tests.agent.test_reuse import IDLE, go_on
+from tests.agent.control_plane import IDLE, order
 
 A, B = "01HX0000000000000000000000", "01HX0000000000000000000001"
 SEE = 'cat "$PENSTOCK_INPUT/a"'
@@ -21,7 +20,7 @@ def two_jobs(worker, first: str, **second):
     """Two jobs on one machine that both want the input `a`."""
     job = worker(script=first, inputs=True, reuse=True)
     job.plane.keep("/input/a", b"once\n", artifact=A)
-    go_on(job, IDLE, order(job="job-2", script=SEE, inputs=True, reuse=True, **second), 410)
+    job.plane.answer_next_hellos(IDLE, order(job="job-2", script=SEE, inputs=True, reuse=True, **second), 410)
     agent = job.start()
     assert agent.wait(25) == 0, job.log()
     assert [told["result"] for told in job.plane.finishes] == ["succeeded", "succeeded"]
@@ -32,14 +31,14 @@ def two_jobs(worker, first: str, **second):
 def test_the_next_job_of_the_same_owner_fetches_nothing(worker):
     job = two_jobs(worker, SEE)
     assert job.plane.calls.count("kept") == 1
-    assert "fetched 1 input(s), 5 B; 1 of them from this machine's copies" in job.plane.lines("worker")
+    assert "fetched 1 input(s), 5 B; 1 of them from this machine's copies" in job.plane.lines("detail")
     assert "1 cop(ies) of what was fetched are kept for jobs of ann" in job.plane.hellos[1]["cleaned"]
 
 
 def test_another_owners_job_finds_no_copy(worker):
     job = two_jobs(worker, SEE, owner="bob")
     assert job.plane.calls.count("kept") == 2
-    assert job.plane.lines("worker")[-1] == "fetched 1 input(s), 5 B"
+    assert "fetched 1 input(s), 5 B" in job.plane.lines("detail")
 
 
 def test_what_a_job_has_written_to_is_fetched_anew(worker):
@@ -82,13 +81,13 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
 def test_the_service_is_asked_now_and_then_and_what_it_does_not_name_goes(kept: Kept) -> None:
     kept.keep(A)
     kept.keep(B)
-    assert kept.all.asked() == []
+    assert kept.all.due_for_check() == []
     kept.time += COPIES_CHECK_SECONDS
-    assert sorted(kept.all.asked()) == [A, B]
-    assert sorted(kept.all.asked()) == [A, B], "until it has answered"
+    assert sorted(kept.all.due_for_check()) == [A, B]
+    assert sorted(kept.all.due_for_check()) == [A, B], "until it has answered"
     kept.all.keep_only([B, "unknown"])
     assert kept.there() == [B]
-    assert kept.all.asked() == []
+    assert kept.all.due_for_check() == []
 
 
 def test_what_nobody_used_for_long_goes(kept: Kept) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.agent.conftest import is_alive
 from tests.agent.control_plane import PATIENCE_SECONDS
-from tests.agent.test_reuse import go_on
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 
@@ -22,9 +21,10 @@ def test_a_fit_machine_runs_the_job_between_both_scripts(worker):
     job = worker(script="echo the job", health=health("echo before; echo oh >&2", "echo after"))
     assert job.finish()["broken"] is None
     said = [(event["stream"], event["payload"]) for _, event in sorted(job.plane.events.items())]
-    checks = [payload for stream, payload in said if stream == "health"]
+    checks = [(stream, payload) for stream, payload in said if stream == "health" or payload.startswith("checking")]
     assert checks == [
-        "checking the machine before the job", "before", "oh", "checking the machine after the job", "after",
+        ("detail", "checking the machine before the job"), ("health", "before"), ("health", "oh"),
+        ("detail", "checking the machine after the job"), ("health", "after"),
     ]  # fmt: skip
     assert said.index(("health", "oh")) < said.index(("stdout", "the job")) < said.index(("health", "after"))
 
@@ -106,7 +106,7 @@ def test_after_a_cancelled_job_the_machine_is_checked_all_the_same(worker):
 def test_an_agent_that_cannot_clean_says_so(worker):
     """UNIT-2: it does not leave it to the silence that follows."""
     job = worker(reuse=True)
-    go_on(job, 410)
+    job.plane.answer_next_hellos(410)
     code = (
         "import sys, pathlib; from penstock.agent import worker\n"
         "def clean(job): raise OSError('/work/x: device busy')\n"

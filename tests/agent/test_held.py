@@ -2,8 +2,6 @@
 
 import pytest
 
-from tests.agent.test_reuse import go_on
-
 HELD = {"idle": True, "seconds": 0.05, "lease_seconds": 60, "held_seconds": 60}
 FREE = {"idle": True, "seconds": 0.05, "lease_seconds": 60}
 SCRIPT = 'echo precious > "$PENSTOCK_WORK/evidence"; sleep 300 & echo $!'
@@ -19,7 +17,7 @@ def tell(job, **held):
 def test_a_held_agent_neither_cleans_nor_goes_home(worker):
     job = worker(script=SCRIPT, reuse=True)
     tell(job, held_seconds=60)
-    go_on(job, HELD)
+    job.plane.answer_next_hellos(HELD)
     agent = job.start()
     job.plane.wait_for(lambda: len(job.plane.hellos) > 3)
     assert (job.root / "work" / "evidence").read_text() == "precious\n"
@@ -32,7 +30,7 @@ def test_a_held_agent_neither_cleans_nor_goes_home(worker):
 def test_it_cleans_when_it_is_released(worker):
     job = worker(script=SCRIPT, reuse=True)
     tell(job, held_seconds=60)
-    go_on(job, HELD, HELD, FREE, 410)
+    job.plane.answer_next_hellos(HELD, HELD, FREE, 410)
     assert job.run() == 0, job.log()
     assert not (job.root / "work" / "evidence").exists()
     assert ["cleaned" in ask for ask in job.plane.hellos] == [False, False, False, False, True]
@@ -41,7 +39,7 @@ def test_it_cleans_when_it_is_released(worker):
 def test_one_that_is_not_kept_goes_home_when_it_is_released(worker):
     job = worker(script=SCRIPT)
     tell(job, held_seconds=60)
-    go_on(job, HELD, HELD, 410)
+    job.plane.answer_next_hellos(HELD, HELD, 410)
     assert job.run() == 0, job.log()
     assert len(job.plane.hellos) == 4
     assert (job.root / "work" / "evidence").exists(), "its machine is destroyed, not cleaned"
@@ -50,7 +48,7 @@ def test_one_that_is_not_kept_goes_home_when_it_is_released(worker):
 @pytest.mark.parametrize(("status", "code"), [(410, 0), (403, 1)])
 def test_who_is_told_to_stop_asks_first_whether_it_is_held(worker, status, code):
     job = worker(lambda endpoint, count: status if endpoint == "heartbeat" else None, script="sleep 300")
-    go_on(job, HELD, 410)
+    job.plane.answer_next_hellos(HELD, 410)
     assert job.run() == code, job.log()
     assert len(job.plane.hellos) == 3
     assert "an operator holds this worker" in job.log()
@@ -59,7 +57,7 @@ def test_who_is_told_to_stop_asks_first_whether_it_is_held(worker, status, code)
 def test_a_service_that_is_away_does_not_end_a_hold(worker):
     job = worker(lambda endpoint, count: "drop" if endpoint == "hello" and 1 < count < 8 else None)
     tell(job, held_seconds=60)
-    go_on(job, HELD, 410)
+    job.plane.answer_next_hellos(HELD, 410)
     assert job.run() == 0, job.log()
     assert "try 5" in job.log()
     assert [("previous" in ask) for ask in job.plane.hellos] == [False, True, True]

@@ -117,6 +117,7 @@ def finished(lab: Lab, count: int) -> Callable[[], bool]:
 DIRTY = 'mkdir -p "$PENSTOCK_WORK/deep"; echo mine > "$PENSTOCK_WORK/deep/left"; setsid sleep 300 & echo $!'
 
 
+@pytest.mark.e2e
 def test_jobs_one_after_the_other_and_nothing_of_one_is_left_for_the_next(machine):
     host = machine(script=f'ls "$PENSTOCK_WORK"; {DIRTY}')
     host.lab.left = WORKERS[:3]
@@ -135,6 +136,7 @@ def test_jobs_one_after_the_other_and_nothing_of_one_is_left_for_the_next(machin
     assert not (host.folder / "state" / "worker").exists()
 
 
+@pytest.mark.e2e
 def test_the_token_is_not_the_jobs_to_read_and_may_be_replaced(machine):
     """SEC-1: nothing of the host's own is in the job's environment."""
     host = machine(script="env")
@@ -148,6 +150,7 @@ def test_the_token_is_not_the_jobs_to_read_and_may_be_replaced(machine):
     assert (host.folder / "state" / "session").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.e2e
 def test_a_machine_that_lost_power_cleans_up_and_serves_again(machine):
     """JOB-2, UNIT-2: everything died at once; the job is not run again, and its traces go."""
     host = machine(script=f"{DIRTY}; echo up; sleep 300")
@@ -174,6 +177,7 @@ def power_off(host: Machine, agent: subprocess.Popen[bytes]) -> None:
     agent.wait(25)
 
 
+@pytest.mark.e2e
 def test_a_job_goes_on_when_only_the_hosts_agent_dies(machine):
     """JOB-2: who is started again waits for the job, and begins none beside it."""
     host = machine(script='echo up; while ! [ -e "$PENSTOCK_WORK/go" ]; do sleep 0.05; done; echo done')
@@ -191,6 +195,7 @@ def test_a_job_goes_on_when_only_the_hosts_agent_dies(machine):
     assert len(host.lab.hellos) == 1
 
 
+@pytest.mark.e2e
 def test_a_worker_that_is_not_its_own_any_more_is_ended_and_cleaned_first(machine):
     host = machine(script=f"{DIRTY}; echo up; sleep 300")
     host.start()
@@ -204,6 +209,7 @@ def test_a_worker_that_is_not_its_own_any_more_is_ended_and_cleaned_first(machin
     assert host.lab.lines("stdout") == ["second"]
 
 
+@pytest.mark.e2e
 def test_nothing_is_touched_while_an_operator_holds_the_machine(machine):
     """UNIT-3: also when the worker's agent is dead."""
     host = machine(script=f"{DIRTY}; echo up; sleep 300")
@@ -221,6 +227,7 @@ def test_nothing_is_touched_while_an_operator_holds_the_machine(machine):
     assert not (host.folder / "state" / "root" / "work").exists()
 
 
+@pytest.mark.e2e
 def test_a_term_ends_the_job_and_says_so(machine):
     host = machine(script="echo up; sleep 300")
     agent = host.start()
@@ -234,6 +241,7 @@ def test_a_term_ends_the_job_and_says_so(machine):
     host.lab.wait_until_clean(WORKERS[0])
 
 
+@pytest.mark.e2e
 def test_one_agent_of_a_folder(machine):
     host = machine(script="true")
     host.lab.left = []
@@ -243,6 +251,7 @@ def test_one_agent_of_a_folder(machine):
     assert "another agent of a host works in" in host.log()
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("status", [401, 403, 404, 422])
 def test_a_host_that_is_refused_goes_home(machine, status):
     host = machine()
@@ -251,6 +260,7 @@ def test_a_host_that_is_refused_goes_home(machine, status):
     assert f"the service refuses this host: HTTP {status}: as the test wants" in host.log()
 
 
+@pytest.mark.e2e
 def test_a_second_machine_of_one_name_waits(machine):
     host = machine()
     host.lab.refusal = 409
@@ -261,6 +271,7 @@ def test_a_second_machine_of_one_name_waits(machine):
     assert "refuses this host for now: HTTP 409" in host.log()
 
 
+@pytest.mark.e2e
 def test_a_service_that_is_away_is_asked_again(machine):
     host = machine()
     host.lab.misbehave = lambda endpoint, count: (
@@ -270,6 +281,7 @@ def test_a_service_that_is_away_is_asked_again(machine):
     host.lab.wait_until_clean(WORKERS[0])
 
 
+@pytest.mark.e2e
 def test_what_it_cannot_start_with(machine):
     host = machine()
     (host.folder / "token").write_text("")
@@ -302,7 +314,7 @@ def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
     standing.note(WORKERS[0], "ended")
     bench = hosting.Host(office, standing, Machine(str(tmp_path / "root")), "none")  # type: ignore[arg-type]
     # The host is this process here: all that its worker could have left are processes that other tests need.
-    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(everybody=list))
+    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(all_of_job=list))
     with monkeypatch.context() as patch:
         patch.setattr(hosting, "remove_leftovers", busy)
         assert bench._turn() == hosting.STUCK_SECONDS

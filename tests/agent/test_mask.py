@@ -173,10 +173,10 @@ def test_lines_are_passed_on_at_once_and_those_that_may_go_on_after_a_while(monk
     folded = b"QUJD" * 19 + b"\n"
     stream.feed(b"ial\n" + folded)
     assert out[1:] == [b"partial\n"]
-    stream.look()
+    stream.flush_quiet()
     assert out[2:] == []
     time[0] = QUIET_SECONDS
-    stream.look()
+    stream.flush_quiet()
     assert out[2:] == [folded]
 
 

@@ -138,11 +138,11 @@ def test_output_that_is_queued_when_the_log_is_full_is_counted_and_the_rest_is_k
     box.put("stdout", 0, "sent")
     box.put("stderr", 0, "né")
     box.put("task", 0, "ended")
-    control.hear({"full": {"lines": 1, "bytes": 7}}, 0.0)
-    control.hear({}, 0.0)
+    control.renew_lease({"full": {"lines": 1, "bytes": 7}}, 0.0)
+    control.renew_lease({}, 0.0)
     box.delivered(1)
     box.put("stdout", 0, "more")
-    box.tell_dropped()
+    box.report_dropped()
     said = [event["payload"] for event in box.oldest()]
     assert said == ["ended", "3 line(s), 14 bytes, of output were dropped, for the log was full"]
     assert box.first == 2

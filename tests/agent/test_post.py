@@ -17,7 +17,7 @@ def test_each_runs_after_the_tasks_when_it_was_asked_for(worker, end, result, ra
     assert job.finish()["result"] == result
     assert job.plane.lines("stdout") == ["task", *ran]
     assert job.plane.outputs() == {"/work/any": b"any\n"}
-    assert [line for line in job.plane.lines("task") if line.startswith("starting task 2")] == [
+    assert [line for line in job.plane.lines("detail") if line.startswith("starting task 2")] == [
         'starting task 2: "three"'
     ]
 

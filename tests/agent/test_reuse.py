@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.agent import processes as ending
 from penstock.agent.health import _empty_folder, clean_machine
 from penstock.agent.machine import Machine
-from tests.agent.conftest import Worker, is_alive
-from tests.agent.control_plane import KEY, order
+from tests.agent.conftest import is_alive
+from tests.agent.control_plane import IDLE, KEY, order
 
-IDLE = {"idle": True, "seconds": 0.05, "lease_seconds": 60}
 DIRTY = """
 echo secret > /dev/null; mkdir -p "$PENSTOCK_WORK/deep/closed"; echo x > "$PENSTOCK_WORK/deep/closed/file"
 chmod 000 "$PENSTOCK_WORK/deep/closed"; ln -s /etc/passwd "$PENSTOCK_WORK/link"
@@ -24,29 +24,10 @@ setsid sleep 300 & echo $!
 """
 
 
-def go_on(job: Worker, *answers: object) -> None:
-    """Let the service answer further hellos so: a reply to give, or a status to refuse with."""
-    plane, first, left = job.plane, job.plane._hello, list(answers)
-
-    def hello(body: dict) -> tuple:
-        if "previous" not in body:
-            return first(body)
-        plane.hellos.append(body)
-        said = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(said, int):
-            return said, {"detail": "no longer wanted"}
-        if "job" in said:
-            plane.token, plane.reply = body["token"], said
-            plane.events.clear()
-        return 200, said
-
-    plane._hello = hello
-
-
 def test_a_second_job_finds_nothing_of_the_first(worker):
     job = worker(script=DIRTY, reuse=True)
     look = 'find "$PENSTOCK_ROOT" -mindepth 1 -not -name bmat | sed "s#$PENSTOCK_ROOT##" | sort; echo done'
-    go_on(job, IDLE, IDLE, order(job="job-2", script=look, reuse=True), 410)
+    job.plane.answer_next_hellos(IDLE, IDLE, order(job="job-2", script=look, reuse=True), 410)
     agent = job.start()
     (orphan,) = job.plane.wait_for(lambda: job.plane.lines("stdout"))
     assert agent.wait(25) == 0, job.log()
@@ -58,7 +39,7 @@ def test_a_second_job_finds_nothing_of_the_first(worker):
 
 def test_each_job_has_a_token_of_its_own_and_the_last_one_is_shown_for_it(worker):
     job = worker(reuse=True)
-    go_on(job, IDLE, order(job="job-2", reuse=True), 410)
+    job.plane.answer_next_hellos(IDLE, order(job="job-2", reuse=True), 410)
     assert job.run() == 0, job.log()
     first, *asked, last = job.plane.hellos
     assert (first["key"], "previous" in first) == (KEY, False)
@@ -72,7 +53,7 @@ def test_each_job_has_a_token_of_its_own_and_the_last_one_is_shown_for_it(worker
 @pytest.mark.parametrize("status", [410, 401])
 def test_an_agent_that_is_not_wanted_any_more_goes_home(worker, status):
     job = worker(reuse=True)
-    go_on(job, status)
+    job.plane.answer_next_hellos(status)
     assert job.run() == (0 if status == 410 else 1)
 
 
@@ -84,7 +65,7 @@ def test_an_agent_that_may_not_be_kept_ends_after_its_job(worker):
 
 def test_an_agent_that_waits_for_its_next_job_obeys_a_term(worker):
     job = worker(reuse=True)
-    go_on(job, {**IDLE, "seconds": 60})
+    job.plane.answer_next_hellos({**IDLE, "seconds": 60})
     agent = job.start()
     job.plane.wait_for(lambda: len(job.plane.hellos) > 1)
     agent.terminate()
@@ -95,9 +76,9 @@ def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch:
     """A mount, say, in the job's folder: the agent must not say that it is clean."""
     root = tmp_path / "root"
     (root / "work" / "busy").mkdir(parents=True)
-    family = SimpleNamespace(everybody=list)
+    processes = SimpleNamespace(all_of_job=list)
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Machine(str(root)), family=family, config=config, order=order_)
+    job = SimpleNamespace(machine=Machine(str(root)), processes=processes, config=config, order=order_)
 
     def busy(path: str, **given: object) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy", path)
@@ -129,10 +110,11 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None
     assert left == []
 
 
-def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path) -> None:
-    family = SimpleNamespace(everybody=lambda: [2**22 + 1])
+def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "KILL_ROUNDS", 2)
+    processes = SimpleNamespace(all_of_job=lambda: [2**22 + 1])
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
-    job = SimpleNamespace(places=Machine(str(tmp_path / "root")), family=family, config=config, order=order_)
+    job = SimpleNamespace(machine=Machine(str(tmp_path / "root")), processes=processes, config=config, order=order_)
     with pytest.raises(OSError, match="can't be ended"):
         clean_machine(job)
 

@@ -62,6 +62,7 @@ def machine(agent, tmp_path, worker):
     return run
 
 
+@pytest.mark.e2e
 def test_the_script_runs_as_a_user_of_its_own(machine):
     script = """id -u; id -g; id -un; echo $HOME $USER $LOGNAME; pwd; cd; pwd
 stat -c '%U %a' /work /home/build; touch ~/x /work/y /input/z && echo mine
@@ -75,10 +76,11 @@ cat /etc/sudoers.d/build 2>/dev/null || echo hidden; bmat factory name; cat /opt
     ]  # fmt: skip
     assert "made the user build, uid 12345" in said
     assert list(job.plane.outputs()) == ["/work/y"]
-    began = [line for line in job.plane.lines("task") if line.startswith("starting")]
+    began = [line for line in job.plane.lines("detail") if line.startswith("starting")]
     assert began[:2] == ['starting task 0: "setup"', 'starting task 1: "build"']
 
 
+@pytest.mark.e2e
 @pytest.mark.skipif(not shutil.which("sudo"), reason="there is no sudo on this machine")
 def test_a_job_becomes_root_when_it_says_so(machine):
     script = """sudo -n id -u; pfexec id -u; pfexec sh -c 'echo $0 $1' a b; sudo -n -u build id -un
@@ -89,6 +91,7 @@ pfexec false || echo $?; pfexec install -d /etc/mine && stat -c %U /etc/mine"""
     assert job.plane.lines("stdout")[-6:] == ["0", "0", "a b", "build", "1", "root"], job.plane.lines()
 
 
+@pytest.mark.e2e
 def test_what_is_there_is_left_as_it_is(machine):
     before = "chroot ROOT groupadd -g 12345 build; chroot ROOT useradd -u 12345 -g 12345 -G users -M build"
     job = machine(before, script="id -nG")
@@ -97,6 +100,7 @@ def test_what_is_there_is_left_as_it_is(machine):
     assert "made the user build, uid 12345" not in job.plane.lines("stdout")
 
 
+@pytest.mark.e2e
 def test_a_machine_whose_user_is_another_is_broken(machine):
     job = machine("chroot ROOT useradd -u 4711 -M build", script="echo never")
     assert job.code == 1, job.log()
@@ -106,6 +110,7 @@ def test_a_machine_whose_user_is_another_is_broken(machine):
     assert "never" not in job.plane.lines("stdout")
 
 
+@pytest.mark.e2e
 def test_what_the_agent_fetches_and_restores_is_the_jobs(machine, tmp_path):
     script = """find /work /home/build /input ! -user build; cat a
 bmat cache save deps ~/.deps/x --key k; rm -rf ~/.deps
@@ -124,6 +129,7 @@ bmat process start it sh -c 'id -u > ~/who'; until [ -s ~/who ]; do :; done; cat
     assert job.plane.lines("stdout")[-5:] == ["two", "saved", "hit", "y", "12345"]
 
 
+@pytest.mark.e2e
 def test_a_machine_that_is_not_the_jobs_alone_is_left_as_it_is(machine):
     job = machine(
         alone=False, script="id -u; grep -c ^build: /etc/passwd; ls /etc/sudoers.d 2>/dev/null | grep -c build"
@@ -132,6 +138,7 @@ def test_a_machine_that_is_not_the_jobs_alone_is_left_as_it_is(machine):
     assert job.plane.lines("stdout") == ["0", "0", "0"]
 
 
+@pytest.mark.e2e
 def test_nothing_of_a_job_is_left_for_the_next(machine, tmp_path):
     """UNIT-2: also not in the home, where its token was."""
     with Forge(tmp_path / "forge") as forge:

@@ -37,7 +37,7 @@ def test_a_channel_is_installed_and_cargo_is_on_the_path(worker, forge):
         str(job.root / "home/.cargo/bin/cargo"),
         f"{forge.url}/rustup",
     ]
-    began = [line for line in job.plane.lines("task") if line.startswith("starting")]
+    began = [line for line in job.plane.lines("detail") if line.startswith("starting")]
     assert began == ['starting task 0: "rust-toolchain"', 'starting task 1: "build"']
 
 
@@ -60,7 +60,7 @@ def test_the_repositorys_own_choice_comes_after_the_clone(worker, forge):
     job.plane.store["GITHUB_TOKEN"] = (TOKEN, True)
     assert job.finish()["result"] == "succeeded", job.plane.lines()
     assert job.plane.lines("stdout")[-1] == "cargo of 1.85"
-    began = [line.split('"')[1] for line in job.plane.lines("task") if line.startswith("starting")]
+    began = [line.split('"')[1] for line in job.plane.lines("detail") if line.startswith("starting")]
     assert began == ["authentication", "clone repository", "rust-toolchain", "build"]
     assert "rustup toolchain install --no-self-update" in lines(job)
 

@@ -17,7 +17,7 @@ Make = Callable[..., tarfile.TarInfo]
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> Machine:
     root = tmp_path / "root"
     (root / "work").mkdir(parents=True)
     return Machine(str(root))
@@ -63,18 +63,18 @@ GOOD = entry("work/deps/a", data=b"a")
         [entry("work/deps/pipe", tarfile.FIFOTYPE)],
     ],
 )
-def test_an_archive_with_one_wrong_entry_is_no_archive(places: Machine, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
+def test_an_archive_with_one_wrong_entry_is_no_archive(machine: Machine, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, *wrong)
     with pytest.raises(NotUnpacked):
-        unpack(places, ["/work/deps"], path, lambda: None)
-    assert os.listdir(places.on_machine("/work")) == []
+        unpack(machine, ["/work/deps"], path, lambda: None)
+    assert os.listdir(machine.real_path("/work")) == []
     assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "root"]
 
 
-def test_what_runs_as_somebody_else_does_so_no_longer(places: Machine, tmp_path: Path) -> None:
+def test_what_runs_as_somebody_else_does_so_no_longer(machine: Machine, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD)
-    assert unpack(places, ["/work/deps"], path, lambda: None) == 2
-    assert os.stat(places.on_machine("/work/deps/a")).st_mode & 0o7777 == 0o755
+    assert unpack(machine, ["/work/deps"], path, lambda: None) == 2
+    assert os.stat(machine.real_path("/work/deps/a")).st_mode & 0o7777 == 0o755
 
 
 def dated(name: str, kind: bytes, mtime: str) -> tuple[tarfile.TarInfo, bytes]:
@@ -86,42 +86,42 @@ def dated(name: str, kind: bytes, mtime: str) -> tuple[tarfile.TarInfo, bytes]:
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
 @pytest.mark.parametrize("mtime", ["nan", "1e3", "1.x", "", "9" * 5000])
 def test_a_time_that_is_none_is_found_before_anything_is_in_place(
-    places: Machine, tmp_path: Path, kind: bytes, mtime: str
+    machine: Machine, tmp_path: Path, kind: bytes, mtime: str
 ) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
     with pytest.raises(NotUnpacked):
-        unpack(places, ["/work/deps"], path, lambda: None)
-    assert os.listdir(places.on_machine("/work")) == []
+        unpack(machine, ["/work/deps"], path, lambda: None)
+    assert os.listdir(machine.real_path("/work")) == []
 
 
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
 @pytest.mark.parametrize("mtime", ["9" * 30, "-" + "9" * 30 + ".5"])
 def test_a_time_that_no_system_knows_is_as_near_as_one_can_be(
-    places: Machine, tmp_path: Path, kind: bytes, mtime: str
+    machine: Machine, tmp_path: Path, kind: bytes, mtime: str
 ) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
-    assert unpack(places, ["/work/deps"], path, lambda: None) == 3
-    assert (os.stat(places.on_machine("/work/deps/x")).st_mtime < 0) == mtime.startswith("-")
+    assert unpack(machine, ["/work/deps"], path, lambda: None) == 3
+    assert (os.stat(machine.real_path("/work/deps/x")).st_mtime < 0) == mtime.startswith("-")
 
 
-def test_what_is_cut_off_is_not_unpacked(places: Machine, tmp_path: Path) -> None:
+def test_what_is_cut_off_is_not_unpacked(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.gz"
     archive(path, FOLDER, entry("work/deps/a", data=os.urandom(100_000)))
     path.write_bytes(path.read_bytes()[:50_000])
     with pytest.raises(NotUnpacked):
-        unpack(places, ["/work/deps"], str(path), lambda: None)
-    assert os.listdir(places.on_machine("/work")) == []
+        unpack(machine, ["/work/deps"], str(path), lambda: None)
+    assert os.listdir(machine.real_path("/work")) == []
 
 
-def test_a_place_that_is_behind_a_link_out_is_none(places: Machine, tmp_path: Path) -> None:
-    os.symlink(tmp_path, places.on_machine("/work/out"))
+def test_a_place_that_is_behind_a_link_out_is_none(machine: Machine, tmp_path: Path) -> None:
+    os.symlink(tmp_path, machine.real_path("/work/out"))
     path = archive(tmp_path / "a.tar.gz", entry("work/out/b", data=b"x"))
     with pytest.raises(NotUnpacked, match="leads out"):
-        unpack(places, ["/work/out/b"], path, lambda: None)
+        unpack(machine, ["/work/out/b"], path, lambda: None)
     assert not (tmp_path / "b").exists()
 
 
-def test_who_is_stopped_leaves_nothing(places: Machine, tmp_path: Path) -> None:
+def test_who_is_stopped_leaves_nothing(machine: Machine, tmp_path: Path) -> None:
     class Stop(Exception):
         pass
 
@@ -134,69 +134,69 @@ def test_who_is_stopped_leaves_nothing(places: Machine, tmp_path: Path) -> None:
 
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, entry("work/deps/b", data=b"b"))
     with pytest.raises(Stop):
-        unpack(places, ["/work/deps"], path, check)
-    assert os.listdir(places.on_machine("/work")) == []
+        unpack(machine, ["/work/deps"], path, check)
+    assert os.listdir(machine.real_path("/work")) == []
 
 
-def packed(places: Machine, *names: str, most: int = 1 << 20) -> tuple[Packed, bytes]:
+def packed(machine: Machine, *names: str, most: int = 1 << 20) -> tuple[Packed, bytes]:
     stream = io.BytesIO()
-    return pack(places, list(names), stream, most, lambda: None), stream.getvalue()
+    return pack(machine, list(names), stream, most, lambda: None), stream.getvalue()
 
 
-def test_folders_that_nobody_may_write_to_come_and_go(places: Machine, tmp_path: Path) -> None:
-    work = Path(places.on_machine("/work"))
+def test_folders_that_nobody_may_write_to_come_and_go(machine: Machine, tmp_path: Path) -> None:
+    work = Path(machine.real_path("/work"))
     (work / "mod/sub").mkdir(parents=True)
     (work / "mod/sub/x").write_text("x")
     for each in ("mod/sub/x", "mod/sub", "mod"):
         (work / each).chmod(0o555 if each != "mod/sub/x" else 0o444)
-    (tmp_path / "a").write_bytes(packed(places, "/work/mod")[1])
+    (tmp_path / "a").write_bytes(packed(machine, "/work/mod")[1])
     os.rename(work, tmp_path / "before")
     work.mkdir()
-    assert unpack(places, ["/work/mod"], str(tmp_path / "a"), lambda: None) == 3
+    assert unpack(machine, ["/work/mod"], str(tmp_path / "a"), lambda: None) == 3
     assert [oct((work / each).stat().st_mode & 0o777) for each in ("mod", "mod/sub/x")] == ["0o555", "0o444"]
 
 
-def test_one_file_two_paths_and_one_that_is_missing(places: Machine, tmp_path: Path) -> None:
-    work = Path(places.on_machine("/work"))
+def test_one_file_two_paths_and_one_that_is_missing(machine: Machine, tmp_path: Path) -> None:
+    work = Path(machine.real_path("/work"))
     (work / "one").write_text("1")
     (work / "two").mkdir()
     os.link(work / "one", work / "two/linked")
-    made, data = packed(places, "/work/none", "/work/one", "/work/two")
+    made, data = packed(machine, "/work/none", "/work/one", "/work/two")
     assert (made.count, made.missing, made.left_out) == (3, ["/work/none"], 0)
     (tmp_path / "a").write_bytes(data)
     (work / "one").write_text("changed")
     (work / "two/linked").unlink()
     (work / "two").rmdir()
-    assert unpack(places, ["/work/none", "/work/one", "/work/two"], str(tmp_path / "a"), lambda: None) == 3
+    assert unpack(machine, ["/work/none", "/work/one", "/work/two"], str(tmp_path / "a"), lambda: None) == 3
     assert (work / "one").read_text() == (work / "two/linked").read_text() == "1"
 
 
-def test_what_cannot_be_read_or_is_too_much_is_not_packed(places: Machine) -> None:
-    work = Path(places.on_machine("/work"))
+def test_what_cannot_be_read_or_is_too_much_is_not_packed(machine: Machine) -> None:
+    work = Path(machine.real_path("/work"))
     (work / "big").write_bytes(os.urandom(10_000))
     with pytest.raises(NotPacked, match="more than 5000 bytes"):
-        packed(places, "/work/big", most=5000)
+        packed(machine, "/work/big", most=5000)
     os.symlink("/etc", work / "out")
     with pytest.raises(NotPacked, match="leads out"):
-        packed(places, "/work/out/passwd")
+        packed(machine, "/work/out/passwd")
 
 
-def test_a_file_that_shrinks_meanwhile_is_not_packed(places: Machine) -> None:
-    work = Path(places.on_machine("/work"))
+def test_a_file_that_shrinks_meanwhile_is_not_packed(machine: Machine) -> None:
+    work = Path(machine.real_path("/work"))
     (work / "a").write_bytes(b"x" * 10_000)
 
     def check() -> None:
         (work / "a").write_bytes(b"y")
 
     with pytest.raises(NotPacked, match="could not be packed"):
-        pack(places, ["/work/a"], io.BytesIO(), 1 << 20, check)
+        pack(machine, ["/work/a"], io.BytesIO(), 1 << 20, check)
 
 
-def test_names_that_are_no_text_stay_as_they_are(places: Machine, tmp_path: Path) -> None:
-    work = os.fsencode(places.on_machine("/work"))
+def test_names_that_are_no_text_stay_as_they_are(machine: Machine, tmp_path: Path) -> None:
+    work = os.fsencode(machine.real_path("/work"))
     os.mkdir(work + b"/d")
     open(work + b"/d/\xff\n", "wb").close()
-    (tmp_path / "a").write_bytes(packed(places, "/work/d")[1])
+    (tmp_path / "a").write_bytes(packed(machine, "/work/d")[1])
     os.unlink(work + b"/d/\xff\n")
-    unpack(places, ["/work/d"], str(tmp_path / "a"), lambda: None)
+    unpack(machine, ["/work/d"], str(tmp_path / "a"), lambda: None)
     assert os.listdir(work + b"/d") == [b"\xff\n"]

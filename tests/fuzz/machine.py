@@ -82,8 +82,8 @@ def _clerk() -> tuple[BmatRequests, Any]:
     }  # fmt: skip
     mask, job = Mask(), SimpleNamespace()
     job.order, job.mask, job.control, job.service = Order.read(reply), mask, Control(), Told()
-    job.config, job.places, job.posts = SimpleNamespace(worker="w-1"), Machine(str(_root() / "root")), Posts()
-    job.background = Background(lambda *_: None, mask, SimpleNamespace(), 4096, job.places)
+    job.config, job.machine, job.posts = SimpleNamespace(worker="w-1"), Machine(str(_root() / "root")), Posts()
+    job.background = Background(lambda *_: None, mask, SimpleNamespace(), 4096, job.machine)
     job.background.begin(0)
     return BmatRequests(job), job
 
@@ -124,12 +124,12 @@ def _unpack(root: Path, packed: Path) -> int | None:
 
 def _again(root: Path, was: Mapping[str, Any]) -> None:
     """Pack what is there, take it away, unpack it: then the same is there."""
-    places, packed = Machine(str(root / "root")), root / "archive.tar.gz"
+    machine, packed = Machine(str(root / "root")), root / "archive.tar.gz"
     with packed.open("wb") as stream:
-        pack(places, PATHS, stream, 1 << 30, lambda: None)
+        pack(machine, PATHS, stream, 1 << 30, lambda: None)
     for path in PATHS:
         _remove(root / f"root{path}")
-    assert unpack(places, PATHS, str(packed), lambda: None)
+    assert unpack(machine, PATHS, str(packed), lambda: None)
     here = dict(_tree(root))
     assert here.pop("archive.tar.gz", None)
     assert {**was, "archive.tar.gz": 0} == {**here, "archive.tar.gz": 0}

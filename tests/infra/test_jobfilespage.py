@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent.bmat.usage import parser
+from penstock.agent.bmat import parser
 from penstock.domain import limits
 from penstock.domain.jobfile import JobFile, parse
 from penstock.domain.jobfile.keys import KEYS

@@ -7,7 +7,7 @@ import sys
 
 
 def main(argv: list[str]) -> int:
-    """Be the agent or bmat, by the name or the first argument of the call. Return the exit code."""
+    """Run the agent, bmat or a preparation program, as the call's name or first argument says. Return the exit code."""
     as_bmat = argv[1:] if os.path.basename(argv[0]) == "bmat" else argv[2:] if argv[1:2] == ["bmat"] else None
     if as_bmat is not None:
         from .bmat import bmat

@@ -33,12 +33,12 @@ class NotPacked(Exception):
 
 
 class NotUnpacked(Exception):
-    """Why an archive is not what can be unpacked here; nothing of it is in place."""
+    """Why an archive was not unpacked. Nothing of it was put in place."""
 
 
 @dataclass
 class Packed:
-    """What is in an archive: how many entries, and of the paths that were named those that are not there."""
+    """What an archive holds: the number of entries, and the paths that did not exist."""
 
     count: int = 0
     missing: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Packed:
 
 
 class BoundedStream(io.RawIOBase):
-    """A stream that takes only so many bytes."""
+    """A stream that accepts a limited number of bytes."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._left, self._most = stream, most, most
@@ -61,11 +61,11 @@ class BoundedStream(io.RawIOBase):
         return self._stream.write(data)
 
 
-def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
-    """Write an archive of at most so many bytes. `check` is called often, and may raise. Raises NotPacked.
+def pack(machine: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
+    """Write an archive of at most `most` bytes. `check` is called often, and may raise. Raises NotPacked.
 
     Entries have the paths that the job knows, and no owners: their modes, times and symlinks are kept, and hard links
-    between them. What is neither file, folder nor symlink is left out.
+    between them. Devices, pipes and sockets are left out.
     """
     packed, links = Packed(), dict[tuple[int, int], str]()
     try:
@@ -74,7 +74,7 @@ def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check:
             tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
             for name in names:
-                path = locate(places, name)
+                path = locate(machine, name)
                 if path is None:
                     raise NotPacked(f"{name} leads out of what is the job's")
                 if not os.path.lexists(path):
@@ -92,15 +92,15 @@ def pack(places: Machine, names: list[str], stream: IO[bytes], most: int, check:
     return packed
 
 
-def locate(places: Machine, name: str) -> str | None:
-    """Where a path of the job's is, if the symlinks on the way to it do not lead out of what is the job's."""
-    path = places.on_machine(name)
-    above, root = os.path.realpath(os.path.dirname(path)), os.path.realpath(places.root)
+def locate(machine: Machine, name: str) -> str | None:
+    """Return where a job's path is on the machine; None if symlinks on the way lead out of the job's root."""
+    path = machine.real_path(name)
+    above, root = os.path.realpath(os.path.dirname(path)), os.path.realpath(machine.root)
     return path if f"{above.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") else None
 
 
 def _entries(path: str, name: str, links: dict[tuple[int, int], str]) -> Iterator[tuple[str, tarfile.TarInfo | None]]:
-    """Yield what is at a path and below it, folders before what is in them; None for what no archive can hold."""
+    """Yield everything at and below a path, folders before their contents; None for what no archive can hold."""
     pending = [(path, name)]
     while pending:
         path, name = pending.pop()
@@ -141,7 +141,7 @@ def _add_entry(tar: tarfile.TarFile, path: str, info: tarfile.TarInfo, check: Ca
 
 
 class CheckedStream:
-    """A stream that asks before each read whether it is still wanted."""
+    """A stream that calls `check` before each read."""
 
     def __init__(self, stream: IO[bytes], check: Callable[[], None]) -> None:
         self._stream, self._check = stream, check
@@ -153,7 +153,7 @@ class CheckedStream:
 
 @dataclass
 class Stage:
-    """Where what belongs at one path is unpacked first, on the same file system."""
+    """The folder in which the entries of one path are unpacked first. It is on the same file system as their place."""
 
     name: str
     place: str
@@ -165,14 +165,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The mode that a file or folder had, and its time in nanoseconds."""
+    """The mode of a file or folder, and its modification time in nanoseconds."""
 
     mode: int
     time: int
 
     @classmethod
     def of(cls, info: tarfile.TarInfo) -> Attributes:
-        """Read it from an entry. Raises ValueError for a time that is none."""
+        """Read the attributes of an entry. Raises ValueError for an invalid time."""
         seconds, _, rest = info.pax_headers.get("mtime", str(info.mtime)).partition(".")
         whole = max(-LATEST_SECONDS, min(LATEST_SECONDS, int(seconds)))
         return cls(info.mode & 0o777, whole * NANOSECONDS + int(rest[:9].ljust(9, "0")))
@@ -180,9 +180,9 @@ class Attributes:
 
 @dataclass
 class Unpacking:
-    """What is unpacked so far: which folders there are, with what they are to be like, and which files."""
+    """What is unpacked so far: the folders, with the attributes that they will get, and the files."""
 
-    places: Machine
+    machine: Machine
     names: list[str]
     stages: dict[str, Stage] = field(default_factory=dict)
     folders: dict[str, Attributes] = field(default_factory=dict)
@@ -190,23 +190,23 @@ class Unpacking:
     seen: set[str] = field(default_factory=set)
 
 
-def unpack(places: Machine, names: list[str], path: str, check: Callable[[], None]) -> int:
-    """Put in place what is in an archive, which has nothing outside of the paths named; return how many entries.
+def unpack(machine: Machine, names: list[str], path: str, check: Callable[[], None]) -> int:
+    """Put the entries of an archive in place, all of them below `names`. Return how many there are.
 
     `check` is called often, and may raise. Raises NotUnpacked.
     """
-    work = Unpacking(places, names)
+    work = Unpacking(machine, names)
     try:
         with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|gz") as tar:
             for info in tar:
                 _stage_entry(work, tar, info, check)
         for stage in work.stages.values():
             _check_place(stage.path(stage.name), stage.place)
-        new = [name for name in work.folders if not _is_folder(places.on_machine(name))]
+        new = [name for name in work.folders if not _is_folder(machine.real_path(name))]
         for stage in work.stages.values():
             _put_in_place(stage.path(stage.name), stage.place)
         for name in reversed(new):
-            _set_attributes(places.on_machine(name), work.folders[name])
+            _set_attributes(machine.real_path(name), work.folders[name])
     except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as why:
         raise NotUnpacked(f"it cannot be unpacked: {why}") from why
     finally:
@@ -216,7 +216,7 @@ def unpack(places: Machine, names: list[str], path: str, check: Callable[[], Non
 
 
 def _stage_entry(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, check: Callable[[], None]) -> None:
-    """Unpack one entry beside its place. Its name is below a path that was named, and in a folder before it."""
+    """Unpack one entry beside its place. It must be below one of the names, and follow its folder's entry."""
     check()
     name = f"/{info.name}"
     top = next((each for each in work.names if name == each or name.startswith(f"{each}/")), None)
@@ -238,22 +238,22 @@ def _stage_entry(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, c
         work.files[info.name] = path
     else:
         raise NotUnpacked(f"{name!r} is neither file, folder nor link")
-    work.places.give(path)
+    work.machine.give_to_user(path)
 
 
 def _stage_of(work: Unpacking, top: str) -> Stage:
     if top not in work.stages:
-        place = locate(work.places, top)
+        place = locate(work.machine, top)
         if place is None:
             raise NotUnpacked(f"{top} leads out of what is the job's")
         beside = place if _is_folder(place) else os.path.dirname(place)
-        work.places.make_folder(beside)
+        work.machine.make_folder(beside)
         work.stages[top] = Stage(top, place, tempfile.mkdtemp(prefix=STAGE_PREFIX, dir=beside))
     return work.stages[top]
 
 
 def _link_file(work: Unpacking, info: tarfile.TarInfo, path: str) -> None:
-    """A file that was unpacked before, once more: linked, or copied where two paths are on two file systems."""
+    """Unpack a hard link to an earlier file: link it, or copy it if the file is on another file system."""
     if info.linkname not in work.files:
         raise NotUnpacked(f"{info.name!r} is a link to {info.linkname!r}, which is no file before it")
     try:
@@ -273,7 +273,7 @@ def _write_file(tar: tarfile.TarFile, info: tarfile.TarInfo, path: str, check: C
 
 
 def _set_attributes(path: str, look: Attributes) -> None:
-    """Give a file or folder the mode and the time that it had."""
+    """Set the mode and the modification time of a file or folder."""
     os.chmod(path, look.mode)
     os.utime(path, ns=(look.time, look.time))
 
@@ -283,7 +283,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _check_place(staged: str, place: str) -> None:
-    """Look whether all of it has its place, before any is put there. Raises NotUnpacked."""
+    """Make sure that everything can be put in place, before anything is. Raises NotUnpacked."""
     if not _is_folder(place):
         return
     if not _is_folder(staged):
@@ -295,7 +295,7 @@ def _check_place(staged: str, place: str) -> None:
 
 
 def _put_in_place(staged: str, place: str) -> None:
-    """Put it in place; folders that are there stay, and get what is theirs."""
+    """Move entries to their place. Folders that exist stay, and their entries are moved into them."""
     if _is_folder(staged) and _is_folder(place):
         for child in os.listdir(staged):
             _put_in_place(os.path.join(staged, child), os.path.join(place, child))

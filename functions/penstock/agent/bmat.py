@@ -31,7 +31,7 @@ POLL_SECONDS = 2.0
 
 
 class Absent(Exception):
-    """What a script asked for is not there; the message says what is."""
+    """What the script asked for does not exist. The message says what does."""
 
 
 def facts() -> dict[str, Any]:
@@ -40,7 +40,7 @@ def facts() -> dict[str, Any]:
 
 
 def ask(what: dict[str, Any], seconds: float | None = ANSWER_SECONDS) -> dict[str, Any]:
-    """Ask the agent for something; None waits for as long as it works. Raises Absent, also for why it cannot give."""
+    """Send the agent a request; with None for `seconds`, wait without a limit. Raises Absent for its errors, too."""
     answer = _ask_agent(json.dumps(what).encode() + b"\n", seconds)
     if "error" in answer:
         raise Absent(str(answer["error"]))
@@ -98,7 +98,7 @@ def show_resource(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _metadata_value(what: str, key: str, among: Any) -> Any:
-    """Look a key up; `a.b` is b in a, where there is no key of that name. Raises Absent."""
+    """Look a key up. If no key is called `a.b`, it means b in a. Raises Absent."""
     table_ = among if isinstance(among, dict) else {str(at): each for at, each in enumerate(among)}
     outer, dot, inner = key.partition(".")
     if key not in table_ and dot and isinstance(table_.get(outer), (dict, list)):
@@ -107,10 +107,10 @@ def _metadata_value(what: str, key: str, among: Any) -> Any:
 
 
 def export_resource(args: argparse.Namespace) -> Iterator[str]:
-    """Give a resource's metadata as lines that a shell can evaluate: all of them, or none and why.
+    """Print a resource's metadata as export lines for a shell. Raises Absent if a value cannot be exported.
 
-    A table in it becomes a variable for each of its values; a list is one, in JSON. A key that is a variable's name by
-    itself, such as PGHOST, is exported by that as well: programs know it.
+    A table becomes a variable for each of its values; a list becomes one variable, in JSON. A key in capitals, such as
+    PGHOST, is also exported under its own name: programs know it.
     """
     found: dict[str, tuple[str, str]] = {}
     for key, value in _metadata_leaves("", _resource_metadata(args.name)):
@@ -148,7 +148,7 @@ def _resource_metadata(name: str) -> dict[str, Any]:
 
 
 def aws_credentials(name: str, metadata: dict[str, Any]) -> Iterator[str]:
-    """Give what `credential_process` must print; who calls it does so again when they are about to expire."""
+    """Print credentials as `credential_process` must. AWS libraries ask again shortly before they expire."""
     missing = sorted(key for key in AWS_KEYS.values() if not metadata.get(key))
     if missing:
         raise Absent(f"resource {name!r} has no AWS credentials: there is no {', '.join(missing)}")
@@ -156,7 +156,7 @@ def aws_credentials(name: str, metadata: dict[str, Any]) -> Iterator[str]:
 
 
 def aws_config(name: str, metadata: dict[str, Any]) -> Iterator[str]:
-    """Give an AWS config file with which credentials are fetched, and fetched again, by themselves."""
+    """Print an AWS config file that has libraries fetch and renew the credentials."""
     list(aws_credentials(name, metadata))
     command = [shutil.which("bmat") or sys.argv[0], "resource", "get", name, "--format", "aws"]
     yield "[default]"
@@ -166,7 +166,7 @@ def aws_config(name: str, metadata: dict[str, Any]) -> Iterator[str]:
 
 
 def list_addresses(args: argparse.Namespace) -> Iterator[str]:
-    """List ranges. Raises Absent for columns that there are not."""
+    """List address ranges. Raises Absent for unknown columns."""
     resources = facts()["resources"].values()
     found = [row for resource in resources for row in resource["metadata"].get("addresses") or []]
     columns = [column.strip() for column in args.columns.split(",")]
@@ -177,7 +177,7 @@ def list_addresses(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _address_row(address: dict[str, Any], columns: list[str]) -> list[str]:
-    """Return the cells of a range; what its metadata doesn't say follows from its `cidr`."""
+    """Return the cells of a range. Columns that its metadata lacks are derived from its `cidr`."""
     known: dict[str, Any] = {}
     with contextlib.suppress(KeyError, ValueError):
         known = _derived_columns(address["cidr"])
@@ -202,12 +202,12 @@ def _derived_columns(cidr: str) -> dict[str, Any]:
 
 
 def show_factory(args: argparse.Namespace) -> Iterator[str]:
-    """Give one fact: the factory's name, which is its id, or the worker's id. Raises Absent."""
+    """Print the factory's name, which is its id, or the worker's id. Raises Absent."""
     yield plain(facts()["worker" if args.fact == "private" else "factory"])
 
 
 def get_value(args: argparse.Namespace) -> Iterator[str]:
-    """Give a value; wait until there is one."""
+    """Print a value. Wait until it exists."""
     found = ask({"do": "get", "name": args.name})
     while not found["there"]:
         if args.no_wait:
@@ -225,19 +225,19 @@ def put_value(args: argparse.Namespace) -> Iterator[str]:
 
 
 def identity_token(args: argparse.Namespace) -> Iterator[str]:
-    """Give a token for an audience, a new one each time; as JSON with when it ends."""
+    """Print a new token for an audience; as JSON also when it expires."""
     found = ask({"do": "identity", "audience": args.audience})
     yield json.dumps(found) if args.format == "json" else str(found["token"])
 
 
 def start_process(args: argparse.Namespace) -> Iterator[str]:
-    """Start a command where this one runs, and with its environment."""
+    """Start a background process in this folder, with this environment."""
     ask({"do": "process", "name": args.name, **_command_request([args.program, *args.arguments])})
     return iter(())
 
 
 def add_post(args: argparse.Namespace) -> Iterator[str]:
-    """Have a command run after the tasks, where this one runs, and with its environment."""
+    """Have a command run after the tasks in this folder, with this environment."""
     ask({"do": "post", "when": args.when, "name": args.name, **_command_request([args.program, *args.arguments])})
     return iter(())
 
@@ -248,7 +248,7 @@ def _command_request(command: list[str]) -> dict[str, Any]:
 
 
 def restore_cache(args: argparse.Namespace) -> Iterator[str]:
-    """Say `hit` or `partial`, or raise Absent for a miss."""
+    """Print `hit` or `partial`. Raises Absent for a miss."""
     came = _ask_cache("restore", args)
     if came["word"] == "miss":
         raise Absent(came["text"])
@@ -256,7 +256,7 @@ def restore_cache(args: argparse.Namespace) -> Iterator[str]:
 
 
 def save_cache(args: argparse.Namespace) -> Iterator[str]:
-    """Say `saved`, `there` or `failed`: it is no reason for a job to fail that others will have to work more."""
+    """Print `saved`, `there` or `failed`. A cache that was not saved does not fail the job."""
     yield from _show_cache_result(_ask_cache("save", args))
 
 
@@ -389,7 +389,7 @@ def _add_list(commands: Any, action: Any, text: str) -> argparse.ArgumentParser:
 
 
 def bmat(arguments: list[str]) -> int:
-    """Print what was asked for. Return the exit code: 1, it is not there; 2 is for wrong usage."""
+    """Run a command. Return the exit code: 1 if something does not exist, 2 for wrong usage."""
     args = parser().parse_args(arguments)
     try:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")  # type: ignore[union-attr]

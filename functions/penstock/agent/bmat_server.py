@@ -49,16 +49,16 @@ REQUEST_BYTES = 1 << 22
 
 
 class JobFacts:
-    """Asks the service again when what it said is no longer fresh. Until it answers, what it said last stands."""
+    """What a job may know of itself. Metadata that is not fresh is fetched again; until then the old one stands."""
 
     def __init__(self, job: Job) -> None:
         reply = job.order.reply
         self._job, self._one_asks = job, threading.Lock()
         self._facts = {"worker": job.config.worker, "factory": reply["factory"]}
-        self._hear(reply.get("resources") or {}, job.order.told, 0.0)
+        self._hear(reply.get("resources") or {}, job.order.received, 0.0)
 
     def read(self) -> bytes:
-        """Return all of it as JSON."""
+        """Return the facts as JSON."""
         with self._one_asks:
             if now() >= self._fresh_until:
                 self._ask()
@@ -81,13 +81,13 @@ class JobFacts:
 
 
 class BmatRequests:
-    """Answers one line of JSON with JSON. Whatever is secret is hidden in the log before it is given out. [SEC-1]"""
+    """Answers each request, a line of JSON, with JSON. A secret is masked in the log before it is given out. [SEC-1]"""
 
     def __init__(self, job: Job) -> None:
         self._job, self._facts = job, JobFacts(job)
 
     def answer(self, line: bytes) -> bytes:
-        """Return what was asked for; {"error": why} when it cannot be had."""
+        """Return the answer to a request, or {"error": why}."""
         try:
             ask = json.loads(line)
             do = {
@@ -124,7 +124,7 @@ class BmatRequests:
         return json.dumps(self._call("store/put", body)).encode()
 
     def _identity(self, ask: dict[str, Any]) -> bytes:
-        """Get a token, and hide its signature, without which the rest of it proves nothing to anybody. [SEC-1]"""
+        """Get a token, and mask its signature: without it the token proves nothing. [SEC-1]"""
         found = self._call("identity", {"audience": ask["audience"]})
         self._job.mask.learn(text_secrets(str(found["token"]).rpartition(".")[2]))
         return json.dumps(found).encode()
@@ -150,7 +150,7 @@ class BmatRequests:
 
 
 def install_shims(folder: str) -> None:
-    """Put each into a folder, unless the machine has that command elsewhere. Raises OSError."""
+    """Put the small commands into a folder, except those that the machine has elsewhere. Raises OSError."""
     elsewhere = os.pathsep.join(each for each in BASE_PATH.split(os.pathsep) if each != folder)
     for name, text in SHIMS.items():
         if not shutil.which(name, path=elsewhere):
@@ -168,18 +168,18 @@ def write_command(path: str, text: str) -> None:
 
 @contextlib.contextmanager
 def serve_bmat(job: Job) -> Iterator[None]:
-    """Give every connection what it asks of the job, for as long as it is ours.
+    """Answer connections on a socket until the work is abandoned.
 
-    Credentials of resources, and secrets of the store, are given out here alone, to the job's own user. [SEC-1]
+    This is the only way to credentials of resources and secrets of the store. Only the job's user can connect. [SEC-1]
     """
     answer = type("Answer", (BmatHandler,), {"clerk": BmatRequests(job), "control": job.control})
-    with tempfile.TemporaryDirectory(prefix="bmat-", dir=_socket_folder(job.places)) as folder:
+    with tempfile.TemporaryDirectory(prefix="bmat-", dir=_socket_folder(job.machine)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
             os.chmod(path, 0o600)
             for each in (folder, path):
-                job.places.give(each)
-            _install_commands(job.places, path)
+                job.machine.give_to_user(each)
+            _install_commands(job.machine, path)
             threading.Thread(target=server.serve_forever, args=(0.1,), name="bmat", daemon=True).start()
             yield
             server.shutdown()
@@ -198,17 +198,17 @@ class BmatHandler(socketserver.StreamRequestHandler):
             self.wfile.write(self.clerk.answer(line))
 
 
-def _socket_folder(places: Machine) -> str:
-    """Return a folder for sockets, whose paths may have about 100 bytes. Jobs tidy up their own /tmp."""
-    return places.bin if places.private and len(os.fsencode(places.bin)) < 70 else "/tmp"
+def _socket_folder(machine: Machine) -> str:
+    """Return a folder for the socket, whose path may have about 100 bytes. Jobs may empty their own /tmp."""
+    return machine.bin if machine.private and len(os.fsencode(machine.bin)) < 70 else "/tmp"
 
 
-def _install_commands(places: Machine, path: str) -> None:
-    """Put `bmat` on the job's PATH: this very file, run so that it works whatever the caller's environment is.
+def _install_commands(machine: Machine, path: str) -> None:
+    """Put `bmat` on the job's PATH. It runs the agent's own file, and works in any environment.
 
-    Beside it are the commands that a script expects, and this machine lacks.
+    Beside it are commands that scripts expect and this machine lacks.
     """
-    command = shlex.join([sys.executable, "-I", "-S", places.program, "bmat"])
+    command = shlex.join([sys.executable, "-I", "-S", machine.program, "bmat"])
     text = f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n'
-    write_command(os.path.join(places.bin, "bmat"), text)
-    install_shims(places.bin)
+    write_command(os.path.join(machine.bin, "bmat"), text)
+    install_shims(machine.bin)

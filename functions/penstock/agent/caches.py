@@ -28,11 +28,11 @@ SAVED, THERE, FAILED = "saved", "there", "failed"
 
 
 class BadKey(Exception):
-    """Why a key cannot be told."""
+    """Why a key cannot be computed."""
 
 
 def fill_key(template: str, located: Callable[[str], str]) -> str:
-    """Return a key with its placeholders filled in; `located` tells where a path is. Raises NoKey."""
+    """Return a key with its placeholders filled in. `located` returns where a path is. Raises BadKey."""
     filled = PLACEHOLDER.sub(lambda found: _digest_files(QUOTED.findall(found[1]), located), template)
     if "{{" in filled or "}}" in filled:
         raise BadKey(f'{template!r} has a placeholder that there is not; there is {{{{ hash "FILE" }}}}')
@@ -40,7 +40,7 @@ def fill_key(template: str, located: Callable[[str], str]) -> str:
 
 
 def _digest_files(patterns: list[str], located: Callable[[str], str]) -> str:
-    """One digest over all files that patterns match: over what they are called there, and what is in them."""
+    """Return one digest over the names and contents of all files that match the patterns. Raises BadKey."""
     whole = hashlib.sha256()
     for pattern in patterns:
         place = located(pattern)
@@ -54,7 +54,7 @@ def _digest_files(patterns: list[str], located: Callable[[str], str]) -> str:
 
 
 def _fixed_folder(pattern: str) -> str:
-    """The folder above the first `*` of a pattern: it is not what a file is called."""
+    """Return the folder above the first wildcard of a pattern. It is not part of the files' names."""
     return os.path.dirname(re.split(r"[*?\[]", pattern, maxsplit=1)[0])
 
 
@@ -71,7 +71,7 @@ def _digest_content(path: str) -> bytes:
 
 @dataclass(frozen=True)
 class CacheRequest:
-    """One cache, as a job file or `bmat` says it. Its paths are seen from the folder `cwd` of the machine."""
+    """One cache, as a job file or `bmat` names it. Its paths are relative to `cwd`, a folder of the machine."""
 
     name: str
     paths: list[str]
@@ -82,7 +82,7 @@ class CacheRequest:
 
 @dataclass(frozen=True)
 class CacheResult:
-    """What came of it: one word for scripts, and a line for people."""
+    """The result: a word for scripts, and a line for people."""
 
     word: str
     text: str
@@ -99,8 +99,7 @@ class Caches:
         self._job, self._until = job, until
 
     def restore(self, wanted: CacheRequest) -> CacheResult:
-        """Put in place what was kept under the key, or under one that begins like a restore key; never raises for less
-        than the end of the work."""
+        """Restore the entry with the key, or the newest whose key starts with a restore key."""
         started = now()
         try:
             ask = self._ask(wanted)
@@ -114,7 +113,7 @@ class Caches:
         return CacheResult(HIT if found["exact"] else PARTIAL, f"cache {wanted.name}: {how} from {which}: {took}")
 
     def save(self, wanted: CacheRequest) -> CacheResult:
-        """Keep what is there under the key, unless something is kept under it already."""
+        """Save the paths under the key, unless the key has an entry already. Trouble is in the result."""
         started = now()
         try:
             ask = self._ask(wanted)
@@ -127,7 +126,7 @@ class Caches:
         return CacheResult(word, f"cache {wanted.name}: {text} in {_elapsed(started)}")
 
     def _ask(self, wanted: CacheRequest) -> dict[str, Any]:
-        """What the service compares. No secret is part of it. [SEC-1]"""
+        """Return what the service compares. It contains no secret. [SEC-1]"""
         paths = [self._in_job(path, wanted.cwd) for path in wanted.paths]
         ask: dict[str, Any] = {
             "name": wanted.name,
@@ -142,22 +141,22 @@ class Caches:
         return ask
 
     def _in_job(self, path: str, cwd: str) -> str:
-        """A path as the job knows it, wherever its files are on this machine."""
-        places = self._job.places
+        """Return a path as the job knows it, wherever its files are on this machine."""
+        machine = self._job.machine
         if path == "~" or path.startswith("~/"):
-            path = places.home + path[1:]
+            path = machine.home + path[1:]
         here = os.path.normpath(os.path.join(cwd, path))
-        inside = places.private and f"{here}/".startswith(f"{places.root.rstrip('/')}/")
-        return places.in_job(here) or "/" if inside else here
+        inside = machine.private and f"{here}/".startswith(f"{machine.root.rstrip('/')}/")
+        return machine.job_path(here) or "/" if inside else here
 
     def _key(self, template: str, cwd: str) -> str:
         try:
-            return fill_key(template, lambda path: self._job.places.on_machine(self._in_job(path, cwd)))
+            return fill_key(template, lambda path: self._job.machine.real_path(self._in_job(path, cwd)))
         except BadKey as why:
             raise CacheTrouble(str(why)) from why
 
     def _fetch(self, ask: dict[str, Any]) -> tuple[dict[str, Any], int]:
-        """Fetch what is found, and put it in place: whole, and as it was saved, or not at all."""
+        """Download the entry that matches, and put it in place, whole or not at all."""
         with self._folder() as folder:
             path = os.path.join(folder, "archive.tar.gz")
             for last in range(1, ROUNDS + 1):
@@ -168,7 +167,7 @@ class Caches:
                 try:
                     told = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
                     self._job.copies.fetch(self._job.control, told, path, TRIES)
-                    return found, unpack(self._job.places, ask["paths"], path, self._check)
+                    return found, unpack(self._job.machine, ask["paths"], path, self._check)
                 except NotFetched as why:
                     if last == ROUNDS or not why.stale:
                         raise CacheTrouble(f"{found['id']} could not be fetched: {why}") from why
@@ -184,7 +183,7 @@ class Caches:
             path = os.path.join(folder, "archive.tar.gz")
             try:
                 with open(path, "wb") as stream:
-                    packed = pack(self._job.places, ask["paths"], stream, most, self._check)
+                    packed = pack(self._job.machine, ask["paths"], stream, most, self._check)
                 if not packed.count:
                     raise CacheTrouble(f"none of {', '.join(ask['paths'])} is there")
                 about = File(f"cache {ask['name']}", path, may_change=False)
@@ -213,7 +212,7 @@ class Caches:
         return SAVED, f"saved as {which}: {packed.count} entries, {size_text(file.size)}{absent}{left}"
 
     def _send(self, file: MeasuredFile, begun: dict[str, Any]) -> None:
-        """Send an archive, for as long as the work goes on."""
+        """Upload an archive while the work goes on."""
         if not file.parts:
             return upload_file(self._job.control, file, begun, self._check)
 
@@ -223,7 +222,7 @@ class Caches:
         upload_parts(self._job.control, file, begun["part_bytes"], leave, self._check)
 
     def _check(self) -> None:
-        """Raise Trouble when it is no longer worth going on."""
+        """Raise CacheTrouble when the work is stopped or the job's time is over."""
         if self._job.control.stopping:
             raise CacheTrouble("the work is stopped")
         if self._until is not None and now() > self._until:
@@ -236,7 +235,7 @@ class Caches:
             raise CacheTrouble(f"the service: {why}") from why
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        tmp = self._job.places.on_machine("/tmp")
+        tmp = self._job.machine.real_path("/tmp")
         try:
             os.makedirs(tmp, exist_ok=True)
             return tempfile.TemporaryDirectory(prefix="cache-", dir=tmp)
@@ -253,11 +252,14 @@ def _elapsed(started: float) -> str:
 
 
 class JobCaches:
-    """The caches of a job file. `until` is when the job's time is over, by the agent's clock."""
+    """The caches that the job file names: restored before the first task, saved when the job has succeeded.
+
+    `until` is when the job's time is over, by the agent's clock.
+    """
 
     def __init__(self, job: Job, until: float) -> None:
         self._job, self._caches = job, Caches(job, until)
-        work = job.places.on_machine("/work")
+        work = job.machine.real_path("/work")
         self._all = [
             CacheRequest(told["name"], list(told["paths"]), told["key"], list(told["restore_keys"]), work)
             for told in job.order.reply.get("caches") or []
@@ -265,7 +267,7 @@ class JobCaches:
         self._there: set[str] = set()
 
     def restore(self) -> None:
-        """Restore each, unless the work is to be stopped."""
+        """Restore each cache, unless the work is stopped."""
         for wanted in self._all:
             if self._job.control.stopping:
                 return
@@ -275,7 +277,7 @@ class JobCaches:
                 self._there.add(wanted.name)
 
     def save(self) -> None:
-        """Save each whose key had nothing when the job began."""
+        """Save each cache whose key had no entry when the job began."""
         for wanted in self._all:
             if wanted.name not in self._there and not self._job.control.stopping:
                 self._say(self._caches.save(wanted).text)

@@ -27,7 +27,7 @@ def add_host_options(parser: argparse.ArgumentParser) -> None:
 
 
 def state_folder(name: str) -> Path:
-    """Where a host keeps what it is at, if nobody says: under systemd its StateDirectory."""
+    """Return the default folder for a host's state: under systemd its StateDirectory."""
     given = os.environ.get("STATE_DIRECTORY")
     if given:
         return Path(given)
@@ -36,13 +36,13 @@ def state_folder(name: str) -> Path:
 
 
 def serve_host(args: argparse.Namespace) -> int:
-    """Be a host's agent until told to terminate. Return the exit code."""
+    """Serve as a host's agent until a signal ends it. Return the exit code."""
     state = (args.state or state_folder(args.host)).absolute()
     token = HostToken(args.token_file, os.environ.pop("PENSTOCK_TOKEN", ""))
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        places = Machine(os.path.realpath(args.root or state / "root"))
-        places.make()
+        machine = Machine(os.path.realpath(args.root or state / "root"))
+        machine.make()
         lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         token.read()
     except OSError as why:
@@ -53,13 +53,13 @@ def serve_host(args: argparse.Namespace) -> int:
     except OSError:
         log(f"another agent of a host works in {state}; give this one a --state of its own")
         return WRONG_USAGE
-    standing = HostState.load(state)
-    office = HostClient(args.url.rstrip("/"), args.host, token, standing.session())
-    return Host(office, standing, places, os.path.realpath(sys.argv[0])).serve()
+    host_state = HostState.load(state)
+    client = HostClient(args.url.rstrip("/"), args.host, token, host_state.session())
+    return Host(client, host_state, machine, os.path.realpath(sys.argv[0])).serve()
 
 
 def agent(arguments: list[str]) -> int:
-    """Run this worker's job. Return the exit code; 1 for whatever went wrong here."""
+    """Run `run` or `host`. Return the exit code: 1 if the agent failed."""
     parser = argparse.ArgumentParser(prog="agent.pyz", description="The agent of a Penstock worker.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     runner = commands.add_parser("run", help="run this worker's job")

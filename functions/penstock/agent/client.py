@@ -27,7 +27,7 @@ METADATA_IDENTITY = "/latest/dynamic/instance-identity/"
 
 
 def http_request(method: str, url: str, body: Any, headers: dict[str, str], timeout: float) -> tuple[int, bytes]:
-    """Send one HTTP request, its body bytes or a readable; return status and body. Raises Unreachable.
+    """Send one HTTP request; the body is bytes or a readable. Return status and body. Raises Unreachable.
 
     `timeout` is in seconds, for connecting and for each wait for bytes.
     """
@@ -49,7 +49,7 @@ def http_request(method: str, url: str, body: Any, headers: dict[str, str], time
 
 
 def is_transient(status: int) -> bool:
-    """Tell whether an HTTP status means: the same again, later."""
+    """Return whether an HTTP status means: try again later."""
     return status >= 500 or status in (408, 429)
 
 
@@ -62,9 +62,9 @@ def backoffs() -> Iterator[float]:
 
 
 def retry(control: Control, what: str, work: Callable[[], T], tries: int = 0) -> T:
-    """Do something until it is not Unreachable, or that `tries` times (0: no limit). Raises what the work raises.
+    """Call `work` until it does not raise Unreachable, at most `tries` times (0: no limit). Raises what `work` raises.
 
-    When the lease is lost, one try is all; when the work is abandoned otherwise, Abandoned is raised before any.
+    When the lease is lost, there is one try. When the work is abandoned otherwise, Abandoned is raised at once.
     """
     tried, delays = 0, backoffs()
     while True:
@@ -79,29 +79,29 @@ def retry(control: Control, what: str, work: Callable[[], T], tries: int = 0) ->
 
 
 class Client:
-    """Calls to the service as one worker. All of them may be repeated."""
+    """Calls to the service as one worker. Each of them may be repeated."""
 
     def __init__(self, url: str, token: str, control: Control) -> None:
         self._url, self._token, self._control = url, token, control
 
     def hello(self, body: dict[str, Any], tries: int = HELLO_TRIES) -> dict[str, Any]:
-        """Show the bootstrap key, be given the lease and the job. Raises ServiceError."""
+        """Exchange the bootstrap key for the lease and the job. Raises ServiceError."""
         return retry(self._control, HELLO, lambda: self._renew(HELLO, {**body, "token": self._token}), tries)
 
     def call(self, job: str, what: str, body: dict[str, Any], tries: int = 0) -> dict[str, Any]:
-        """POST for a job until answered, or at most that many times. Raises ServiceError."""
+        """POST for a job until there is an answer, at most `tries` times (0: no limit). Raises ServiceError."""
         path = f"/v1/agent/jobs/{job}/{what}"
         return retry(self._control, path, lambda: self._post(path, body), tries)
 
     def renew(self, job: str, what: str, body: dict[str, Any]) -> None:
-        """The same for calls that renew the lease."""
+        """POST for a job, and renew the lease with the answer."""
         path = f"/v1/agent/jobs/{job}/{what}"
         retry(self._control, path, lambda: self._renew(path, body))
 
     def _renew(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         asked = now()
         reply = self._post(path, body)
-        self._control.hear(reply, asked)
+        self._control.renew_lease(reply, asked)
         return reply
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Client:
 
 
 def _parse_object(answer: bytes) -> dict[str, Any] | None:
-    """Return an answer's JSON object, empty for an empty answer; None, if it is none."""
+    """Return an answer's JSON object, empty for an empty answer; None for anything else."""
     try:
         reply = json.loads(answer or b"{}")
     except ValueError:
@@ -136,7 +136,7 @@ def _parse_object(answer: bytes) -> dict[str, Any] | None:
 
 
 def identity_document(metadata: str, control: Control) -> dict[str, str]:
-    """Ask the metadata service at an address for the document and its signature; without them the service decides."""
+    """Fetch the signed identity document from EC2's metadata service; empty if that fails: the service decides then."""
     try:
         return retry(control, "identity", lambda: _fetch_identity(metadata), IDENTITY_TRIES)
     except ServiceError as why:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Config:
-    """The service's address, the worker's id and bootstrap key, the job's root, and the folder all this is in.
+    """The service's URL, the worker's id and bootstrap key, the job's root, and the folder of the config file.
 
-    `identity` is where to ask for what the machine can show of itself; empty, when it need not. `alone` says that the
+    `identity` is the address of the machine's metadata service, empty if no identity document is needed. `alone`: the
     machine was made for this worker, and serves nothing else.
     """
 
@@ -37,19 +37,19 @@ class Config:
         )  # fmt: skip
 
     def token(self) -> str:
-        """Return the worker token; chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""
+        """Return the worker token. It is chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""
         path = self.folder / "token"
         return path.read_text(encoding="ascii").strip() if path.exists() else self.new_token()
 
     def new_token(self) -> str:
-        """Choose a token for the next job, kept in place of the last one's."""
+        """Choose the token for the next job, in place of the last job's."""
         token = secrets.token_urlsafe(48)
         write_secret(self.folder / "token", token)
         return token
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all, and not lost with the power."""
+    """Write a file that only its owner can read: atomically, and flushed to disk."""
     draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
@@ -60,19 +60,19 @@ def write_secret(path: Path, text: str) -> None:
 
 
 class Step(Enum):
-    """How far."""
+    """How far the agent is with its job."""
 
     NONE, STARTED, FINISHED = "", "started", "finished"
 
 
 class Progress:
-    """The file `progress` in the agent's folder."""
+    """How far the agent is with its job, in a file, so that no restart runs the job twice. [JOB-2]"""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "progress"
 
     def read(self) -> Step:
-        """Return the last step that was noted; a file that was cut short says that the job was started."""
+        """Return the last step. A truncated file means that the job was started."""
         if not self._path.exists():
             return Step.NONE
         return Step.FINISHED if self._path.read_text(encoding="utf-8").startswith("finished") else Step.STARTED

@@ -19,11 +19,11 @@ class ServiceError(Exception):
 
 
 class Unreachable(ServiceError):
-    """No answer, or one that says try again: the only error that is retried."""
+    """No answer, or one that means: try again. The only error that is retried."""
 
 
 class Refused(ServiceError):
-    """The service answered that this will never work."""
+    """The service refused the call for good."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"HTTP {status}: {detail}" if detail else f"HTTP {status}")
@@ -31,21 +31,21 @@ class Refused(ServiceError):
 
 
 class Declined(Exception):
-    """What a task asked its agent for cannot be done; the message says why."""
+    """The agent cannot do what a task asked for. The message says why."""
 
 
 class Abandoned(ServiceError):
-    """The work was abandoned, so nothing is sent."""
+    """The work is abandoned, so nothing is sent."""
 
 
 class Stop(Enum):
-    """Why the work is stopped; outputs and a report with this result follow."""
+    """Why the work is stopped. Outputs and a report with this result follow."""
 
     CANCELLED, TIMED_OUT = "cancelled", "timed_out"
 
 
 class Abandon(Enum):
-    """Why the work is abandoned; no report follows."""
+    """Why the work is abandoned. No report follows."""
 
     LOST = "the lease could not be renewed"
     GONE = "the service says that this worker is no longer wanted"
@@ -56,7 +56,7 @@ class Abandon(Enum):
 
 
 class Control:
-    """The first reason to stop counts, and the first to abandon. `deadline` is when the timeout strikes."""
+    """Whether the work goes on. The first reason to stop counts, and the first to abandon."""
 
     def __init__(self) -> None:
         self.stopped: Stop | None = None
@@ -69,8 +69,8 @@ class Control:
         self._renewed: float | None = None
         self._changed = threading.Condition()
 
-    def hear(self, reply: dict[str, Any], asked: float) -> None:
-        """Take in an answer that gives or renews the lease, counted from the question, not the answer."""
+    def renew_lease(self, reply: dict[str, Any], asked: float) -> None:
+        """Renew the lease with an answer of the service. The lease counts from the request, not from the answer."""
         self._lease = float(reply.get("lease_seconds", self._lease))
         self._grace = float(reply.get("grace_seconds", self._grace))
         self._renewed = max(asked, self._renewed or asked)
@@ -96,7 +96,7 @@ class Control:
         return bool(self.stopped or self.abandoned)
 
     def check(self) -> None:
-        """Raise Abandoned when nothing may be sent any more. A lost lease still allows one try."""
+        """Raise Abandoned if nothing may be sent any more. A lost lease still allows one try."""
         if self.abandoned and self.abandoned is not Abandon.LOST:
             raise Abandoned(self.abandoned.value)
 
@@ -107,11 +107,11 @@ class Control:
         return min(self._grace, 2.0) if self.abandoned else self._grace
 
     def short_grace(self) -> float:
-        """Return the same for processes that were left running."""
+        """Return the grace for processes that a task left running."""
         return min(self.grace(), 2.0)
 
     def sleep(self, seconds: float) -> bool:
-        """Sleep, but not when abandoned. Return whether the work is still ours."""
+        """Sleep until the time is over or the work is abandoned. Return whether it goes on."""
         until = now() + seconds
         with self._changed:
             while not self.abandoned and now() < until:
@@ -121,7 +121,7 @@ class Control:
     def watch_clock(self) -> None:
         """Stop the work at its timeout, abandon it when the lease can't be renewed. Runs as a thread.
 
-        The work is dead before the lease is over, and with it the right to work. [JOB-2]
+        The work ends before the lease does: after that another worker may have the job. [JOB-2]
         """
         while self.sleep(0.2):
             deadline, renewed = self.deadline, self._renewed
@@ -132,7 +132,7 @@ class Control:
 
 
 def start_thread(control: Control, name: str, work: Callable[[], None]) -> threading.Thread:
-    """Start a helper. When it fails by a bug, the work is abandoned: better lost than hanging."""
+    """Start a helper thread. An unexpected exception in it abandons the work: better lost than hanging."""
 
     def guarded() -> None:
         try:
@@ -149,7 +149,7 @@ def start_thread(control: Control, name: str, work: Callable[[], None]) -> threa
 
 
 def handle_signals(control: Control) -> None:
-    """Abandon the work on SIGTERM or SIGINT; in a thread, as a handler must not wait for a lock."""
+    """Abandon the work on SIGTERM or SIGINT: in a thread, because a signal handler must not wait for a lock."""
 
     def terminate(number: int, frame: Any) -> None:
         threading.Thread(target=control.abandon, args=(Abandon.TERMINATED,), daemon=True).start()

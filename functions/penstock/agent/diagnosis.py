@@ -35,7 +35,7 @@ EXITED = "exited"
 
 @dataclass(frozen=True)
 class OomCounter:
-    """Where kills are counted, and where the limit is said; `is_ours` when nobody else's are counted there."""
+    """A file that counts kills, and one with the memory limit. `is_ours`: it counts the kills of the job alone."""
 
     source: str
     path: Path
@@ -48,7 +48,7 @@ class OomCounter:
 
 @dataclass(frozen=True)
 class OomKills:
-    """Processes that were killed for want of memory."""
+    """How many processes the kernel killed for want of memory."""
 
     count: int
     source: str
@@ -56,7 +56,7 @@ class OomKills:
 
 
 def count_oom_kills() -> dict[OomCounter, int]:
-    """Return what is counted so far, by record; of those that this machine has."""
+    """Return the current count of each counter that this machine has."""
     found = {}
     for record in _oom_counters():
         with contextlib.suppress(OSError, ValueError):
@@ -68,7 +68,7 @@ def count_oom_kills() -> dict[OomCounter, int]:
 
 
 def oom_kills_since(before: dict[OomCounter, int], was_killed: bool) -> OomKills | None:
-    """Return what was killed since then, if it was of the job: the whole machine's count needs a killed task."""
+    """Return the kills since `before`. The whole machine's count matters only if a task was killed."""
     for record, count in count_oom_kills().items():
         more = count - before.get(record, count)
         if more > 0 and (record.is_ours or was_killed):
@@ -77,7 +77,7 @@ def oom_kills_since(before: dict[OomCounter, int], was_killed: bool) -> OomKills
 
 
 def _oom_counters() -> Iterator[OomCounter]:
-    """Yield where to look, what is most exact first."""
+    """Yield the counters, the most exact first."""
     for line in _own_control_groups():
         _, controllers, path = line.split(":", 2)
         if not controllers:
@@ -105,10 +105,10 @@ def _memory_limit(record: OomCounter) -> int | None:
     return None
 
 
-def full_disk(places: Machine) -> dict[str, Any] | None:
-    """Return the evidence for the first of the job's folders whose disk is full, as it is now."""
+def full_disk(machine: Machine) -> dict[str, Any] | None:
+    """Return evidence of the first of the job's folders whose disk is full now."""
     for name in ("/work", "/tmp", "/home"):
-        path = places.home if name == "/home" else places.on_machine(name)
+        path = machine.home if name == "/home" else machine.real_path(name)
         with contextlib.suppress(OSError):
             found = _check_disk(name, os.statvfs(path))
             if found:
@@ -127,13 +127,13 @@ def _check_disk(name: str, disk: os.statvfs_result) -> dict[str, Any] | None:
 
 
 def reported_full_disk(lines: list[str]) -> dict[str, Any] | None:
-    """Return the evidence of a task that says so: it may have tidied up since."""
+    """Return evidence from a task's last lines: the task may have removed files since."""
     last = next((line for line in reversed(lines) if any(words in line for words in FULL_DISK_TEXTS)), None)
     return {"source": "the task's last lines", "error": last} if last else None
 
 
 def full_disk_error(why: BaseException | None) -> dict[str, Any] | None:
-    """Return the evidence of an error that a full disk has led to, here in the agent."""
+    """Return evidence from an error of the agent itself, if a full disk caused it."""
     while why is not None:
         if isinstance(why, OSError) and why.errno in FULL_DISK_ERRNOS:
             return {"source": "the agent's own writing", "error": str(why)}
@@ -146,7 +146,7 @@ def diagnose(job: Job, task: Task, code: int, lines: list[str], before: dict[Oom
     how, failure = _exit_failure(code)
     was_killed = code in (-signal.SIGKILL, SHELL_SIGNAL_BASE + signal.SIGKILL)
     kills = oom_kills_since(before, was_killed)
-    full = full_disk(job.places) or reported_full_disk(lines)
+    full = full_disk(job.machine) or reported_full_disk(lines)
     if kills:
         known = {"oom_kills": kills.count, "source": kills.source, "memory_limit_bytes": kills.limit}
         how += f": out of memory, of which the kernel killed {kills.count} process(es) ({kills.source})"
@@ -160,7 +160,7 @@ def diagnose(job: Job, task: Task, code: int, lines: list[str], before: dict[Oom
 
 
 def failure_of_task(failure: Failure, task: Task, lines: list[str]) -> Failure:
-    """Return a failure as that of a task, with its last lines."""
+    """Return a failure with its task and the task's last lines."""
     return replace(failure, task=task.index, task_name=task.name, lines=lines)
 
 
@@ -173,7 +173,7 @@ def not_started(task: Task, why: Exception) -> Failure:
 
 
 def too_long(task: Task, seconds: float, lines: list[str]) -> tuple[str, Failure]:
-    """Return how a task failed that has a bound of its own."""
+    """Return how a task failed that took longer than its own limit."""
     bound = {"bound": f"that of the task {task.name}", "bound_seconds": int(seconds)}
     return f"took longer than {duration_text(seconds)}", failure_of_task(Failure("exited", bound), task, lines)
 
@@ -206,10 +206,10 @@ def _full_disk_text(evidence: dict[str, Any]) -> str:
 
 
 def preparation_failed(task: Task, how: str, found: Failure, lines: list[str]) -> Outcome:
-    """Return how the job stands. `how` and `found` are what there is to say of its process. [JOB-1]
+    """Return the job's outcome when a preparation task failed; `how` and `found` describe the task's end. [JOB-1]
 
-    A machine that cannot be set up is broken. What is the network's, or the forge's, is nobody's fault here: the next
-    attempt follows, while there are retries left. The rest is the job's.
+    A machine that cannot be set up is broken. Trouble with the network or the forge is temporary: the next attempt
+    follows while retries are left. Anything else fails the job.
     """
     is_late = "bound" in found.evidence
     why = lines[-1] if lines and found.kind == EXITED and not is_late else how

@@ -34,7 +34,7 @@ MOST_COPIES, ROOM_PART = 64, 4  # how many there are, and which part of the disk
 
 
 class NotFetched(Exception):
-    """Why a file was not fetched; `stale`: with a fresh URL it may be. `came`: how many bytes did, if fewer."""
+    """Why a file was not downloaded. `stale`: a fresh URL may help. `came`: how many bytes arrived, if too few."""
 
     def __init__(self, text: str, stale: bool = False, came: int | None = None) -> None:
         super().__init__(text)
@@ -42,11 +42,11 @@ class NotFetched(Exception):
 
 
 class Stopped(Exception):
-    """The work is to be stopped."""
+    """The work was stopped meanwhile."""
 
 
 def download(control: Control, told: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> None:
-    """Put a file at a path; give up after so many tries without a byte between them.
+    """Download a file to a path. Give up after `tries` tries without a byte between them.
 
     Raises NotFetched, Stopped, or ServiceError when the work is abandoned.
     """
@@ -66,7 +66,7 @@ def download(control: Control, told: dict[str, Any], path: str, tries: int = DOW
 
 
 def _download_all(control: Control, told: dict[str, Any], file: IO[bytes], most: int) -> None:
-    """Fetch until all bytes are there: after each break what is missing, and only so often without any progress."""
+    """Download all bytes. After a break, resume with what is missing; give up after `most` tries without progress."""
     tries, delays = 0, backoffs()
     while True:
         before = file.tell()
@@ -110,7 +110,7 @@ def _download_rest(control: Control, told: dict[str, Any], file: IO[bytes]) -> N
 
 @contextlib.contextmanager
 def _open_url(url: str, have: int) -> Iterator[_Reader]:
-    """Ask for a file, or for what is behind its first bytes. Whatever breaks meanwhile is Unreachable."""
+    """Request a file, from the byte `have` on. Raises Unreachable for any trouble with the connection."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=WAIT_SECONDS)
@@ -127,7 +127,7 @@ def _open_url(url: str, have: int) -> Iterator[_Reader]:
 
 
 class _Reader:
-    """An answer, whose breaking is told from that of the disk."""
+    """An answer whose errors are Unreachable, so that they differ from errors of the disk."""
 
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self._answer, self.status = answer, answer.status
@@ -154,7 +154,7 @@ def _raise_refusal(answer: _Reader) -> None:
 
 
 def verify_file(told: dict[str, Any], file: IO[bytes]) -> None:
-    """Raise NotFetched, saying what was expected and what came, unless these are the bytes that were kept."""
+    """Raise NotFetched unless the file has the expected size and digest."""
     file.seek(0)
     digest = hashlib.sha256()
     for chunk in iter(lambda: file.read(CHUNK_BYTES), b""):
@@ -178,7 +178,7 @@ class Copy:
 
 
 class Copies:
-    """What this machine has. It begins with nothing, whatever is in the folder; `owner` is whose jobs may use it."""
+    """The copies on this machine; none at the start, whatever is in the folder. Only jobs of `owner` may use them."""
 
     def __init__(self, folder: Path, owner: str = "", is_on: bool = False) -> None:
         self._folder, self.owner, self.is_on = folder, owner, is_on
@@ -188,30 +188,30 @@ class Copies:
         self._empty()
 
     def serve(self, owner: str, is_on: bool) -> None:
-        """A job begins. What another owner's jobs have fetched is gone before it does. [SEC-2]"""
+        """Prepare for a job of an owner: copies of another owner's jobs are removed first. [SEC-2]"""
         if owner != self.owner or not is_on:
             self._empty()
         self.owner, self.is_on = owner, is_on
         self._age()
 
-    def told(self) -> str:
-        """What stays on this machine when it has been cleaned, as a part of a sentence."""
+    def summary(self) -> str:
+        """Return which copies stay on a clean machine, as a part of a sentence."""
         of = f"; {len(self._all)} cop(ies) of what was fetched are kept for jobs of {self.owner[:64]}"
         return of if self._all else ""
 
-    def asked(self) -> list[str]:
-        """Those to be compared with what the service keeps; none, if they were not long ago. [ART-2]"""
+    def due_for_check(self) -> list[str]:
+        """Return the ids to compare with what the service keeps; none if they were compared recently. [ART-2]"""
         self._age()
         return list(self._all) if now() - self._compared >= COPIES_CHECK_SECONDS else []
 
     def keep_only(self, ids: Collection[str]) -> None:
-        """Remove what the service did not name."""
+        """Remove all copies but these."""
         self._compared = now()
         for id in set(self._all) - set(ids):
             self._remove(id)
 
     def fetch(self, control: Control, told: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> bool:
-        """As `fetch.fetch`, from the copy where there is one; tell whether there was."""
+        """Download a file, or use its copy. Return whether there was a copy. Raises what `download` raises."""
         id = str(told.get("artifact") or "")
         if id in self._all and self._place(id, told, path):
             return True
@@ -220,7 +220,7 @@ class Copies:
         return False
 
     def keep(self, id: str, path: str) -> None:
-        """Give a file of the job's a second name here, if there is room. Nothing depends on it."""
+        """Keep a copy of a job's file, if there is room. Nothing depends on it."""
         if not self.is_on or not id.isalnum():
             return
         with self._lock, contextlib.suppress(OSError):
@@ -231,7 +231,7 @@ class Copies:
             self._all[id] = Copy(size, now())
 
     def _place(self, id: str, told: dict[str, Any], path: str) -> bool:
-        """Put a copy in place if it is what was kept; else it goes."""
+        """Put a copy in place if it is intact; otherwise remove it."""
         copy = self._folder / id
         try:
             with open(os.open(copy, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
@@ -249,7 +249,7 @@ class Copies:
         return True
 
     def _make_room(self, size: int) -> None:
-        """Remove what was unused for longest. Raises OSError when a file is too big in any case."""
+        """Remove the copies that were unused for longest. Raises OSError if the file is too big in any case."""
         disk = os.statvfs(self._folder)
         most = disk.f_bavail * disk.f_frsize // ROOM_PART
         if size > most:
@@ -269,7 +269,7 @@ class Copies:
             os.unlink(self._folder / id)
 
     def _empty(self) -> None:
-        """Begin anew. What a job has put there goes, too. Raises OSError for what cannot be removed."""
+        """Remove everything in the folder, also what a job put there. Raises OSError."""
         self._all.clear()
         if self._folder.is_symlink() or self._folder.is_file():
             self._folder.unlink()

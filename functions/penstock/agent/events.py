@@ -15,15 +15,18 @@ from .masking import Mask
 Event = dict[str, Any]
 FULL_BATCHES = 4
 OUTPUT_STREAMS = ("stdout", "stderr")
+DETAIL = "detail"
+"""The stream of lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
+
 IDLE_SECONDS = 0.5  # how often who waits looks whether the work was abandoned
 WATCHED_SECONDS, UNWATCHED_SECONDS = 0.2, 2.0  # how long an event waits for others to go with it
 CONTENT_STATUSES = (400, 413, 422)  # statuses that refuse what is in a batch, not the worker
 
 
 class Outbox:
-    """Events that are not delivered yet. Bounded: a slow service makes who puts wait, hence the job.
+    """Events that are not delivered yet. It is bounded: when the service is slow, `put` waits, and so does the job.
 
-    Once the log has no room for output, that is counted and dropped here: nothing is sent, and nothing waits.
+    Once the log is full, output is counted and dropped here: it is not sent, and nothing waits.
     """
 
     def __init__(self, control: Control, limits: dict[str, int], mask: Mask) -> None:
@@ -37,9 +40,9 @@ class Outbox:
         self.first = 1  # the number of the oldest event in the queue
 
     def put(self, stream: str, task: int | None, payload: str) -> None:
-        """Queue one event, timed now; wait while the queue is full, and drop it when abandoned.
+        """Queue one event with the current time. Wait while the queue is full; drop the event if the work is abandoned.
 
-        What a task says has no secrets in it any more; what is said about it may name one. [SEC-1]
+        A task's output is masked already. All other text is masked here, for it may quote a secret. [SEC-1]
         """
         payload = payload if stream in OUTPUT_STREAMS else self._mask.text(payload)
         event = {"time": utc_now(), "stream": stream, "task": task, "payload": payload}
@@ -54,8 +57,8 @@ class Outbox:
                 self._bytes += size
                 self._changed.notify_all()
 
-    def tell_dropped(self) -> None:
-        """Say how much of the output was dropped, if some was."""
+    def report_dropped(self) -> None:
+        """Queue an event with how much output was dropped, if any."""
         with self._changed:
             full = self._control.full or {"lines": 0, "bytes": 0}
             lines, size = self._dropped + full["lines"], self._dropped_bytes + full["bytes"]
@@ -63,7 +66,7 @@ class Outbox:
             self.put("worker", None, f"{lines} line(s), {size} bytes, of output were dropped, for the log was full")
 
     def flush(self) -> None:
-        """Return when all is delivered, or can't be."""
+        """Wait until all events are delivered or the work is abandoned."""
         with self._changed:
             self._flushing = True
             self._changed.notify_all()
@@ -72,7 +75,7 @@ class Outbox:
             self._flushing = False
 
     def next_batch(self) -> list[Event]:
-        """Wait for events, then a little for more of them: longer when nobody is watching. May return none."""
+        """Wait for events, then a little for more: longer when nobody watches the job. May return none."""
         with self._changed:
             if not self._queue:
                 self._changed.wait(IDLE_SECONDS)
@@ -83,7 +86,7 @@ class Outbox:
             return self.oldest()
 
     def oldest(self) -> list[Event]:
-        """Return the oldest events that fit in one batch, at least one if there is any; they stay until delivered."""
+        """Return the oldest events that fit in one batch, at least one. They stay queued until `delivered`."""
         batch: list[Event] = []
         total = 0
         for event, size in self._queue:
@@ -94,7 +97,7 @@ class Outbox:
         return batch
 
     def delivered(self, count: int) -> None:
-        """Forget the oldest events."""
+        """Remove the oldest events."""
         with self._changed:
             self.first += count
             for _ in range(count):
@@ -121,7 +124,7 @@ class Outbox:
 
 
 class Delivery:
-    """Posts batches in order, each until it is taken."""
+    """Posts batches in order, each until the service has it."""
 
     def __init__(self, service: Client, control: Control, outbox: Outbox, job: str) -> None:
         self._service, self._control, self._outbox, self._job = service, control, outbox, job
@@ -134,14 +137,14 @@ class Delivery:
                 self._deliver(batch)
 
     def try_rest(self) -> None:
-        """Try once to deliver what is left, after the lease was lost and the thread has ended. Raises ServiceError."""
+        """Try once to deliver the rest, after the lease was lost and the thread has ended. Raises ServiceError."""
         while batch := self._outbox.oldest():
             self._deliver(batch)
 
     def _deliver(self, batch: list[Event]) -> None:
-        """Post a batch; of one refused for what is in it half, until the culprit is found and replaced.
+        """Post a batch. If the service refuses its content, post half of it, until the bad event is found and replaced.
 
-        The other half is still the outbox's, which may drop of it what has no room any more.
+        The other half stays in the outbox, which may drop output from it when the log is full.
         """
         try:
             self._post(batch)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .control import start_thread
+from .events import DETAIL
 from .job import BROKEN_CHARS, Job
 from .log import duration_text, now, signal_name
 from .machine import BASE_PATH, Machine, installed_locale
@@ -25,14 +26,14 @@ SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # in /tmp: running serv
 
 
 def check_health(job: Job, when: str) -> str | None:
-    """Run the script for `before` or `after` the job's, if there is one. Return what is wrong with the machine.
+    """Run the site's script for `before` or `after` the job, if there is one. Return what is wrong with the machine.
 
-    One that is interrupted, for its job is cancelled before it began or nobody wants the work any more, tells nothing.
+    An interrupted check proves nothing: its job was cancelled, or the work was abandoned.
     """
     script = job.order.health.get(when)
     if not script:
         return None
-    job.outbox.put("health", None, f"checking the machine {when} the job")
+    job.outbox.put(DETAIL, None, f"checking the machine {when} the job")
     how = HealthCheck(job, when).run(str(script))
     return f"its health check {when} the job {how}"[:BROKEN_CHARS] if how else None
 
@@ -72,20 +73,20 @@ class HealthCheck:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        self._job.family.group = child.pid
+        self._job.processes.group = child.pid
         return child
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of the job's own; but by the worker's id its processes are found and ended."""
+        """Return an environment without the job's variables, but with the worker's id, by which processes are found."""
         job = self._job
         return {
             "PATH": BASE_PATH,
-            "HOME": job.places.home if job.places.private else job.places.own_home,
+            "HOME": job.machine.home if job.machine.private else job.machine.own_home,
             "LANG": installed_locale(),
             "PENSTOCK_WORKER_ID": job.config.worker,
             "PENSTOCK_TARGET": str(job.order.reply["target"]),
-            "PENSTOCK_ROOT": job.places.root,
-            "PENSTOCK_WORK": job.places.on_machine("/work"),
+            "PENSTOCK_ROOT": job.machine.root,
+            "PENSTOCK_WORK": job.machine.real_path("/work"),
         }
 
     def _watch(self, child: subprocess.Popen[bytes]) -> str | None:
@@ -99,7 +100,7 @@ class HealthCheck:
         is_late = child.returncode is None
         if not is_late:
             reader.join(PIPE_SECONDS)
-        end_processes(job.family.everybody, lambda: 0.0)
+        end_processes(job.processes.all_of_job, lambda: 0.0)
         pump.last_call()
         reader.join()
         return None if is_over else self._judge(child.returncode, is_late)
@@ -118,28 +119,28 @@ class HealthCheck:
 
 
 def clean_machine(job: Job) -> str:
-    """End and remove what a job left; return what was checked. Raises OSError for what can't be removed. [UNIT-2]"""
-    return remove_leftovers(job.family, job.places, str(job.config.folder), f"job {job.order.job}")
+    """End and remove what a job left. Return what was checked. Raises OSError for what cannot be removed. [UNIT-2]"""
+    return remove_leftovers(job.processes, job.machine, str(job.config.folder), f"job {job.order.job}")
 
 
-def remove_leftovers(family: JobProcesses, places: Machine, kept: str, whose: str) -> str:
-    """The same, of whoever it is; but for the folder `kept`, which is the agent's own."""
-    end_processes(family.everybody, lambda: 0.0)
-    folders = list(places.folders())
+def remove_leftovers(processes: JobProcesses, machine: Machine, kept: str, whose: str) -> str:
+    """End these processes and empty the machine's folders, except the agent's own folder `kept`. Raises OSError."""
+    end_processes(processes.all_of_job, lambda: 0.0)
+    folders = list(machine.folders())
     for folder in folders:
         _empty_folder(folder, kept)
-    left = family.everybody()
+    left = processes.all_of_job()
     if left:
         raise OSError(f"processes {left} can't be ended")
-    return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(places), folders))}"
+    return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(machine), folders))}"
 
 
-def _folder_name(places: Machine) -> Any:
-    return lambda folder: "its root" if places.private else folder
+def _folder_name(machine: Machine) -> Any:
+    return lambda folder: "its root" if machine.private else folder
 
 
 def _empty_folder(folder: str, kept: str) -> None:
-    """Remove all that is in a folder, but for the agent's own; what the job put in the folder's place as well."""
+    """Empty a folder, except for the agent's own. Remove a file or link that the job put in the folder's place."""
     if os.path.islink(folder) or os.path.isfile(folder):
         os.unlink(folder)
     if not os.path.isdir(folder):
@@ -182,7 +183,7 @@ def _flatten(top: str) -> None:
 
 
 def _retry_removal(remove: Any, path: str, error: Any) -> None:
-    """Remove what its owner had closed to itself; what is gone is clean. Raises OSError."""
+    """Remove what its mode protects. What does not exist any more is clean. Raises OSError."""
     if isinstance(error[1], FileNotFoundError):
         return
     for each in (os.path.dirname(path), path):

@@ -50,7 +50,7 @@ STUCK_SECONDS = 30.0
 
 @dataclass
 class HostState:
-    """The worker that holds this host, none when it is empty, and how far this host is with it."""
+    """The worker that holds this host (empty: none), and how far the host is with it."""
 
     folder: Path
     worker: str = ""
@@ -60,28 +60,28 @@ class HostState:
 
     @classmethod
     def load(cls, folder: Path) -> HostState:
-        """Read where this host was. Raises OSError or ValueError for a file that can't be read."""
+        """Read the state. Raises OSError or ValueError for a file that cannot be read."""
         path = folder / "standing.json"
         return cls(folder, **(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}))
 
     def note(self, worker: str, stage: str, cleaned: str = "", pid: int = 0) -> None:
-        """Write where this host is, before it does what follows."""
+        """Write the state, before the host acts on it."""
         self.worker, self.stage, self.cleaned, self.pid = worker, stage, cleaned, pid
         told = {"worker": worker, "stage": stage, "cleaned": cleaned, "pid": pid}
         write_secret(self.folder / "standing.json", json.dumps(told))
 
     def forget(self) -> None:
-        """This host is free; nothing of its last worker is left."""
-        shutil.rmtree(self.crew, ignore_errors=True)
+        """Remove what is left of the last worker: this host is free."""
+        shutil.rmtree(self.worker_folder, ignore_errors=True)
         self.note("", WORKING)
 
     @property
-    def crew(self) -> Path:
+    def worker_folder(self) -> Path:
         """The folder of the worker's own agent."""
         return self.folder / "worker"
 
     def session(self) -> str:
-        """What this agent is known by; chosen once."""
+        """Return what identifies this agent; chosen once."""
         path = self.folder / "session"
         if not path.exists():
             write_secret(path, secrets.token_urlsafe(48))
@@ -89,7 +89,7 @@ class HostState:
 
 
 class HostToken:
-    """The token of the host's user: in a file, which is read anew for each call, so that it can be replaced."""
+    """The token of the host's user. Its file is read for each call, so that it can be replaced."""
 
     def __init__(self, path: Path | None, given: str) -> None:
         self._path, self._given = path, given
@@ -103,14 +103,14 @@ class HostToken:
 
 
 class HostClient:
-    """Asks the service what to do next."""
+    """Calls to the host API."""
 
     def __init__(self, url: str, host: str, token: HostToken, session: str) -> None:
         self.url, self.host = url, host
         self._token, self._session = token, session
 
     def ask(self, worker: str, stage: str, cleaned: str, trouble: str = "", leaving: bool = False) -> dict[str, Any]:
-        """Say where this host is; return what it is to do. Raises Unreachable, Refused, or OSError for no token."""
+        """Report this host's state; return what to do. Raises Unreachable, Refused, or OSError without a token."""
         body = {
             "session": self._session,
             "machine": socket.gethostname()[:255],
@@ -136,33 +136,36 @@ class HostClient:
 
 
 class WorkerProcess:
-    """Starts the worker's agent, and knows whether it lives. `changed` is called when it ends."""
+    """The worker's own agent: a process of its own, which outlives this one, and holds a lock while it runs.
 
-    def __init__(self, standing: HostState, program: str, url: str, root: str, changed: Callable[[], None]) -> None:
-        self._standing, self._program, self._changed = standing, program, changed
+    `changed` is called when it ends.
+    """
+
+    def __init__(self, state: HostState, program: str, url: str, root: str, changed: Callable[[], None]) -> None:
+        self._state, self._program, self._changed = state, program, changed
         self._about = {"url": url, "root": root}
 
-    def enrol(self, worker: str, key: str) -> None:
-        """Write down who the agent is to be: after this it may be started, and again after a crash."""
-        folder = self._standing.crew
+    def configure(self, worker: str, key: str) -> None:
+        """Write the worker's config. From now on its agent may be started, also again after a crash."""
+        folder = self._state.worker_folder
         folder.mkdir(mode=0o700, exist_ok=True)
         for old in ("token", "progress"):
             with contextlib.suppress(FileNotFoundError):
                 (folder / old).unlink()
         write_secret(folder / "agent.json", json.dumps({"worker": worker, "key": key, **self._about}))
-        self._standing.note(worker, WORKING)
+        self._state.note(worker, WORKING)
 
     def start(self) -> None:
-        """Start the agent. One that was started before, and has begun, runs nothing twice: see `life`. [JOB-2]"""
+        """Start the agent. If it has begun its job before, it does not run it again: see `worker`. [JOB-2]"""
         lock = self._take()
         if lock is None:
             return
-        config = self._standing.crew / "agent.json"
+        config = self._state.worker_folder / "agent.json"
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
         command = [sys.executable, self._program, "run", "--config", str(config)]
         child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, pass_fds=(lock,))
         os.close(lock)
-        self._standing.note(self._standing.worker, WORKING, pid=child.pid)
+        self._state.note(self._state.worker, WORKING, pid=child.pid)
         threading.Thread(target=self._wait, args=(child,), daemon=True).start()
 
     def _wait(self, child: subprocess.Popen[bytes]) -> None:
@@ -170,7 +173,7 @@ class WorkerProcess:
         self._changed()
 
     def lives(self) -> bool:
-        """Tell whether the agent runs, also one that an earlier agent of this host started."""
+        """Return whether the agent runs, also if an earlier agent of this host started it."""
         lock = self._take()
         if lock is None:
             return True
@@ -178,21 +181,21 @@ class WorkerProcess:
         return False
 
     def end(self) -> None:
-        """End the agent, which ends its job. Raises OSError when it does not end."""
+        """End the agent, and with it its job. Raises OSError if it does not end."""
         for number, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
             until = now() + seconds
             while self.lives() and now() < until:
-                if self._standing.pid > 0:
+                if self._state.pid > 0:
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(self._standing.pid, number)
+                        os.kill(self._state.pid, number)
                 time.sleep(POLL_SECONDS)
         if self.lives():
-            raise OSError(f"the agent {self._standing.pid} does not end")
+            raise OSError(f"the agent {self._state.pid} does not end")
 
     def _take(self) -> int | None:
-        """Take the lock of the agent; None while it lives."""
-        self._standing.crew.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(self._standing.crew / "alive", os.O_CREAT | os.O_RDWR, 0o600)
+        """Take the agent's lock. Return None while the agent runs."""
+        self._state.worker_folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(self._state.worker_folder / "alive", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -202,43 +205,43 @@ class WorkerProcess:
 
 
 class Host:
-    """One host. What it is at is in `standing`; everything else can be lost."""
+    """One host. What it is at is in `state`; everything else can be lost."""
 
-    def __init__(self, office: HostClient, standing: HostState, places: Machine, program: str) -> None:
-        self._office, self._standing, self._places = office, standing, places
+    def __init__(self, client: HostClient, state: HostState, machine: Machine, program: str) -> None:
+        self._client, self._state, self._machine = client, state, machine
         self._wake, self._stopped = threading.Event(), False
-        self._crew = WorkerProcess(standing, program, office.url, places.root, self._wake.set)
-        self._delays, self._trouble, self._told = backoffs(), "", ""
+        self._worker = WorkerProcess(state, program, client.url, machine.root, self._wake.set)
+        self._delays, self._trouble, self._last_logged = backoffs(), "", ""
 
     def serve(self) -> int:
-        """Serve until told to terminate. Return the exit code: 1 for a host that is refused, and has no worker."""
+        """Serve until a signal comes. Return the exit code: 1 if the service refuses this host and it has no worker."""
         adopt_orphans()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        self._say(f"host {self._office.host}: asking {self._office.url} for work")
-        if self._standing.worker and self._standing.stage == WORKING:
-            self._crew.start()
+        self._say(f"host {self._client.host}: asking {self._client.url} for work")
+        if self._state.worker and self._state.stage == WORKING:
+            self._worker.start()
         while not self._stopped:
             try:
                 self._pause(self._turn())
             except Refused as why:
-                if why.status != TAKEN and not self._standing.worker:
+                if why.status != TAKEN and not self._state.worker:
                     log(f"the service refuses this host: {why}")
                     return 1
                 self._say(f"the service refuses this host for now: {why}")
                 self._pause(REFUSED_SECONDS)
             except (ServiceError, OSError) as why:
-                self._say(f"host {self._office.host}: {why}")
+                self._say(f"host {self._client.host}: {why}")
                 self._pause(next(self._delays))
         return self._leave()
 
     def _turn(self) -> float:
-        """Ask, and do what is answered. Return how many seconds nothing is to be done."""
-        reap_orphans({self._standing.pid})
-        mine = self._standing
-        if mine.worker and mine.stage == WORKING and not self._crew.lives():
+        """Ask the service, and do what it answers. Return how many seconds to wait."""
+        reap_orphans({self._state.pid})
+        mine = self._state
+        if mine.worker and mine.stage == WORKING and not self._worker.lives():
             mine.note(mine.worker, ENDED)
-        reply = self._office.ask(mine.worker, mine.stage, mine.cleaned, self._trouble)
+        reply = self._client.ask(mine.worker, mine.stage, mine.cleaned, self._trouble)
         self._delays = backoffs()
         if reply["do"] == "work":
             return self._work(reply)
@@ -249,53 +252,51 @@ class Host:
         return float(reply["seconds"])
 
     def _work(self, reply: dict[str, Any]) -> float:
-        if not self._standing.worker:
-            self._say(f"host {self._office.host}: here is worker {reply['worker']}")
-            self._crew.enrol(reply["worker"], reply["key"])
-            self._crew.start()
+        if not self._state.worker:
+            self._say(f"host {self._client.host}: here is worker {reply['worker']}")
+            self._worker.configure(reply["worker"], reply["key"])
+            self._worker.start()
         return float(reply["lease_seconds"]) / 4
 
     def _clean(self, worker: str) -> float:
-        """Remove what a worker left. What cannot be removed is told, and tried again: it may be mended by hand."""
-        self._crew.end()
-        self._standing.note(worker, ENDED)
+        """Remove what a worker left. Report what cannot be removed, and try again: somebody may repair it."""
+        self._worker.end()
+        self._state.note(worker, ENDED)
         try:
-            cleaned = remove_leftovers(
-                JobProcesses(worker), self._places, str(self._standing.folder), f"worker {worker}"
-            )
+            cleaned = remove_leftovers(JobProcesses(worker), self._machine, str(self._state.folder), f"worker {worker}")
         except OSError as why:
             self._trouble = str(why)
-            self._say(f"host {self._office.host} cannot get clean: {why}")
+            self._say(f"host {self._client.host} cannot get clean: {why}")
             return STUCK_SECONDS
         self._trouble = ""
-        self._standing.note(worker, CLEAN, cleaned)
-        self._say(f"host {self._office.host} is clean after worker {worker}")
+        self._state.note(worker, CLEAN, cleaned)
+        self._say(f"host {self._client.host} is clean after worker {worker}")
         return 0.0
 
     def _forget(self) -> float:
-        """The worker is not this host's any more. It is not free itself before it is clean. [UNIT-2]"""
-        if self._standing.stage != CLEAN:
-            pause = self._clean(self._standing.worker)
+        """Forget a worker that the service took away. The host is not free before it is clean. [UNIT-2]"""
+        if self._state.stage != CLEAN:
+            pause = self._clean(self._state.worker)
             if pause:
                 return pause
-        self._standing.forget()
+        self._state.forget()
         return 0.0
 
     def _leave(self) -> int:
-        """End the worker's agent, and tell the service what it can: it goes on at once elsewhere."""
-        self._say(f"host {self._office.host}: leaving")
-        mine = self._standing
+        """End the worker's agent, and tell the service: the job can go on elsewhere at once."""
+        self._say(f"host {self._client.host}: leaving")
+        mine = self._state
         try:
             if mine.worker and mine.stage == WORKING:
-                self._crew.end()
+                self._worker.end()
                 mine.note(mine.worker, ENDED)
-            self._office.ask(mine.worker, mine.stage, mine.cleaned, leaving=True)
+            self._client.ask(mine.worker, mine.stage, mine.cleaned, leaving=True)
         except (ServiceError, OSError) as why:
-            log(f"host {self._office.host}: {why}")
+            log(f"host {self._client.host}: {why}")
         return 0
 
     def _pause(self, seconds: float) -> None:
-        """Do nothing for a while, or until the worker's agent ends, or this one is told to."""
+        """Wait, at most until the worker's agent ends or a signal comes."""
         if seconds > 0:
             self._wake.wait(seconds)
         self._wake.clear()
@@ -305,7 +306,7 @@ class Host:
         threading.Thread(target=self._wake.set, daemon=True).start()
 
     def _say(self, text: str) -> None:
-        """Log what is news."""
-        if text != self._told:
+        """Log a text, unless it is the last one again."""
+        if text != self._last_logged:
             log(text)
-        self._told = text
+        self._last_logged = text

@@ -7,6 +7,7 @@ from typing import Any
 
 from .diagnosis import full_disk_error
 from .downloads import NotFetched, Stopped
+from .events import DETAIL
 from .job import Failure, Job, Outcome
 from .log import size_text
 
@@ -15,7 +16,7 @@ ROUNDS = 3  # a fresh URL for what was refused (it may have expired), fresh byte
 
 
 class Inputs:
-    """The inputs of a job. They are asked for page by page: there may be thousands."""
+    """The inputs of a job. The service lists them page by page: there may be thousands."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._count, self._bytes = job, 0, 0
@@ -23,8 +24,8 @@ class Inputs:
         self._failure: Failure | None = None
 
     def fetch(self) -> Outcome | None:
-        """Put every input in its place. Return how the job stands if that failed. Raises ServiceError."""
-        self._say("fetching inputs")
+        """Fetch every input. Return the job's outcome if that failed. Raises ServiceError."""
+        self._say("fetching inputs", DETAIL)
         try:
             after: str | None = ""
             while after is not None:
@@ -34,11 +35,11 @@ class Inputs:
         except NotFetched as why:
             return Outcome("unprepared", str(why), failure=self._failure)
         here = f"; {len(self._copied)} of them from this machine's copies" if self._copied else ""
-        self._say(f"fetched {self._count} input(s), {size_text(self._bytes)}{here}")
+        self._say(f"fetched {self._count} input(s), {size_text(self._bytes)}{here}", DETAIL)
         return None
 
     def _page(self, after: str) -> str | None:
-        """Fetch a page; what failed once more, with fresh URLs. Return what the next one begins with."""
+        """Fetch a page of inputs; retry failed ones with fresh URLs. Return where the next page starts."""
         failed: dict[str, NotFetched] = {}
         for round in range(ROUNDS):
             page = self._job.call("inputs", {"after": after})
@@ -63,9 +64,9 @@ class Inputs:
         return {told["path"]: why for told, why in zip(wanted, found) if why}
 
     def _one(self, told: dict[str, Any]) -> NotFetched | None:
-        places, path = self._job.places, str(told["path"])
-        where = places.on_machine(path)
-        if not where.startswith(places.on_machine("/input") + "/"):
+        machine, path = self._job.machine, str(told["path"])
+        where = machine.real_path(path)
+        if not where.startswith(machine.real_path("/input") + "/"):
             return NotFetched("its path leads out of /input")
         if self._job.control.stopping:
             self._job.control.check()
@@ -82,8 +83,8 @@ class Inputs:
         first = self._job.order.tasks[0].index if self._job.order.tasks else 0
         return self._job.stopped(first, "its inputs were still being fetched")
 
-    def _say(self, text: str) -> None:
-        self._job.outbox.put("worker", None, text)
+    def _say(self, text: str, stream: str = "worker") -> None:
+        self._job.outbox.put(stream, None, text)
 
 
 def input_failure(path: str, size: int, why: NotFetched) -> Failure:

@@ -23,7 +23,7 @@ BROKEN_CHARS = 500  # more is refused by the service
 REASON_CHARS = 2000  # more is refused by the service
 EVIDENCE_CHARS = 1000  # more of a text of the evidence is cut by it
 WHEN = {"success": ("succeeded",), "failure": ("failed",), "always": ("succeeded", "failed")}
-"""With which results of the tasks it is run."""
+"""The results of the tasks after which a post runs."""
 
 SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED, TOOLCHAIN_FAILED = (
     "machine_broken",
@@ -56,8 +56,8 @@ class Rule:
 class Task:
     """One script of the job.
 
-    One before the job's own has a `kind`, which the job's failure is of when it fails; `trouble` says that in words,
-    `about` is evidence. It may take so many `seconds`, and is `as_root` where it makes the job's user.
+    A preparation task has the `kind` of failure that the job has if it fails; `trouble` is that in words, `about` the
+    evidence. It may take `seconds`, and runs `as_root` where it makes the job's user.
     """
 
     index: int
@@ -83,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Order:
-    """The job, and when it was told. Durations are in seconds. Whatever has no field here is looked up in `reply`."""
+    """The job, as the answer to hello has it. Durations are in seconds. `reply` is the answer; `received`, its time."""
 
     reply: dict[str, Any] = field(repr=False)
     job: str
@@ -96,7 +96,7 @@ class Order:
     posts: list[dict[str, str]] = field(default_factory=list)
     reuse: bool = False
     health: dict[str, Any] = field(default_factory=dict, repr=False)
-    told: float = field(default_factory=now)
+    received: float = field(default_factory=now)
 
     @classmethod
     def read(cls, reply: dict[str, Any]) -> Order:
@@ -130,7 +130,7 @@ class Failure:
 class Outcome:
     """The body of finish. `task`, `exit_code` and `signal` are those of the task that ended the job.
 
-    `broken` is what is wrong with the machine; the result `broken` says that the script was not begun for that.
+    `broken` is what is wrong with the machine. The result `broken` means that the script was not started for it.
     """
 
     result: str = "succeeded"
@@ -144,7 +144,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Post:
-    """One script. What a task asked for has the environment that the task had."""
+    """A script that runs after the tasks. If a task asked for it, it has the environment of that task."""
 
     when: str
     name: str
@@ -153,7 +153,7 @@ class Post:
 
 
 class Posts:
-    """Those that the job file says, and then those that tasks ask for by way of the agent, in order."""
+    """The posts: those in the job file, then those that tasks ask for with `bmat post`, in order."""
 
     def __init__(self, told: Iterable[dict[str, str]] = ()) -> None:
         self._lock = threading.Lock()
@@ -161,7 +161,7 @@ class Posts:
         self._is_over = False
 
     def add(self, ask: dict[str, Any]) -> None:
-        """Take a command in, which runs in the folder of whoever asked for it. Raises Declined."""
+        """Add a command, which will run in the folder of its caller. Raises Declined."""
         name, when = str(ask["name"]), str(ask["when"])
         if when not in WHEN:
             raise Declined(f"{when!r} is none of {', '.join(WHEN)}")
@@ -174,7 +174,7 @@ class Posts:
             self._all[name] = Post(when, name, script, text_environment(ask["env"]))
 
     def due(self, result: str, first: int, workdir: str = "/work") -> Iterator[Task]:
-        """Yield what is to be run after tasks that ended with a result, numbered from `first`; no more is taken."""
+        """Yield the posts for a result of the tasks, numbered from `first`. From now on none can be added."""
         with self._lock:
             self._is_over = True
             wanted = [each for each in self._all.values() if result in WHEN[each.when]]
@@ -184,15 +184,15 @@ class Posts:
 
 @dataclass(frozen=True)
 class Job:
-    """What the parts of the agent share."""
+    """What all parts of the agent share about the one job."""
 
     config: Config
     order: Order
-    places: Machine
+    machine: Machine
     control: Control
     service: Client
     outbox: Outbox
-    family: JobProcesses
+    processes: JobProcesses
     mask: Mask
     background: Background
     posts: Posts
@@ -203,7 +203,7 @@ class Job:
         return self.service.call(self.order.job, what, body)
 
     def stopped(self, task: int, how: str) -> Outcome:
-        """Return the outcome when work is stopped in or before a task; `how` says what was done to it."""
+        """Return the outcome when the work is stopped in or before a task; `how` says what was done to the task."""
         if self.control.stopped is Stop.CANCELLED:
             return Outcome("cancelled", f"the job was cancelled; {how}", task, failure=Failure("cancelled", task=task))
         if self.control.stopped is Stop.TIMED_OUT:

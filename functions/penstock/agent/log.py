@@ -23,13 +23,13 @@ def now() -> float:
 
 
 def log(message: str) -> None:
-    """Write a line for whoever runs the machine; users see events instead."""
+    """Write a line for whoever operates the machine. Users see the job's events instead."""
     with contextlib.suppress(OSError, ValueError):  # its disk may be full, or its reader gone: the job goes on
         print(f"{utc_now()} {message}", file=sys.stderr, flush=True)
 
 
 def duration_text(seconds: float) -> str:
-    """Say seconds: `30m`, `1h5m`, `2.5s`."""
+    """Return a duration as text: `30m`, `1h5m`, `2.5s`."""
     text = ""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         count, seconds = divmod(seconds, size)
@@ -38,7 +38,7 @@ def duration_text(seconds: float) -> str:
 
 
 def size_text(count: float) -> str:
-    """Say a number of bytes: `12.3 KiB`."""
+    """Return a number of bytes as text: `12.3 KiB`."""
     if count < 1024:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB"):

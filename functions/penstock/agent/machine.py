@@ -18,7 +18,7 @@ PROGRAM = "/usr/local/lib/penstock/agent.pyz"
 
 
 def installed_locale() -> str:
-    """Return en_US.UTF-8 where there is one: bash complains in every job's log about a locale that is not."""
+    """Return en_US.UTF-8 if it is installed: bash complains in every job's log about a locale that is missing."""
     for name in ("en_US.UTF-8", "C.UTF-8"):
         with contextlib.suppress(locale.Error):
             locale.setlocale(locale.LC_ALL, name)
@@ -29,7 +29,7 @@ def installed_locale() -> str:
 
 @dataclass(frozen=True)
 class Account:
-    """A user of the machine, by numbers that are the same everywhere: it may not be there yet."""
+    """A user of the machine, with fixed ids. It may not exist yet."""
 
     name: str
     uid: int
@@ -37,13 +37,13 @@ class Account:
     home: str
 
     def groups(self) -> list[int]:
-        """Return the groups that it is in, which an image may have given it more of."""
+        """Return the ids of its groups: an image may have added some."""
         with contextlib.suppress(OSError):
             return os.getgrouplist(self.name, self.gid)
         return [self.gid]
 
-    def options(self) -> dict[str, Any]:
-        """Return what has `subprocess` start something as this user."""
+    def popen_options(self) -> dict[str, Any]:
+        """Return the options with which `subprocess` starts something as this user."""
         return {"user": self.uid, "group": self.gid, "extra_groups": self.groups()}
 
 
@@ -53,10 +53,10 @@ BUILD_USER = Account("build", 12345, 12345, "/home/build")
 
 @dataclass(frozen=True)
 class Machine:
-    """On a machine of its own `root` is `/`; else job paths are looked up below `root`.
+    """The job's side of the machine. `root` is `/` on a machine of its own; otherwise job paths are below it.
 
-    `alone`: the machine was made for its jobs alone, which run as a user of their own there. `apart`: the job's home is
-    not that of the machine's user, for something is put into it that must go with the job.
+    `alone`: the machine was made for its jobs, which run as a user of their own. `apart`: the job has a home of its
+    own, for something is put into it that must be removed with the job.
     """
 
     root: str
@@ -67,22 +67,22 @@ class Machine:
     def private(self) -> bool:
         return self.root != "/"
 
-    def on_machine(self, path: str) -> str:
-        """Return where a job's absolute path really is; `..` can't leave the root."""
+    def real_path(self, path: str) -> str:
+        """Return where a job's absolute path is on the machine. `..` cannot leave the root."""
         return os.path.join(self.root, os.path.normpath("/" + path).lstrip("/"))
 
-    def in_job(self, path: str) -> str:
-        """Return the name that the job knows a path of the machine by."""
+    def job_path(self, path: str) -> str:
+        """Return the job's name for a path of the machine."""
         return path[len(self.root) :] if self.private else path
 
-    def holds(self, path: str) -> bool:
-        """Tell whether a path, its symlinks followed, is below the root."""
+    def contains(self, path: str) -> bool:
+        """Return whether a path is below the root, after its symlinks are followed."""
         return os.path.realpath(path).startswith(self.root.rstrip("/") + "/")
 
     @property
     def home(self) -> str:
         if self.private:
-            return self.on_machine("/home")
+            return self.real_path("/home")
         return BUILD_USER.home if self.alone else "/tmp/home" if self.apart else self.own_home
 
     @property
@@ -97,7 +97,7 @@ class Machine:
 
     @property
     def bin(self) -> str:
-        return self.on_machine("/bin" if self.private else "/usr/local/bin")
+        return self.real_path("/bin" if self.private else "/usr/local/bin")
 
     @property
     def program(self) -> str:
@@ -105,14 +105,14 @@ class Machine:
         return PROGRAM if self.alone else os.path.realpath(sys.argv[0])
 
     def folders(self) -> Iterator[str]:
-        """Yield what is emptied after a job."""
-        yield from [self.root] if self.private else map(self.on_machine, ("/work", "/input", "/tmp"))
+        """Yield the folders that are emptied after a job."""
+        yield from [self.root] if self.private else map(self.real_path, ("/work", "/input", "/tmp"))
         if self.alone:
             yield self.home
 
     def make(self) -> None:
-        """Make the job's directories. Raises OSError."""
-        for path in (*map(self.on_machine, ("/work", "/input", "/tmp")), self.home, self.bin):
+        """Make the job's folders. Raises OSError."""
+        for path in (*map(self.real_path, ("/work", "/input", "/tmp")), self.home, self.bin):
             os.makedirs(path, mode=0o755, exist_ok=True)
         if self.apart and not (self.private or self.alone):
             _make_private(self.home)
@@ -121,28 +121,28 @@ class Machine:
             shutil.copyfile(os.path.realpath(sys.argv[0]), PROGRAM)
             os.chmod(PROGRAM, 0o644)
 
-    def start(self) -> dict[str, Any]:
-        """Return what has `subprocess` start something as the job's user."""
-        return BUILD_USER.options() if self.alone else {}
+    def popen_options(self) -> dict[str, Any]:
+        """Return the options with which `subprocess` starts something as the job's user."""
+        return BUILD_USER.popen_options() if self.alone else {}
 
-    def give(self, path: str) -> None:
-        """Give something that the agent has made to the job's user; a link itself, not what it leads to."""
+    def give_to_user(self, path: str) -> None:
+        """Make the job's user the owner of a path; of a link itself, not of its target."""
         if self.alone:
             os.lchown(path, BUILD_USER.uid, BUILD_USER.gid)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder, and those that it is in, as the job's user would. Raises OSError."""
+        """Make a folder and its missing parents, owned by the job's user. Raises OSError."""
         missing = []
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
         for each in reversed(missing):
             os.makedirs(each, exist_ok=True)
-            self.give(each)
+            self.give_to_user(each)
 
 
 def _make_private(folder: str) -> None:
-    """See to it that nobody else looks into a folder that stands where anybody may make one. Raises OSError. [SEC-1]"""
+    """Close a folder in /tmp to other users. Raises OSError if it is somebody else's. [SEC-1]"""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise PermissionError(f"{folder} is somebody else's")

@@ -14,39 +14,39 @@ from typing import Any
 from urllib.parse import unquote
 
 MIN_CHARS = 8
-"""A value of fewer characters is not hidden: too much else would look like it."""
+"""Shorter values are not masked: too much ordinary text would match."""
 
 MIN_NAMED_CHARS = 4
-"""The same, where its key says that it is a secret."""
+"""The same for values whose key suggests a secret."""
 
 PIECE_CHARS = 64
-"""An escaped secret is looked for in pieces of so many characters."""
+"""Escaped secrets are searched for in pieces of this many characters."""
 
 MAX_FORM_BYTES = 18
-"""How many bytes one character has at most in an escaped form: two escapes of JSON, each escaped twice more."""
+"""The most bytes of one escaped character: two escapes of JSON, each escaped twice more."""
 
 ESCAPED_LETTER = re.compile(rb"%(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])|\\u00[3-7]")
-"""A letter or digit that is escaped all the same."""
+"""An escaped letter or digit: few tools write one."""
 
 _SECRET_KEY = re.compile("pass|secret|token|key|credential|private|auth", re.IGNORECASE)
 _IN_URL = re.compile(r"://[^/@\s:]*:([^/\s]+)@")
 _CONTROL_ESCAPES = {"\n": b"n", "\r": b"r", "\t": b"t", "\b": b"b", "\f": b"f"}
 _BASE64_CUTS = (0, 2, 3)
-"""How many characters of Base64 say something of what stands 0, 1 or 2 bytes before."""
+"""How many characters of Base64 depend on the bytes before, for 0, 1 and 2 bytes."""
 
 STARS = b"***"
 ESCAPE_MARKS = (b"\\", b"%", b"'\"'")
-"""What a line has in which something is escaped."""
+"""A line with an escaped character contains one of these."""
 
 WRAPPED_LINE = re.compile(rb"^[ \t]*[A-Za-z0-9+/_=-]{32,}\r?$", re.MULTILINE)
-"""A line as tools make them that break Base64 and hex into lines."""
+"""A line as tools write that break Base64 and hex into lines."""
 
 _LINE_BREAKS = re.compile(rb"\r?\n[ \t]*")
 _IN_LINE = re.compile(rb"[^\n]+")
 
 
 def resource_secrets(resources: dict[str, Any]) -> Iterator[str]:
-    """Yield what is secret of resources: every value that its well does not call public, line by line. [SEC-1]"""
+    """Yield the secrets of resources: every value that its well does not declare public, line by line. [SEC-1]"""
     for resource in resources.values():
         public = set(resource.get("public") or ())
         for key, value in (resource.get("metadata") or {}).items():
@@ -55,7 +55,7 @@ def resource_secrets(resources: dict[str, Any]) -> Iterator[str]:
 
 
 def text_secrets(text: str) -> Iterator[str]:
-    """Yield what is secret of a text that is, line by line. [SEC-1]"""
+    """Yield the secrets in a secret text, line by line. [SEC-1]"""
     return _secret_lines(text, MIN_NAMED_CHARS)
 
 
@@ -92,14 +92,15 @@ def encoded_forms(secret: bytes) -> set[bytes]:
 
 
 def wrapped_pattern(text: bytes) -> re.Pattern[bytes]:
-    """Return what finds a text that is broken into lines."""
+    """Return a pattern for a text that is broken into lines."""
     return re.compile(rb"(?:\r?\n[ \t]*)?".join(re.escape(text[at : at + 1]) for at in range(len(text))))
 
 
 def escaped_patterns(secret: str) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
-    """Yield what finds a secret whose characters are escaped, any of them: as in a URL, in JSON, or for a shell.
+    """Yield patterns for a secret with escaped characters: as in a URL, in JSON, or for a shell.
 
-    With each pattern comes what must be there for it: its longest word, for nobody escapes letters; see ODD.
+    With each pattern comes the longest word of the secret, which must occur in a line for it to match: tools do not
+    escape letters, except those that ESCAPED_LETTER finds.
     """
     cuts = list(range(0, len(secret), PIECE_CHARS))
     if len(cuts) > 1 and len(secret) - cuts[-1] < MIN_CHARS:
@@ -111,7 +112,7 @@ def escaped_patterns(secret: str) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
 
 
 def _any_form(token: str) -> bytes:
-    """Return what matches a character, or some backslashes, in whatever form."""
+    """Return a pattern for a character, or for some backslashes, in all its escaped forms."""
     if token[0] == "\\":
         return rb"(?:\\|%%5[cC]){%d,%d}" % (len(token), 4 * len(token))
     raw = token.encode("utf-8", "surrogatepass")
@@ -129,12 +130,12 @@ def _any_form(token: str) -> bytes:
 
 
 def _any_case(digits: bytes) -> bytes:
-    """Return what matches hexadecimal digits, small or capital."""
+    """Return a pattern for hexadecimal digits in either case."""
     return b"".join(b"[%c%c]" % (digit, digit - 32) if digit > 57 else b"%c" % digit for digit in digits)
 
 
 class Mask:
-    """All that is secret by now. Threads share it; it only ever learns more."""
+    """All secrets known so far. Threads share it; secrets are only added."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
@@ -147,7 +148,7 @@ class Mask:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Hide these too from now on."""
+        """Mask these secrets too from now on."""
         with self._lock:
             fresh = {secret for secret in secrets if secret} - self._known
             self._known |= fresh
@@ -167,7 +168,7 @@ class Mask:
         return hide_spans(data, self.spans(data)).decode("utf-8", "surrogatepass")
 
     def spans(self, data: bytes) -> list[tuple[int, int]]:
-        """Return where there are secrets: in order, and apart from one another."""
+        """Return the spans of secrets, in order and without overlap."""
         return _merge_spans([*self._plain(data), *self._broken(data), *self._disguised(data)])
 
     def _plain(self, data: bytes) -> Iterator[tuple[int, int]]:
@@ -178,7 +179,7 @@ class Mask:
                 at = data.find(literal, at + 1)
 
     def _broken(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Find what is broken into lines; the costly search is for what is there for sure."""
+        """Find secrets that are broken into lines. The costly search runs only for those that occur."""
         if not (self._folded and WRAPPED_LINE.search(data)):
             return
         flat = _LINE_BREAKS.sub(b"", data)
@@ -198,7 +199,7 @@ class Mask:
 
 
 def hide_spans(data: bytes, spans: list[tuple[int, int]]) -> bytes:
-    """Return data with stars where there are secrets. Lines stay lines."""
+    """Return data with stars in place of the spans. Line breaks stay."""
     kept, at = [], 0
     for start, end in spans:
         kept += [data[at:start], _IN_LINE.sub(STARS, data[start:end])]
@@ -209,7 +210,7 @@ def hide_spans(data: bytes, spans: list[tuple[int, int]]) -> bytes:
 def _find_all(
     pattern: re.Pattern[bytes], data: bytes, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Find a pattern wherever it begins, also within itself."""
+    """Yield all matches of a pattern, also those that overlap."""
     end = len(data) if end is None else end
     found = pattern.search(data, start, end)
     while found:
@@ -218,7 +219,7 @@ def _find_all(
 
 
 def _lines_with(data: bytes, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
-    """Return the lines that have one of some marks."""
+    """Return where the lines are that contain one of the marks."""
     found = []
     for mark in marks:
         at = data.find(mark)
@@ -231,7 +232,7 @@ def _lines_with(data: bytes, marks: tuple[bytes, ...]) -> list[tuple[int, int]]:
 
 
 def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in order, those that touch as one."""
+    """Return spans in order; those that touch are merged."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .control import Refused
-from .events import Outbox
+from .events import DETAIL, Outbox
 from .job import Failure, Job, Rule
 from .log import size_text
 from .machine import Machine
@@ -26,7 +26,7 @@ Problems = dict[File, NotUploaded]
 
 
 def matching_paths(base: str, parts: tuple[str, ...]) -> Iterator[str]:
-    """Yield the paths below `base` that a pattern matches; a last `**` matches all files at any depth."""
+    """Yield the paths below `base` that match a pattern. A `**` at the end matches all files at any depth."""
     if not parts:
         yield base
         return
@@ -54,7 +54,7 @@ def _directories(base: str) -> Iterator[str]:
 
 
 def _matching_names(base: str, pattern: str) -> list[str]:
-    """Return what is in a directory, if it is one, by the names that match."""
+    """Return the names in a directory that match; none if it is no directory."""
     if not re.search(r"[*?\[]", pattern):
         return [pattern] if os.path.lexists(os.path.join(base, pattern)) else []
     with contextlib.suppress(OSError):
@@ -64,28 +64,28 @@ def _matching_names(base: str, pattern: str) -> list[str]:
 
 @dataclass(frozen=True)
 class OutputFault:
-    """Why the outputs are not what they are to be, in words and as a failure."""
+    """What is wrong with the outputs, in words and as a failure."""
 
     text: str
     failure: Failure
 
 
 class OutputFaults:
-    """Tells it to the job's readers, and keeps the first fault, for which the job fails."""
+    """Logs what is wrong with outputs. The first fault is the one for which the job fails."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self.first: OutputFault | None = None
 
-    def say(self, text: str) -> None:
-        self._outbox.put("worker", None, text)
+    def say(self, text: str, stream: str = "worker") -> None:
+        self._outbox.put(stream, None, text)
 
     def fail(self, text: str, failure: Failure) -> None:
         self.say(f"error: {text}")
         self.first = self.first or OutputFault(text, failure)
 
     def blame(self, file: File, why: NotUploaded) -> None:
-        """Report a file that was not uploaded: a warning, if its rule allows for that."""
+        """Log a file that was not uploaded: as a warning if it may change while it is read, as a fault otherwise."""
         text = f"output {file.name} was not uploaded: {why}"
         if why.moving and file.may_change:
             self.say(f"warning: {text}")
@@ -101,19 +101,19 @@ def _upload_failure(file: File, why: NotUploaded) -> Failure:
 
 def match_rules(job: Job, faults: OutputFaults) -> Matches:
     """Return the files of each rule, without those that a rule ignores."""
-    rules, places = job.order.rules, job.places
-    ignored = {path for rule in rules if rule.ignore for path in matching_paths(places.root, rule.parts)}
-    found = {rule: list(_regular(places, rule, faults)) for rule in rules if not rule.ignore}
+    rules, machine = job.order.rules, job.machine
+    ignored = {path for rule in rules if rule.ignore for path in matching_paths(machine.root, rule.parts)}
+    found = {rule: list(_regular(machine, rule, faults)) for rule in rules if not rule.ignore}
     loose = {path for rule in found if rule.may_change for path in found[rule]}
 
     def files(paths: list[str]) -> list[File]:
-        return [File(places.in_job(path), path, path in loose) for path in paths if path not in ignored]
+        return [File(machine.job_path(path), path, path in loose) for path in paths if path not in ignored]
 
     return {rule: files(paths) for rule, paths in found.items()}
 
 
 def select_files(matches: Matches, most: int, mask: Mask, faults: OutputFaults) -> list[File]:
-    """Return each file once; too many, and names that can't be said in JSON, or to others, are faults."""
+    """Return each file once. Too many files are a fault, and so are names that are not UTF-8 or contain a secret."""
     files = list(dict.fromkeys(file for found in matches.values() for file in found))
     if len(files) > most:
         failure = Failure("too_many_outputs", {"files": len(files), "limit_files": most})
@@ -121,16 +121,16 @@ def select_files(matches: Matches, most: int, mask: Mask, faults: OutputFaults) 
     return [file for file in files[:most] if _is_nameable(file, mask, faults)]
 
 
-def _regular(places: Machine, rule: Rule, faults: OutputFaults) -> Iterator[str]:
-    """Yield the regular files that a rule matches; what is anything else is passed over. [SEC-1]"""
-    for path in matching_paths(places.root, rule.parts):
+def _regular(machine: Machine, rule: Rule, faults: OutputFaults) -> Iterator[str]:
+    """Yield the regular files that match a rule, and nothing else. [SEC-1]"""
+    for path in matching_paths(machine.root, rule.parts):
         with contextlib.suppress(OSError):
             if not stat.S_ISREG(os.stat(path).st_mode):
                 continue
-            if places.holds(path):
+            if machine.contains(path):
                 yield path
             else:
-                faults.say(f"warning: {places.in_job(path)} is a link to outside of the job; not uploaded")
+                faults.say(f"warning: {machine.job_path(path)} is a link to outside of the job; not uploaded")
 
 
 def _is_nameable(file: File, mask: Mask, faults: OutputFaults) -> bool:
@@ -155,7 +155,7 @@ class Outputs:
         self._uploaded: set[File] = set()
 
     def run(self) -> OutputFault | None:
-        """Upload. Return why the outputs are not what the rules ask for, or None. Raises ServiceError."""
+        """Upload the outputs. Return what is wrong with them, or None. Raises ServiceError."""
         matches = match_rules(self._job, self._faults)
         files = select_files(matches, self._job.order.limits["outputs"], self._job.mask, self._faults)
         for start in range(0, len(files), BATCH_FILES):
@@ -167,7 +167,7 @@ class Outputs:
         return self._faults.first
 
     def _upload(self, files: list[File]) -> None:
-        """Upload a batch; what could not be stored is tried again, unless it is its own fault."""
+        """Upload a batch. Retry what could not be stored, except files that changed and must not."""
         for _ in range(ROUNDS):
             problems = self._send(self._measure(files))
             for file, why in problems.items():
@@ -178,7 +178,7 @@ class Outputs:
             self._faults.blame(file, problems[file])
 
     def _measure(self, files: list[File]) -> list[MeasuredFile]:
-        """Read all files; those that can't be uploaded are reported and left out."""
+        """Measure all files. Those that cannot be uploaded are reported and left out."""
         measured, bounds = [], self._job.order.limits
         for file in files:
             try:
@@ -188,7 +188,7 @@ class Outputs:
         return measured
 
     def _send(self, files: list[MeasuredFile]) -> Problems:
-        """Upload a batch and commit what was stored. Return what was wrong with the others."""
+        """Upload a batch and commit what was stored. Return the problems with the others."""
         if not files:
             return {}
         about = [
@@ -203,7 +203,7 @@ class Outputs:
         return self._store(files, uploads)
 
     def _store(self, files: list[MeasuredFile], uploads: dict[str, Any]) -> Problems:
-        """Send the bytes of a batch, then have the service look at what has arrived."""
+        """Send the bytes of a batch, then have the service check and keep them."""
         small, big = [f for f in files if not f.parts], [f for f in files if f.parts]
         failed = in_parallel(lambda file: self._put(file, uploads[file.file.name]), small)
         for file in big:  # one after the other: its parts are sent side by side
@@ -213,11 +213,11 @@ class Outputs:
         return {**problems, **self._commit(stored)}
 
     def _put(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})")
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})", DETAIL)
         upload_file(self._job.control, file, upload)
 
     def _put_parts(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
-        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)}, in {len(file.parts)} parts)")
+        self._faults.say(f"uploading {file.file.name} ({size_text(file.size)}, in {len(file.parts)} parts)", DETAIL)
 
         def ask(first: int, digests: Sequence[str]) -> Any:
             body = {"id": upload["id"], "first": first, "sha256": list(digests)}
@@ -236,5 +236,5 @@ class Outputs:
             return {file: NotUploaded(f"the service refused it: {why}") for file in stored}
         for file in stored:
             self._uploaded.add(file)
-            self._faults.say(f"uploaded {file.name}")
+            self._faults.say(f"uploaded {file.name}", DETAIL)
         return {}

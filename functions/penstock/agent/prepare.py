@@ -36,7 +36,7 @@ T = TypeVar("T")
 TRIES = 5
 FIRST_SECONDS, MOST_SECONDS = 1.0, 30.0
 EXIT_TEMPORARY = 75
-"""The exit code that says so: EX_TEMPFAIL."""
+"""EX_TEMPFAIL: the same may succeed later."""
 
 PROGRESS_SECONDS = 10.0
 LAST_LINES = 20
@@ -48,7 +48,7 @@ GIT_PERMANENT_ERRORS = re.compile(
     r"not found|returned error: 40[0-79]|Authentication failed|could not read (Username|Password)|terminal prompts|"
     r"No space left|Permission denied|does not appear to be a git repository|cannot be run"
 )
-"""What git says of what no later try makes good. All else may be the network, also a commit that is not there yet."""
+"""Errors of git that no retry cures. Any other may be the network's, or a commit that does not exist yet."""
 
 GIT_NO_PROMPT = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 GIT_STALL_LIMITS = {"GIT_HTTP_LOW_SPEED_LIMIT": "1000", "GIT_HTTP_LOW_SPEED_TIME": "60"}
@@ -59,7 +59,7 @@ RUSTUP_DIGESTS = {
     "aarch64-unknown-linux-gnu": "e3853c5a252fca15252d07cb23a1bdd9377a8c6f3efa01531109281ae47f841c",
     "x86_64-unknown-linux-musl": "e6599a1c7be58a2d8eaca66a80e0dc006d87bbcf780a58b7343d6e14c1605cb2",
 }
-"""Of rustup-init, as published with it. Others, and those of a mirror, are compared with what lies beside them."""
+"""SHA-256 of rustup-init, as published. Other files, and those of a mirror, have their digest beside them."""
 
 RUSTUP_PROFILE = "default"
 TOOLCHAIN_FILE = "rust-toolchain.toml"
@@ -73,7 +73,7 @@ RUSTUP_PERMANENT_ERRORS = re.compile(
 
 
 class Failed(Exception):
-    """Why a task cannot do its work; `passing`: the same may succeed at another time, or from another machine."""
+    """Why a program failed. `passing`: it may succeed later, or on another machine."""
 
     def __init__(self, text: str, passing: bool = False) -> None:
         super().__init__(text)
@@ -81,7 +81,7 @@ class Failed(Exception):
 
 
 def retry(work: Callable[[], T]) -> T:
-    """Do something, again and again while it fails in passing, a bounded number of times. Raises Failed."""
+    """Call `work` until it succeeds, at most TRIES times. Raises Failed, at once if it is not `passing`."""
     seconds = FIRST_SECONDS
     for tried in range(1, TRIES):
         try:
@@ -96,12 +96,12 @@ def retry(work: Callable[[], T]) -> T:
 
 
 def say(text: str) -> None:
-    """Print a line, at once."""
+    """Print a line and flush it."""
     print(text, flush=True)
 
 
 def run_command(command: Sequence[str], cwd: str | None = None, env: Mapping[str, str] | None = None) -> list[str]:
-    """Run a command whose words become lines of the log. Return the last of them. Raises Failed, with the last."""
+    """Run a command; its output goes to the log. Return its last lines. Raises Failed."""
     try:
         child = subprocess.Popen(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -116,13 +116,13 @@ def run_command(command: Sequence[str], cwd: str | None = None, env: Mapping[str
 
 
 def _error_lines(last: deque[str]) -> list[str]:
-    """The lines that tell why a command failed, the best first: its own word for it, else what it said last."""
+    """Return the lines that explain a failed command, the best first: its first error line, then its last line."""
     errors = [line for line in last if line.lower().startswith(("fatal:", "error:"))]
     return [*errors[:1], *[line for line in reversed(last) if line.strip()][:1]]
 
 
 def _read_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Pass lines on as they come; of those that a progress meter writes over each other, one now and then."""
+    """Print lines as they come, and yield them. Of a progress meter's lines, print one now and then."""
     rest, told = b"", now()
     while data := stream.read1(READ_BYTES):  # type: ignore[attr-defined]
         *parts, rest = (rest + data).replace(b"\r\n", b"\n").replace(b"\r", b"\r\0").split(b"\n")
@@ -144,14 +144,14 @@ def _print_line(line: bytes) -> str:
 
 
 def report_failure(why: Failed) -> int:
-    """Say why a task failed, as the last of its lines. Return its exit code."""
+    """Print why the program failed, as its last line. Return its exit code."""
     print(why, file=sys.stderr, flush=True)
     return EXIT_TEMPORARY if why.passing else 1
 
 
 @dataclass(frozen=True)
 class User:
-    """The user that there is to be."""
+    """The user to make."""
 
     name: str
     uid: int
@@ -160,7 +160,7 @@ class User:
 
 
 def set_up_user(user: User) -> None:
-    """Make the user, with folders that are its own and leave to become root. Raises Failed, OSError."""
+    """Make the user and its folders, if missing, and allow it to become root. Raises Failed, OSError."""
     _make_user(user)
     for folder in (user.home, "/work"):
         os.makedirs(folder, exist_ok=True)
@@ -189,7 +189,7 @@ def _make_user(user: User) -> None:
 
 
 def _own_folder(top: str, user: User) -> None:
-    """Inputs were fetched before there was a user to own them."""
+    """Make the user the owner of a folder: inputs were fetched before the user existed."""
     os.makedirs(top, exist_ok=True)
     os.chown(top, user.uid, user.gid)
     for folder, folders, files in os.walk(top):
@@ -198,7 +198,7 @@ def _own_folder(top: str, user: User) -> None:
 
 
 def _allow_sudo(user: User) -> None:
-    """Whoever has the machine to itself may do with it what it likes, as root too."""
+    """Allow the user to run anything as root: the machine is the job's alone."""
     if not shutil.which("sudo"):
         say("there is no sudo on this machine: jobs cannot become root")
         return
@@ -224,7 +224,7 @@ def authenticate(machines: Sequence[str]) -> None:
 
 
 def _job_token() -> str:
-    """Ask as any script may: who hands it out has it hidden in the log before."""
+    """Get the token as any script can. The agent masks it in the log first."""
     asked = subprocess.run(["bmat", "store", "get", TOKEN_NAME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     token = asked.stdout.decode("utf-8", "replace").strip()
     if asked.returncode:
@@ -247,7 +247,7 @@ def _write_private(path: str, text: str) -> None:
 
 
 def clone_repository(url: str, sha: str, branch: str, folder: str) -> None:
-    """Clone all of a repository, and have a commit of it checked out, as the branch if it is one's. Raises Failed."""
+    """Clone a repository, and check out a commit, on its branch if it has one. Raises Failed."""
     if os.path.isdir(folder) and os.listdir(folder):
         raise Failed(f"{folder} is not empty")
     retry(lambda: _clone_afresh(url, folder))
@@ -260,14 +260,14 @@ def clone_repository(url: str, sha: str, branch: str, folder: str) -> None:
 
 
 def _clone_afresh(url: str, folder: str) -> None:
-    """Begin from nothing: what an earlier try has left is of no use."""
+    """Clone into an empty folder: what an earlier try left is removed first."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     git("clone", "--progress", "--no-checkout", url, folder)
 
 
 def fetch_repository_file(url: str, sha: str, name: str, folder: str) -> None:
-    """Put one file of a commit into a folder, without the rest of the repository. Raises Failed."""
+    """Fetch one file of a commit into a folder, without the rest of the repository. Raises Failed."""
     git_offline("init", "--quiet", folder)
     retry(lambda: git("fetch", "--depth", "1", url, sha, cwd=folder))
     with contextlib.suppress(Failed):  # what is not there is told by whoever looks for it
@@ -275,7 +275,7 @@ def fetch_repository_file(url: str, sha: str, name: str, folder: str) -> None:
 
 
 def git(*arguments: str, cwd: str | None = None) -> Sequence[str]:
-    """Run git, which asks nobody, and gives up what does not move. Raises Failed."""
+    """Run git: without prompts, and with an end to transfers that stall. Raises Failed."""
     try:
         return run_command(["git", *arguments], cwd, {**GIT_STALL_LIMITS, **os.environ, **GIT_NO_PROMPT})
     except Failed as why:
@@ -283,7 +283,7 @@ def git(*arguments: str, cwd: str | None = None) -> Sequence[str]:
 
 
 def git_offline(*arguments: str, cwd: str | None = None) -> None:
-    """Run git where no network is needed, so that what fails does so for good. Raises Failed."""
+    """Run git without the network: a failure is permanent. Raises Failed."""
     try:
         git(*arguments, cwd=cwd)
     except Failed as why:
@@ -291,7 +291,7 @@ def git_offline(*arguments: str, cwd: str | None = None) -> None:
 
 
 def install_toolchain(channel: str) -> None:
-    """Have a channel's toolchain be the job's default. Raises Failed, OSError."""
+    """Install a channel's toolchain and make it the default. Raises Failed, OSError."""
     if not CHANNEL.fullmatch(channel):
         raise Failed(f"{channel!r} is no channel: write one like stable, 1.85 or nightly-2026-01-31")
     rustup = _find_rustup()
@@ -300,7 +300,7 @@ def install_toolchain(channel: str) -> None:
 
 
 def install_toolchain_file(folder: str) -> None:
-    """Have the toolchain that a folder's file names be the job's default, with all that it asks for. Raises Failed."""
+    """Install the toolchain that a folder's toolchain file names, and make it the default. Raises Failed."""
     if not os.path.isfile(os.path.join(folder, TOOLCHAIN_FILE)):
         raise Failed(f"the repository has no {TOOLCHAIN_FILE}, which `rust_toolchain = true` is about")
     rustup = _find_rustup()
@@ -314,7 +314,7 @@ def install_toolchain_file(folder: str) -> None:
 
 
 def install_toolchain_of_commit(url: str, sha: str) -> None:
-    """The same for a commit of a repository that is not cloned. Raises Failed."""
+    """Install the toolchain that a commit names, without a clone of the repository. Raises Failed."""
     with tempfile.TemporaryDirectory() as folder:
         fetch_repository_file(url, sha, TOOLCHAIN_FILE, folder)
         install_toolchain_file(folder)
@@ -337,7 +337,7 @@ def _run_rustup(rustup: str, *arguments: str, cwd: str | None = None) -> list[st
 
 
 def _find_rustup() -> str:
-    """Where rustup is; it is fetched if this machine has none."""
+    """Return the path of rustup. If this machine has none, install it."""
     found = shutil.which("rustup")
     if found:
         say(f"rustup is there: {found}")
@@ -350,7 +350,7 @@ def _find_rustup() -> str:
 
 
 def _fetch_rustup(path: str) -> None:
-    """Fetch what installs rustup. Nothing is run that is not what it should be."""
+    """Download the installer of rustup, and verify its digest."""
     root, host = os.environ.get("RUSTUP_UPDATE_ROOT", RUSTUP_ROOT).rstrip("/"), _host_triple()
     url = f"{root}/archive/{RUSTUP_VERSION}/{host}/rustup-init"
     wanted = RUSTUP_DIGESTS.get(host) if root == RUSTUP_ROOT else None
@@ -377,7 +377,7 @@ def _read_url(url: str) -> bytes:
 
 
 def _host_triple() -> str:
-    """What Rust calls this kind of machine."""
+    """Return Rust's name for this kind of machine."""
     machine = {"amd64": "x86_64", "i86pc": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     system = platform.system()
     if system == "Darwin":
@@ -395,11 +395,11 @@ PROGRAMS: Mapping[str, Callable[..., None]] = {
     "toolchain-named": install_toolchain_file,
     "toolchain-of": install_toolchain_of_commit,
 }
-"""Words are taken as they are: whatever a job file says, none of them is an option."""
+"""The programs by name. Their arguments are never read as options, whatever a job file contains."""
 
 
 def prepare(arguments: list[str]) -> int:
-    """Do what one of them is to do. Return its exit code; the last line says why, if it failed."""
+    """Run the named program. Return its exit code. If it failed, its last line says why."""
     name, *words = arguments
     try:
         PROGRAMS[name](*words)

@@ -62,29 +62,29 @@ def ancestry(pid: int, table: dict[int, Process]) -> list[int]:
 
 
 class JobProcesses:
-    """Finds the job's processes. `group` is that of the running task; without /proc it is all that is found."""
+    """Finds the job's processes. `group` is the running task's process group: all that can be found without /proc."""
 
     def __init__(self, worker: str) -> None:
         self._mark = f"PENSTOCK_WORKER_ID={worker}".encode()
         self.group = 0
 
-    def of_task(self) -> list[int]:
+    def in_task(self) -> list[int]:
         """Return the living members of the task's process group."""
         if sys.platform != "linux":
             return self._probe_group()
         return [pid for pid, process in list_processes().items() if process.group == self.group]
 
-    def of_sessions(self, leaders: set[int]) -> list[int]:
-        """Return the living processes of the groups that these lead, and their descendants."""
+    def in_sessions(self, leaders: set[int]) -> list[int]:
+        """Return the living processes of these leaders' groups, and their descendants."""
         if sys.platform != "linux":
             return [pid for leader in leaders for pid in _probe_group(leader)]
         table = list_processes()
         return [pid for pid, each in table.items() if each.group in leaders or leaders & set(ancestry(pid, table))]
 
-    def everybody(self) -> list[int]:
-        """Return the agent's descendants, and whoever has the worker's id in its environment.
+    def all_of_job(self) -> list[int]:
+        """Return the agent's descendants, and all processes with the worker's id in their environment.
 
-        The latter finds what an agent that crashed has left. [JOB-2]
+        The latter are found also after the agent has crashed. [JOB-2]
         """
         if sys.platform != "linux":
             return self._probe_group()
@@ -103,7 +103,7 @@ class JobProcesses:
 
 
 def _probe_group(group: int) -> list[int]:
-    """Return what signals a whole group, if anybody is left in it."""
+    """Return the negative group id, which signals the whole group, if a process is left in it."""
     with contextlib.suppress(OSError):
         os.kill(-group, 0)
         return [-group]
@@ -112,7 +112,7 @@ def _probe_group(group: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How many processes there were, and after how many seconds some had to be killed."""
+    """How many processes were ended, and after how many seconds some had to be killed."""
 
     count: int
     killed_after: float | None
@@ -122,7 +122,7 @@ class Ended:
 
 
 def end_processes(find: Callable[[], list[int]], grace: Callable[[], float]) -> Ended:
-    """End what `find` finds: TERM, wait at most `grace()` seconds, which may shrink meanwhile, then KILL."""
+    """End the processes that `find` returns: SIGTERM, then SIGKILL after `grace()` seconds, which may shrink."""
     started, first = now(), find()
     _signal_all(first, signal.SIGTERM)
     while find() and now() < started + grace():
@@ -132,7 +132,7 @@ def end_processes(find: Callable[[], list[int]], grace: Callable[[], float]) -> 
 
 
 def _kill_all(find: Callable[[], list[int]]) -> bool:
-    """Send KILL until nothing is found any more. Return whether there was anything."""
+    """Send SIGKILL until no process is left. Return whether there was one."""
     for done in range(KILL_ROUNDS):
         left = find()
         if not left:
@@ -143,21 +143,21 @@ def _kill_all(find: Callable[[], list[int]]) -> bool:
 
 
 def _signal_all(pids: Iterable[int], number: int) -> None:
-    """Signal processes, which may have gone."""
+    """Signal processes, some of which may have ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def adopt_orphans() -> None:
-    """Have the job's orphans handed to the agent, so that nothing it starts can get lost."""
+    """Become the parent of the job's orphans, so that no process of the job gets lost. Linux only."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def reap_orphans(keep: set[int]) -> None:
-    """Collect dead orphans; the dead children `keep` are left to whoever started them."""
+    """Reap dead orphans, except the children `keep`: whoever started those waits for them."""
     while sys.platform == "linux":
         try:
             dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -169,12 +169,12 @@ def reap_orphans(keep: set[int]) -> None:
 
 
 def text_environment(env: Any) -> dict[str, str]:
-    """Return an environment as a process can have it: whoever asks may write to the socket what they like."""
+    """Return an environment with texts only: a script may write anything to the socket."""
     return {str(name): str(value) for name, value in dict(env).items()}
 
 
 def check_name(name: str, known: Collection[str], what: str) -> None:
-    """Make sure that a name can be one more of those that are known. Raises Declined."""
+    """Make sure that a name is valid and new, and that there is room for it. Raises Declined."""
     if not NAME_PATTERN.fullmatch(name):
         raise Declined(f"{name!r} is no name: 1 to 48 of A-Z a-z 0-9 . _ -")
     if name in known:
@@ -185,7 +185,7 @@ def check_name(name: str, known: Collection[str], what: str) -> None:
 
 @dataclass(frozen=True)
 class BackgroundProcess:
-    """One of them, with what reads what it says."""
+    """A background process, with the reader of its output."""
 
     name: str
     child: subprocess.Popen[bytes]
@@ -194,25 +194,25 @@ class BackgroundProcess:
 
 
 class Background:
-    """Those of the running task. Tasks ask for them by way of the agent, so that they get an end and their words a log.
+    """The running task's background processes. The agent starts them, so that it can log their output and end them.
 
-    The lock keeps whoever collects dead orphans from one that has just been started.
+    The lock keeps `check` from reaping a process that has just been started.
     """
 
-    def __init__(self, put: Put, mask: Mask, family: JobProcesses, line_bytes: int, places: Machine) -> None:
-        self._put, self._mask, self._family, self._line_bytes = put, mask, family, line_bytes
-        self._places = places
+    def __init__(self, put: Put, mask: Mask, processes: JobProcesses, line_bytes: int, machine: Machine) -> None:
+        self._put, self._mask, self._processes, self._line_bytes = put, mask, processes, line_bytes
+        self._machine = machine
         self._lock = threading.Lock()
         self._all: dict[str, BackgroundProcess] = {}
         self._task: int | None = None  # none are started while no task runs
 
     def begin(self, task: int) -> None:
-        """A task begins."""
+        """Accept processes of this task from now on."""
         with self._lock:
             self._task = task
 
     def start(self, ask: dict[str, Any]) -> None:
-        """Start one, with the command, the environment and the folder of whoever asks. Raises Declined."""
+        """Start a process with the command, environment and folder of the request. Raises Declined."""
         name, command = str(ask["name"]), [str(each) for each in ask["command"]]
         with self._lock:
             if self._task is None:
@@ -222,7 +222,7 @@ class Background:
                 child = subprocess.Popen(
                     command, cwd=ask["cwd"], env=text_environment(ask["env"]), start_new_session=True,
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    **self._places.start(),
+                    **self._machine.popen_options(),
                 )  # fmt: skip
             except (OSError, ValueError) as why:
                 raise Declined(f"{command[0]} cannot be started: {why}") from None
@@ -238,22 +238,22 @@ class Background:
         reader.start()
         return BackgroundProcess(name, child, pump, reader)
 
-    def look(self, keep: int) -> None:
-        """Tell of those that have ended by themselves, then collect dead orphans, but not the task's child `keep`."""
+    def check(self, keep: int) -> None:
+        """Report processes that have ended, then reap dead orphans, except the task's process `keep`."""
         with self._lock:
             for each in [each for each in self._all.values() if each.child.poll() is not None]:
-                self._bid_farewell(each, self._all.pop(each.name).child.returncode)
+                self._report_exit(each, self._all.pop(each.name).child.returncode)
             reap_orphans({keep, *(each.child.pid for each in self._all.values())})
 
     def end(self, grace: Callable[[], float]) -> None:
-        """End all of them with what they have started: the task is over."""
+        """End all of them and their descendants: the task is over."""
         with self._lock:
             left, task = list(self._all.values()), self._task
             self._all, self._task = {}, None
         if not left:
             return
         roots = {each.child.pid for each in left if each.child.poll() is None}
-        ended = end_processes(lambda: self._family.of_sessions(roots), grace)
+        ended = end_processes(lambda: self._processes.in_sessions(roots), grace)
         for each in left:
             each.child.wait()
             each.reader.join(PIPE_SECONDS)
@@ -263,7 +263,7 @@ class Background:
             names = ", ".join(each.name for each in left)
             self._say(task, f"ended the background processes of the task ({names}); they got {ended}")
 
-    def _bid_farewell(self, each: BackgroundProcess, code: int) -> None:
+    def _report_exit(self, each: BackgroundProcess, code: int) -> None:
         how = f"was killed by signal {signal_name(-code)}" if code < 0 else f"exited with code {code}"
         self._say(self._task, f'background process "{each.name}" {how}')
 

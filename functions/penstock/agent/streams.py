@@ -30,9 +30,10 @@ TAIL_CHARS = 400  # more is cut by the service
 
 
 class MaskedStream:
-    """Passes bytes on, whole lines at once. It keeps what may be the beginning of a secret until that is known.
+    """Passes the bytes of one stream on without the secrets in them, whole lines at once. [SEC-1]
 
-    That is the end of a line that has no end yet, and lines that look like Base64 or hex broken into lines.
+    It holds back what may be the start of a secret: the end of an unfinished line, and lines that look like Base64 or
+    hex broken into lines.
     """
 
     def __init__(self, mask: Mask, give: Give) -> None:
@@ -42,7 +43,7 @@ class MaskedStream:
         self._fed = now()
 
     def feed(self, data: bytes, final: bool = False) -> None:
-        """Take in bytes, and pass on what is known to be no secret's beginning."""
+        """Add bytes, and pass on what cannot be the start of a secret."""
         self._fed = now()
         self._kept += data
         if final:
@@ -50,13 +51,13 @@ class MaskedStream:
         elif data:
             self._pass(max(self._whole(), self._surely()))
 
-    def look(self) -> None:
-        """Pass on whole lines when no more have come for a while."""
+    def flush_quiet(self) -> None:
+        """Pass whole lines on if no bytes have come for a while."""
         if self._kept and now() - self._fed >= QUIET_SECONDS:
             self._pass(self._kept.rfind(b"\n") + 1)
 
     def _whole(self) -> int:
-        """Return where the last line ends that does not look as if it went on in the next."""
+        """Return where the last line ends that cannot go on in the next line."""
         end = at = self._kept.rfind(b"\n") + 1
         length = 0
         while at and length < self._mask.longest_folded:
@@ -69,7 +70,7 @@ class MaskedStream:
         return at if length else end
 
     def _surely(self) -> int:
-        """Return the end of what is no secret's beginning, of a line without end. It is looked for now and then."""
+        """Return how much of a very long unfinished line cannot be part of a secret."""
         rest = len(self._kept) - self._kept.rfind(b"\n") - 1
         longest = self._mask.longest
         return len(self._kept) - longest if rest > 2 * longest + 4096 else 0
@@ -90,10 +91,10 @@ class MaskedStream:
 
 
 class LineSplitter:
-    """Makes lines of the bytes of one stream, whatever they are, and holds no more than `limit` bytes of them.
+    """Splits the bytes of one stream into lines, and holds no more than `limit` bytes.
 
-    Longer lines become several, and bytes that are not UTF-8 become U+FFFD; `note` is told in a sentence: of each such
-    line, and of such bytes once.
+    Longer lines become several, and bytes that are not UTF-8 become U+FFFD. `note` gets a sentence about each such
+    line, and one about such bytes.
     """
 
     def __init__(self, limit: int, emit: Callable[[str], None], note: Callable[[str], None]) -> None:
@@ -103,7 +104,7 @@ class LineSplitter:
         self._split = self._pieces = 0  # bytes and pieces that were emitted of the line that has not ended yet
 
     def feed(self, data: bytes, final: bool = False) -> None:
-        """Emit all lines that are whole by now, and at the end also the last one."""
+        """Emit all whole lines, and at the end also the last one."""
         self._look(data, final)
         *lines, rest = (self._rest + self._decoder.decode(data, final)).split("\n")
         for line in lines:
@@ -159,7 +160,7 @@ class Source:
 
 
 class OutputReader:
-    """Reads stdout and stderr line by line, as they come, until both are closed. Secrets go no further. [SEC-1]"""
+    """Reads stdout and stderr line by line until both are closed, and masks secrets. [SEC-1]"""
 
     def __init__(self, child: subprocess.Popen[bytes], task: int | None, limit: int, mask: Mask, put: Put) -> None:
         self._selector = selectors.DefaultSelector()
@@ -172,7 +173,7 @@ class OutputReader:
                 self._selector.register(pipe, selectors.EVENT_READ, source)
 
     def last_call(self) -> None:
-        """Read what is in the pipes now, then end, even if somebody holds them open."""
+        """Read what is in the pipes now, then stop, even if a process holds them open."""
         self._left = REST_BYTES
 
     def run(self) -> None:
@@ -185,7 +186,7 @@ class OutputReader:
             for key, _ in ready:
                 self._read(key.data)
             for key in self._selector.get_map().values():
-                key.data.masked.look()
+                key.data.masked.flush_quiet()
         for key in list(self._selector.get_map().values()):
             self._close(key.data)
         self._selector.close()
@@ -210,14 +211,14 @@ def _put_note(put: Put, stream: str, task: int | None, text: str) -> None:
 
 
 class Tail:
-    """Passes lines on, and keeps the last of them. They have no secrets any more."""
+    """Passes lines on, and keeps the last of them. They are masked already."""
 
     def __init__(self, put: Put) -> None:
         self._put = put
         self._last: deque[str] = deque(maxlen=TAIL_LINES)
 
     def put(self, stream: str, task: int | None, payload: str) -> None:
-        """Take a line."""
+        """Add a line."""
         self._last.append(payload[:TAIL_CHARS])
         self._put(stream, task, payload)
 

@@ -24,6 +24,7 @@ from .diagnosis import (
     preparation_failed,
     too_long,
 )
+from .events import DETAIL
 from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Job, Order, Outcome, Task
 from .log import now, signal_name
 from .machine import BASE_PATH, BUILD_USER, Machine, installed_locale
@@ -42,30 +43,30 @@ NEED_NO_CACHE = (SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED)
 
 
 def task_environment(job: Job, task: Task) -> dict[str, str]:
-    """Return a task's whole environment. What the agent says about the job can't be overridden by it. [SEC-2]
+    """Return a task's whole environment. A job cannot override the agent's own variables. [SEC-2]
 
-    The worker's id is there whatever a job wants: by it the job's processes are found and ended. [JOB-2]
+    The worker's id is always set: by it the agent finds and ends the job's processes. [JOB-2]
     """
     identity = _job_variables(job, task)
     if task.as_root:
-        return {"PATH": BASE_PATH, "HOME": job.places.own_home, "LC_ALL": installed_locale(), **identity}
+        return {"PATH": BASE_PATH, "HOME": job.machine.own_home, "LC_ALL": installed_locale(), **identity}
     base = {} if task.env_clear else {**_machine_variables(job), **identity}
     wished = {name: value for name, value in {**job.order.env, **task.env}.items() if name not in identity}
     return {**base, **wished, "PENSTOCK_WORKER_ID": job.config.worker}
 
 
 def _machine_variables(job: Job) -> dict[str, str]:
-    user, language = job.places.user, installed_locale()
+    user, language = job.machine.user, installed_locale()
     return {
-        "HOME": job.places.home,
+        "HOME": job.machine.home,
         "USER": user,
         "LOGNAME": user,
         "TZ": "UTC",
         "LANG": language,
         "LC_ALL": language,
         "CI": "true",
-        "TMPDIR": job.places.on_machine("/tmp"),
-        "PATH": f"{job.places.home}/.cargo/bin:{job.places.bin}:{BASE_PATH}",
+        "TMPDIR": job.machine.real_path("/tmp"),
+        "PATH": f"{job.machine.home}/.cargo/bin:{job.machine.bin}:{BASE_PATH}",
         **{name: os.environ[name] for name in MIRROR_VARIABLES if name in os.environ},
     }
 
@@ -80,29 +81,29 @@ def _job_variables(job: Job, task: Task) -> dict[str, str]:
         "PENSTOCK_ATTEMPT": str(reply["attempt"]),
         "PENSTOCK_TARGET": reply["target"],
         "PENSTOCK_DEADLINE": reply.get("deadline") or "",
-        "PENSTOCK_ROOT": job.places.root,
-        "PENSTOCK_WORK": job.places.on_machine("/work"),
-        "PENSTOCK_INPUT": job.places.on_machine("/input"),
+        "PENSTOCK_ROOT": job.machine.root,
+        "PENSTOCK_WORK": job.machine.real_path("/work"),
+        "PENSTOCK_INPUT": job.machine.real_path("/input"),
     }
 
 
 def write_script(job: Job, task: Task) -> str:
-    """Write a task's script where only this job looks. Return its path. Raises OSError."""
-    tmp = job.places.on_machine("/tmp")
-    job.places.make_folder(tmp)  # an earlier task may have removed it
+    """Write a task's script to a file of the job's. Return its path. Raises OSError."""
+    tmp = job.machine.real_path("/tmp")
+    job.machine.make_folder(tmp)  # an earlier task may have removed it
     handle, path = tempfile.mkstemp(prefix=f"task-{task.index}-", suffix=".sh", dir=tmp)
     with open(handle, "w", encoding="utf-8") as file:
         file.write(task.script)
     if not task.as_root:
-        job.places.give(path)
+        job.machine.give_to_user(path)
     return path
 
 
 def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
     """Start a script in a process group of its own. Raises OSError; ValueError for a zero byte in the environment."""
-    workdir = job.places.on_machine(task.workdir)
+    workdir = job.machine.real_path(task.workdir)
     if not task.as_root:
-        job.places.make_folder(workdir)
+        job.machine.make_folder(workdir)
     child = subprocess.Popen(
         ["/bin/bash", script],
         cwd=workdir,
@@ -111,53 +112,53 @@ def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        **({} if task.as_root else job.places.start()),
+        **({} if task.as_root else job.machine.popen_options()),
     )
-    job.family.group = child.pid
+    job.processes.group = child.pid
     return child
 
 
 def needs_own_home(reply: dict[str, Any]) -> bool:
-    """Tell whether something is put into the job's home before its script: a secret, or a toolchain."""
+    """Return whether a preparation task puts something into the job's home: a token, or a toolchain."""
     return bool(reply.get("repository") or reply.get("toolchain"))
 
 
-def plan_tasks(order: Order, places: Machine) -> Order:
-    """Return an order with the tasks before the script, all of them numbered in the order in which they run."""
+def plan_tasks(order: Order, machine: Machine) -> Order:
+    """Return an order with the preparation tasks first, and all tasks numbered in their order."""
     tasks = [
-        *_setup_tasks(places),
-        *_repository_tasks(order.reply, places),
-        *_toolchain_tasks(order.reply, places),
+        *_setup_tasks(machine),
+        *_repository_tasks(order.reply, machine),
+        *_toolchain_tasks(order.reply, machine),
         *order.tasks,
     ]
     return replace(order, tasks=[replace(task, index=at) for at, task in enumerate(tasks)])
 
 
-def _setup_tasks(places: Machine) -> Iterator[Task]:
-    if places.alone:
+def _setup_tasks(machine: Machine) -> Iterator[Task]:
+    if machine.alone:
         words = ("setup", BUILD_USER.name, str(BUILD_USER.uid), str(BUILD_USER.gid), BUILD_USER.home)
         task = _preparation_task(
-            places, "setup", 5 * MINUTE, SETUP_FAILED, "the machine could not be set up", {}, *words
+            machine, "setup", 5 * MINUTE, SETUP_FAILED, "the machine could not be set up", {}, *words
         )
         yield replace(task, as_root=True)
 
 
-def _repository_tasks(reply: dict[str, Any], places: Machine) -> Iterator[Task]:
+def _repository_tasks(reply: dict[str, Any], machine: Machine) -> Iterator[Task]:
     told = reply.get("repository")
     if not told:
         return
     name, about = told["name"], {"repository": told["name"]}
     trouble = f"the job could not get its token for {name}"
     words = ("authentication", *told["machines"])
-    yield _preparation_task(places, "authentication", 10 * MINUTE, LOGIN_FAILED, trouble, about, *words)
+    yield _preparation_task(machine, "authentication", 10 * MINUTE, LOGIN_FAILED, trouble, about, *words)
     if told["clone"]:
-        folder = places.on_machine(f"/work/{name}")
+        folder = machine.real_path(f"/work/{name}")
         about, trouble = {**about, "commit": told["sha"]}, f"the repository {name} could not be cloned"
         where = (told["url"], told["sha"], told["branch"], folder)
-        yield _preparation_task(places, "clone repository", 60 * MINUTE, CLONE_FAILED, trouble, about, "clone", *where)
+        yield _preparation_task(machine, "clone repository", 60 * MINUTE, CLONE_FAILED, trouble, about, "clone", *where)
 
 
-def _toolchain_tasks(reply: dict[str, Any], places: Machine) -> Iterator[Task]:
+def _toolchain_tasks(reply: dict[str, Any], machine: Machine) -> Iterator[Task]:
     channel, told = reply.get("toolchain"), reply.get("repository")
     if not channel:
         return
@@ -165,17 +166,17 @@ def _toolchain_tasks(reply: dict[str, Any], places: Machine) -> Iterator[Task]:
     if channel == TOOLCHAIN_FILE and told and not told["clone"]:
         how = ("toolchain-of", told["url"], told["sha"])
     elif channel == TOOLCHAIN_FILE:
-        how = ("toolchain-named", places.on_machine(f"/work/{told['name']}" if told else "/work"))
+        how = ("toolchain-named", machine.real_path(f"/work/{told['name']}" if told else "/work"))
     trouble = f"the Rust toolchain {channel} could not be installed"
     about = {"toolchain": channel}
-    yield _preparation_task(places, "rust-toolchain", 30 * MINUTE, TOOLCHAIN_FAILED, trouble, about, *how)
+    yield _preparation_task(machine, "rust-toolchain", 30 * MINUTE, TOOLCHAIN_FAILED, trouble, about, *how)
 
 
 def _preparation_task(
-    places: Machine, name: str, seconds: float, kind: str, trouble: str, about: dict[str, Any], *words: str
+    machine: Machine, name: str, seconds: float, kind: str, trouble: str, about: dict[str, Any], *words: str
 ) -> Task:
-    """A task that is a program of this very file, run like a script."""
-    program = shlex.join([sys.executable, "-I", "-S", places.program, "prepare", *words])
+    """Return a task that runs a preparation program of the agent's own file."""
+    program = shlex.join([sys.executable, "-I", "-S", machine.program, "prepare", *words])
     return Task(
         0, name, f"exec {program}\n", {}, env_clear=False, workdir="/tmp", seconds=seconds, kind=kind,
         trouble=trouble, about=about,
@@ -191,9 +192,9 @@ class TaskRun:
         self._memory = count_oom_kills()
 
     def run(self) -> Outcome:
-        """Run the task. Return how the job stands after it."""
+        """Run the task. Return the job's outcome so far."""
         started = now()
-        self._say(f'starting task {self._task.index}: "{self._task.name}"')
+        self._say(f'starting task {self._task.index}: "{self._task.name}"', DETAIL)
         try:
             script = write_script(self._job, self._task)
             child = launch_script(self._job, self._task, script)
@@ -213,12 +214,12 @@ class TaskRun:
         reader = start_thread(job.control, f"pump of {self._task}", pump.run)
         until = started + (self._task.seconds or float("inf"))
         while child.poll() is None and not job.control.stopping and now() < until:
-            job.background.look(child.pid)
+            job.background.check(child.pid)
             time.sleep(0.02)
         ended = None
         is_late = child.returncode is None and not job.control.stopping
         if child.returncode is None:
-            ended = end_processes(job.family.everybody, job.control.grace)
+            ended = end_processes(job.processes.all_of_job, job.control.grace)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(STUCK_SECONDS)
         seconds = now() - started
@@ -231,7 +232,7 @@ class TaskRun:
         """Wait for the rest of the output, then end the rest of the group."""
         self._job.background.end(self._job.control.short_grace)
         reader.join(PIPE_SECONDS)
-        left = end_processes(self._job.family.of_task, self._job.control.short_grace)
+        left = end_processes(self._job.processes.in_task, self._job.control.short_grace)
         if left.count:
             self._say(f"ended {left.count} process(es) that the task left running; they got {left}")
         pump.last_call()
@@ -239,15 +240,15 @@ class TaskRun:
         if pump.cut_off:
             self._say(f"stdout or stderr stayed open for {PIPE_SECONDS:g} s after the exit; not waiting for more")
 
-    def _say(self, text: str) -> None:
-        self._job.outbox.put("task", self._task.index, text)
+    def _say(self, text: str, stream: str = "task") -> None:
+        self._job.outbox.put(stream, self._task.index, text)
 
     def _say_exit(self, code: int, seconds: float) -> None:
         took = f"duration {seconds * 1000:.0f} ms"
         if code < 0:
             self._say(f"process was killed: {took}, signal {signal_name(-code)}")
         else:
-            self._say(f"process exited: {took}, exit code {code}")
+            self._say(f"process exited: {took}, exit code {code}", "task" if code else DETAIL)
 
     def _judge(self, code: int, ended: Ended | None, is_late: bool) -> Outcome:
         if ended:
@@ -277,14 +278,13 @@ class TaskRun:
 
 
 def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
-    """Run the tasks in their order, up to the first that fails or the wish to stop, and what is to be run after them.
+    """Run the tasks in order until one fails or the work is stopped, then the posts, then end leftover processes.
 
-    What caches have is restored before the first that may use it: the repository is there by then. Then end what they
-    left running.
+    Caches are restored after the preparation tasks that need none: the repository is cloned by then.
     """
     outcome = _run_posts(job, _run_each(job, restore))
     job.control.deadline = None
-    strays = end_processes(job.family.everybody, job.control.short_grace)
+    strays = end_processes(job.processes.all_of_job, job.control.short_grace)
     if strays.count:
         job.outbox.put("worker", None, f"ended {strays.count} process(es) that the job left running; they got {strays}")
     return outcome
@@ -305,7 +305,7 @@ def _run_each(job: Job, restore: Callable[[], None]) -> Outcome:
 
 
 def _run_posts(job: Job, outcome: Outcome) -> Outcome:
-    """Run what the tasks asked for, each whatever became of the one before; the first that fails fails a good job."""
+    """Run the posts, each whatever the result of the one before. The first that fails makes a good job fail."""
     tasks = job.order.tasks
     if outcome.failure and any(task.kind and task.index == outcome.task for task in tasks):
         return outcome  # they are about a script that has not begun

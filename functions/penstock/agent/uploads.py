@@ -31,7 +31,7 @@ AskParts = Callable[[int, Sequence[str]], Sequence[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class File:
-    """A file that the rules name; `name` is its path as the job knows it."""
+    """A file to upload. `name` is its path as the job knows it."""
 
     name: str
     path: str
@@ -40,9 +40,9 @@ class File:
 
 @dataclass(frozen=True)
 class MeasuredFile:
-    """A file as it was when it was read: its size in bytes, its SHA-256, when it was last written.
+    """A file as it was when it was read: its size in bytes, its SHA-256, and its modification time.
 
-    `parts` are the SHA-256 of its parts, if it has more than one.
+    `parts` has the SHA-256 of each part, if there is more than one.
     """
 
     file: File
@@ -53,14 +53,14 @@ class MeasuredFile:
 
     @property
     def composite(self) -> str:
-        """The SHA-256 of those of the parts, as bytes; "" for a file of one part."""
+        """The SHA-256 of the parts' digests; "" for a file of one part."""
         return hashlib.sha256(bytes.fromhex("".join(self.parts))).hexdigest() if self.parts else ""
 
 
 class NotUploaded(Exception):
-    """Why a file was not uploaded; `moving`: because it changed or vanished, which `%` allows.
+    """Why a file was not uploaded. `moving`: it changed or vanished, which a rule with `%` allows.
 
-    `size` and `limit` are in bytes, of one that is too large.
+    `size` and `limit`, in bytes, are set for a file that is too large.
     """
 
     def __init__(self, text: str, moving: bool = False, size: int = 0, limit: int | None = None) -> None:
@@ -69,7 +69,7 @@ class NotUploaded(Exception):
 
 
 def no_check() -> None:
-    """A file is worth sending whatever happens: outputs of a cancelled job are kept, too."""
+    """Never raise: the outputs of a cancelled job are uploaded, too."""
 
 
 class HashedReader:
@@ -91,13 +91,13 @@ class HashedReader:
         return data
 
     def sha256(self) -> str:
-        """Read what is left and return the hash in hex."""
+        """Read the rest. Return the SHA-256 in hex."""
         while self._left:
             self.read()
         return self._hash.hexdigest()
 
     def parts(self, part_bytes: int) -> Iterator[str]:
-        """Read what is left; yield the hash, in hex, of each part of so many bytes; the last may have fewer."""
+        """Read the rest; yield the SHA-256, in hex, of each part of `part_bytes`. The last part may be shorter."""
         while self._left:
             part, left = hashlib.sha256(), min(part_bytes, self._left)
             while left:
@@ -117,7 +117,7 @@ def _open_regular(path: str) -> IO[bytes]:
 
 @contextlib.contextmanager
 def open_file(file: File) -> Iterator[IO[bytes]]:
-    """Open a regular file, without ever waiting for the other end of a FIFO. Raises NotUploaded for all OSErrors."""
+    """Open a regular file; never wait for the other end of a FIFO. Raises NotUploaded for any OSError."""
     try:
         with _open_regular(file.path) as stream:
             yield stream
@@ -128,7 +128,7 @@ def open_file(file: File) -> Iterator[IO[bytes]]:
 
 
 def measure_file(file: File, limit: int, part_bytes: int) -> MeasuredFile:
-    """Read a file of at most `limit` bytes, which is in parts of so many bytes. Raises NotUploaded."""
+    """Read and hash a file of at most `limit` bytes, in parts of `part_bytes`. Raises NotUploaded."""
     with open_file(file) as stream:
         before = os.fstat(stream.fileno())
         if before.st_size > limit:
@@ -151,7 +151,7 @@ def check_unchanged(measured: MeasuredFile, stream: IO[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some bytes of a file: from `start` on, `size` of them."""
+    """`size` bytes of a file, from `start` on."""
 
     file: MeasuredFile
     start: int
@@ -160,7 +160,7 @@ class Piece:
 
 
 def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> dict[T, NotUploaded]:
-    """Do something to each, some of them at once. Return what was wrong. Raises ServiceError when abandoned."""
+    """Call `work` for each item, some at once. Return what went wrong. Raises ServiceError if the work is abandoned."""
 
     def tried(item: T) -> NotUploaded | None:
         try:
@@ -174,12 +174,12 @@ def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> dict[T, NotUpl
 
 
 def upload_file(control: Control, file: MeasuredFile, upload: dict[str, Any], check: Check = no_check) -> None:
-    """Send a file, several times if need be. Raises NotUploaded; ServiceError when abandoned; what `check` raises."""
+    """Send a file, with retries. Raises NotUploaded, ServiceError if the work is abandoned, and what `check` raises."""
     _upload_piece(control, check, Piece(file, 0, file.size, file.sha256), upload)
 
 
 def upload_parts(control: Control, file: MeasuredFile, part_bytes: int, ask: AskParts, check: Check = no_check) -> None:
-    """Send those parts of a file that are not there yet. Raises the same."""
+    """Send the parts of a file that storage does not have yet. Raises what `upload_file` raises."""
     for first in range(0, len(file.parts), PARTS_PER_CALL):
         told = ask(first + 1, file.parts[first : first + PARTS_PER_CALL])
         leaves = {_part_piece(file, leave["number"], part_bytes): leave for leave in told if not leave["there"]}

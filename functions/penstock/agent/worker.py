@@ -37,8 +37,144 @@ HELD_TRIES = 5  # of one question; a service that is away is asked again for as 
 BROKEN_TRIES = 5  # the service finds out anyway, only later
 
 
+def run_worker(path: Path) -> int:
+    """Say hello, and do the job in the answer; where workers are reused, job after job. Return the exit code."""
+    config = Config.load(path)
+    progress = Progress(config.folder)
+    if progress.read() is not Step.NONE:
+        return _restarted(config, progress)
+    adopt_orphans()
+    introduction = {"worker": config.worker, "key": config.key}
+    try:
+        copies = Copies(config.folder / "copies")
+        while True:
+            job = _next_job(config, introduction, copies)
+            progress.note(Step.STARTED, job.order.job)
+            code = do_job(job, progress)
+            introduction["previous"] = config.token()
+            if not _wait_if_held(config, introduction, job.control):
+                return code
+            if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
+                return code
+            try:
+                introduction["cleaned"] = clean_machine(job) + copies.summary()
+            except OSError as why:
+                return _report_unclean(config, introduction, job.mask.text(str(why)))
+            config.new_token()
+    except Refused as why:
+        log(f"hello was refused: {why}")
+        return 0 if why.status == 410 else 1
+    except (ServiceError, OSError) as why:
+        log(f"giving up: {why}")
+        return 1
+
+
+def _restarted(config: Config, progress: Progress) -> int:
+    """End after a restart: a worker never continues a job, nor starts it a second time. [JOB-2]"""
+    if progress.read() is Step.FINISHED:
+        log("this worker's job is finished already; nothing to do")
+        return 0
+    log("this agent was restarted in the middle of its job, which it will not run twice; the worker is lost")
+    left = end_processes(JobProcesses(config.worker).all_of_job, lambda: 2.0)
+    log(f"ended {left.count} process(es) of the job")
+    return 1
+
+
+def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> Job:
+    """Exchange the key, or the last job's token, for a job and its lease. Raises ServiceError."""
+    control = Control()
+    handle_signals(control)
+    service = Client(config.url, config.token(), control)
+    order = _hello(config, service, control, introduction, copies)
+    copies.serve(str(order.reply.get("owner") or ""), order.reuse)
+    mask = Mask([config.key, config.token(), *resource_secrets(order.reply.get("resources") or {})])
+    outbox = Outbox(control, order.limits, mask)
+    processes = JobProcesses(config.worker)
+    machine = _machine(config, order)
+    background = Background(outbox.put, mask, processes, order.limits["line_bytes"], machine)
+    order, posts = plan_tasks(order, machine), Posts(order.posts)
+    return Job(config, order, machine, control, service, outbox, processes, mask, background, posts, copies)
+
+
+def _machine(config: Config, order: Order) -> Machine:
+    """Return the job's side of the machine. A job has a user of its own only on a machine of its own. [SEC-2]"""
+    is_alone = config.alone and config.root == "/" and os.geteuid() == 0
+    return Machine(config.root, is_alone, apart=needs_own_home(order.reply))
+
+
+def _hello(config: Config, service: Client, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
+    """Say hello until the answer is a job. Raises ServiceError."""
+    log(f"worker {config.worker}: saying hello to {config.url}")
+    here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
+    if config.identity and "previous" not in introduction:
+        here.update(identity_document(config.identity, control))
+    while True:
+        asked = copies.due_for_check()
+        reply = service.hello({**introduction, **here, **({"copies": asked} if asked else {})})
+        if asked:
+            copies.keep_only(reply.get("copies") or [])
+        if not reply.get("idle"):
+            return Order.read(reply)
+        control.sleep(float(reply["seconds"]))
+
+
+def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> int:
+    """Report that this machine cannot be cleaned, so that the service does not wait for it. [UNIT-2]"""
+    log(f"this machine cannot be cleaned: {why}")
+    introduction.pop("cleaned", None)
+    control = Control()
+    handle_signals(control)
+    try:
+        service = Client(config.url, config.token(), control)
+        service.hello({**introduction, "broken": why[:BROKEN_CHARS]}, BROKEN_TRIES)
+    except ServiceError as answer:
+        log(f"it was told, and the answer is: {answer}")
+    return 1
+
+
+def _wait_if_held(config: Config, introduction: dict[str, Any], control: Control) -> bool:
+    """Wait while an operator holds this worker, whatever its job's result. Return whether the service still wants it.
+
+    The answer to a report says whether the worker is held. A worker that was told to stop has to ask, with a token that
+    may not be valid for the job any more.
+    """
+    if control.held_until <= now() and control.abandoned not in (Abandon.GONE, Abandon.REFUSED):
+        return True
+    introduction.pop("cleaned", None)
+    try:
+        wait_while_held(config, introduction, control.held_until)
+    except Refused as why:
+        log(f"this worker is not held: {why}")
+        return False
+    return True
+
+
+def wait_while_held(config: Config, introduction: dict[str, Any], until: float) -> None:
+    """Poll the service until the hold is over, and change nothing on the machine. [UNIT-3]
+
+    `until` is the last known end of the hold: while the service cannot be reached, that end counts. It is 0 for an
+    agent that knows of no hold, and asks before it leaves. Raises ServiceError.
+    """
+    control = Control()
+    handle_signals(control)
+    service = Client(config.url, config.token(), control)
+    while True:
+        try:
+            reply = service.hello(introduction, HELD_TRIES)
+        except Unreachable:
+            if until <= now():
+                raise
+            continue
+        held = float(reply.get("held_seconds") or 0.0)
+        if not held:
+            return
+        log(f"an operator holds this worker; its machine is left as it is for at most {held:.0f} s")
+        until = now() + held
+        control.sleep(min(float(reply["seconds"]), held))
+
+
 def do_job(job: Job, progress: Progress) -> int:
-    """Check, run, upload, report. Return the exit code. Whatever happens, no process of the job is left. [UNIT-2]"""
+    """Check the machine, run, upload and report. Return the exit code. No process of the job is left. [UNIT-2]"""
     control, delivery = job.control, Delivery(job.service, job.control, job.outbox, job.order.job)
     start_thread(control, "clock", control.watch_clock)
     start_thread(control, "pulse", lambda: keep_lease(job))
@@ -47,7 +183,7 @@ def do_job(job: Job, progress: Progress) -> int:
     try:
         outcome = prepare_machine(job) or run_job(job)
         job.outbox.flush()
-        job.outbox.tell_dropped()  # which is known when all is delivered
+        job.outbox.report_dropped()  # which is known when all is delivered
         job.outbox.flush()
         if not control.abandoned:
             report_outcome(job, outcome)
@@ -58,14 +194,14 @@ def do_job(job: Job, progress: Progress) -> int:
     except ServiceError as why:
         log(f"ending early: {why}")
     finally:
-        end_processes(job.family.everybody, lambda: 0.0)
+        end_processes(job.processes.all_of_job, lambda: 0.0)
     return 0 if control.abandoned is Abandon.GONE else 1
 
 
 def prepare_machine(job: Job) -> Outcome | None:
-    """Make the job's folders, and see whether the machine is fit. Return how the job stands if it is not."""
+    """Make the job's folders, and check the machine's health. Return the job's outcome if the machine is unfit."""
     try:
-        job.places.make()
+        job.machine.make()
     except OSError as why:
         return unfit_outcome(why)
     wrong = check_health(job, "before")
@@ -73,7 +209,7 @@ def prepare_machine(job: Job) -> Outcome | None:
 
 
 def unfit_outcome(why: OSError) -> Outcome:
-    """Return how the job stands when its machine cannot even be made ready, such as one whose disk is full."""
+    """Return the outcome of a job whose machine cannot be made ready, for example because its disk is full."""
     text = f"the machine cannot be made ready for the job: {why}"
     full = full_disk_error(why)
     failure = Failure("disk_full", full) if full else Failure("machine_broken", {"error": str(why)})
@@ -81,7 +217,7 @@ def unfit_outcome(why: OSError) -> Outcome:
 
 
 def note_finished(job: Job, progress: Progress) -> None:
-    """Note that the job is reported. Without the note, a restart runs nothing either: it was begun. [JOB-2]"""
+    """Note that the job is reported. Without the note, a restart runs nothing either: the job was started. [JOB-2]"""
     try:
         progress.note(Step.FINISHED, job.order.job)
     except OSError as why:
@@ -89,7 +225,7 @@ def note_finished(job: Job, progress: Progress) -> None:
 
 
 def run_job(job: Job) -> Outcome:
-    """Fetch, run the tasks and upload; then see whether the machine is still fit for others. Raises ServiceError."""
+    """Fetch inputs, run the tasks, upload outputs, and check the machine's health. Raises ServiceError."""
     until = now() + job.order.timeout  # which the inputs are part of
     job.control.deadline = until
     wrong = Inputs(job).fetch() if job.order.reply.get("inputs") else None
@@ -118,14 +254,14 @@ def keep_lease(job: Job) -> None:
 
 
 def with_fault(outcome: Outcome, fault: OutputFault | None) -> Outcome:
-    """Return the outcome of a job whose outputs have a fault: the script is to blame before the outputs."""
+    """Return the outcome with a fault of the outputs. A script that failed comes first."""
     if fault is None or outcome.result != "succeeded":
         return outcome
     return replace(outcome, result="failed", reason=fault.text, failure=fault.failure)
 
 
 def report_outcome(job: Job, outcome: Outcome) -> None:
-    """Say how the job went, and no secret. Raises ServiceError. [JOB-1] [SEC-1]"""
+    """Report the outcome, without secrets. Raises ServiceError. [JOB-1] [SEC-1]"""
     reason = outcome.reason and masked_text(job, outcome.reason)[:REASON_CHARS]
     broken = outcome.broken and masked_text(job, outcome.broken)[:BROKEN_CHARS]
     log(f"job {job.order.job}: {outcome.result}: {reason or 'all tasks exited with code 0'}")
@@ -134,7 +270,7 @@ def report_outcome(job: Job, outcome: Outcome) -> None:
 
 
 def masked_text(job: Job, text: str) -> str:
-    """Return a text without secrets, and without what JSON cannot say, such as a name that is not UTF-8. [SEC-1]"""
+    """Return a text without secrets, and without characters that JSON cannot hold. [SEC-1]"""
     return job.mask.text(text).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -149,143 +285,7 @@ def masked_failure(job: Job, failure: Failure) -> Failure:
 
 
 def deliver_rest(delivery: Delivery, sender: threading.Thread) -> None:
-    """Try to deliver the last events of a lost lease, in the place of the thread that did it so far."""
+    """Try to deliver the last events after the lease was lost, in place of the thread that did so before."""
     sender.join(LAST_CALL_SECONDS)
     if not sender.is_alive():
         delivery.try_rest()
-
-
-def wait_while_held(config: Config, introduction: dict[str, Any], until: float) -> None:
-    """Ask again and again, touching nothing, until the service says that the hold is over. [UNIT-3]
-
-    `until` is the end of the hold as it was told last: a service that cannot be reached is believed for as long. It is
-    0 for an agent that was not told of a hold, and asks whether there is one before it leaves. Raises ServiceError.
-    """
-    control = Control()
-    handle_signals(control)
-    service = Client(config.url, config.token(), control)
-    while True:
-        try:
-            reply = service.hello(introduction, HELD_TRIES)
-        except Unreachable:
-            if until <= now():
-                raise
-            continue
-        held = float(reply.get("held_seconds") or 0.0)
-        if not held:
-            return
-        log(f"an operator holds this worker; its machine is left as it is for at most {held:.0f} s")
-        until = now() + held
-        control.sleep(min(float(reply["seconds"]), held))
-
-
-def run_worker(path: Path) -> int:
-    """Say hello and do the job that the answer is; where workers are kept, job after job. Return the exit code."""
-    config = Config.load(path)
-    progress = Progress(config.folder)
-    if progress.read() is not Step.NONE:
-        return _restarted(config, progress)
-    adopt_orphans()
-    introduction = {"worker": config.worker, "key": config.key}
-    try:
-        copies = Copies(config.folder / "copies")
-        while True:
-            job = _next_job(config, introduction, copies)
-            progress.note(Step.STARTED, job.order.job)
-            code = do_job(job, progress)
-            introduction["previous"] = config.token()
-            if not _wait_if_held(config, introduction, job.control):
-                return code
-            if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
-                return code
-            try:
-                introduction["cleaned"] = clean_machine(job) + copies.told()
-            except OSError as why:
-                return _report_unclean(config, introduction, job.mask.text(str(why)))
-            config.new_token()
-    except Refused as why:
-        log(f"hello was refused: {why}")
-        return 0 if why.status == 410 else 1
-    except (ServiceError, OSError) as why:
-        log(f"giving up: {why}")
-        return 1
-
-
-def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> Job:
-    """Exchange the key, or the last job's token, for a job and leave to work. Raises ServiceError."""
-    control = Control()
-    handle_signals(control)
-    service = Client(config.url, config.token(), control)
-    order = _hello(config, service, control, introduction, copies)
-    copies.serve(str(order.reply.get("owner") or ""), order.reuse)
-    mask = Mask([config.key, config.token(), *resource_secrets(order.reply.get("resources") or {})])
-    outbox = Outbox(control, order.limits, mask)
-    family = JobProcesses(config.worker)
-    places = _machine(config, order)
-    background = Background(outbox.put, mask, family, order.limits["line_bytes"], places)
-    order, posts = plan_tasks(order, places), Posts(order.posts)
-    return Job(config, order, places, control, service, outbox, family, mask, background, posts, copies)
-
-
-def _machine(config: Config, order: Order) -> Machine:
-    """Where the job has its files. It has a user of its own only where nobody else uses the machine. [SEC-2]"""
-    is_alone = config.alone and config.root == "/" and os.geteuid() == 0
-    return Machine(config.root, is_alone, apart=needs_own_home(order.reply))
-
-
-def _hello(config: Config, service: Client, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
-    """Say hello until there is a job. Raises ServiceError."""
-    log(f"worker {config.worker}: saying hello to {config.url}")
-    here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
-    if config.identity and "previous" not in introduction:
-        here.update(identity_document(config.identity, control))
-    while True:
-        asked = copies.asked()
-        reply = service.hello({**introduction, **here, **({"copies": asked} if asked else {})})
-        if asked:
-            copies.keep_only(reply.get("copies") or [])
-        if not reply.get("idle"):
-            return Order.read(reply)
-        control.sleep(float(reply["seconds"]))
-
-
-def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> int:
-    """Say that this machine cannot be cleaned, so that nobody waits until it does. [UNIT-2]"""
-    log(f"this machine cannot be cleaned: {why}")
-    introduction.pop("cleaned", None)
-    control = Control()
-    handle_signals(control)
-    try:
-        service = Client(config.url, config.token(), control)
-        service.hello({**introduction, "broken": why[:BROKEN_CHARS]}, BROKEN_TRIES)
-    except ServiceError as answer:
-        log(f"it was told, and the answer is: {answer}")
-    return 1
-
-
-def _wait_if_held(config: Config, introduction: dict[str, Any], control: Control) -> bool:
-    """Wait while an operator holds this worker, whatever its job came to. False when it is not wanted after that.
-
-    Who is told to stop asks whether it is held, with a token that may be none of that job's any more; who has reported
-    was told in the answer.
-    """
-    if control.held_until <= now() and control.abandoned not in (Abandon.GONE, Abandon.REFUSED):
-        return True
-    introduction.pop("cleaned", None)
-    try:
-        wait_while_held(config, introduction, control.held_until)
-    except Refused as why:
-        log(f"this worker is not held: {why}")
-        return False
-    return True
-
-
-def _restarted(config: Config, progress: Progress) -> int:
-    """A job can't be gone on with, nor begun again by a worker that began it once. [JOB-2]"""
-    if progress.read() is Step.FINISHED:
-        log("this worker's job is finished already; nothing to do")
-        return 0
-    log("this agent was restarted in the middle of its job, which it will not run twice; the worker is lost")
-    left = end_processes(JobProcesses(config.worker).everybody, lambda: 2.0)
-    log(f"ended {left.count} process(es) of the job")
-    return 1

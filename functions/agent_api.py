@@ -9,17 +9,21 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import agentfile, bootstrap
-from penstock.domain import limits
-from penstock.domain.errors import Refused
-from penstock.domain.failures import heard
-from penstock.domain.jobs import Result
-from penstock.usecases import agents, caches, hosts, identity, inputs, lines, outputs, users, values
-from penstock.usecases.agents import Caller, Hello
+from penstock.domain.jobs.failures import heard
+from penstock.domain.jobs.jobs import Result
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.usecases import caches
+from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.caches import Ask as Cache
-from penstock.usecases.fencing import fence
 from penstock.usecases.github import tokens
-from penstock.usecases.hosts import Ask
-from penstock.usecases.values import Put
+from penstock.usecases.jobs import store
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.store import Put
+from penstock.usecases.users import oidc, users
+from penstock.usecases.workers import agents, hosts
+from penstock.usecases.workers.agents import Caller, Hello
+from penstock.usecases.workers.hosts import Ask
 from penstock.web.entry import answer, body, reply, resolver
 from penstock.wire.agent import (
     AgentCommit,
@@ -69,7 +73,7 @@ def agent_hello() -> Response[Any]:
 def agent_events(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentEvents, 4 * limits.EVENT_BATCH_BYTES)
-    return reply(agents.events(bootstrap.aws(), who, ask.first, lines.parse(ask.events)))
+    return reply(agents.events(bootstrap.aws(), who, ask.first, agents.parse(ask.events)))
 
 
 @app.post("/v1/agent/jobs/<job>/heartbeat")
@@ -87,14 +91,14 @@ def agent_get_value(job: str) -> Response[Any]:
     who = caller(job)
     name = body(app, AgentGetValue).name
     tokens.wanted(bootstrap.aws(), who.job, name)
-    found = values.read(bootstrap.aws(), who.job, name)
+    found = store.read(bootstrap.aws(), who.job, name)
     return reply({"there": True, "value": found[0], "secret": found[1]} if found else {"there": False})
 
 
 @app.post("/v1/agent/jobs/<job>/store/put")
 def agent_put_value(job: str) -> Response[Any]:
     who, ask = caller(job), body(app, AgentPutValue)
-    values.put(bootstrap.aws(), who.job, Put(ask.name, ask.value, ask.secret), [fence])
+    store.put(bootstrap.aws(), who.job, Put(ask.name, ask.value, ask.secret), [fence])
     return reply({})
 
 
@@ -126,7 +130,7 @@ def agent_commit_cache(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/identity")
 def agent_identity(job: str) -> Response[Any]:
     who = caller(job)
-    return reply(identity.token(bootstrap.aws(), who.job, body(app, AgentIdentity).audience))
+    return reply(oidc.token(bootstrap.aws(), who.job, body(app, AgentIdentity).audience))
 
 
 @app.post("/v1/agent/jobs/<job>/outputs")

@@ -10,8 +10,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock import bootstrap, messages
-from penstock.usecases import tidings, units
+from penstock import bootstrap
+from penstock.aws import sqs
+from penstock.usecases.units import advance, cloud_events
 
 log = Logger()
 
@@ -20,9 +21,9 @@ def step(message: dict[str, Any]) -> None:
     """Take the next step of the unit that a message names, or hear what a cloud says of its machines."""
     match message:
         case {"unit": str(unit)}:
-            units.advance(bootstrap.aws(), unit)
+            advance.advance(bootstrap.aws(), unit)
         case {"source": str(), "detail": dict()}:
-            tidings.hear(bootstrap.aws(), message)
+            cloud_events.hear(bootstrap.aws(), message)
         case _:
             log.error("a message that nobody understands")
 
@@ -31,4 +32,4 @@ def step(message: dict[str, Any]) -> None:
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return messages.each(event, context, step)
+    return sqs.each(event, context, step)

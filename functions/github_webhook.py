@@ -9,9 +9,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.domain.errors import Refused
-from penstock.usecases.github import receiving
-from penstock.usecases.github.receiving import Hook
+from penstock.kernel.errors import Refused
+from penstock.usecases.github import webhook
+from penstock.usecases.github.webhook import Hook
 from penstock.web.entry import answer, reply, resolver
 
 log = Logger()
@@ -27,7 +27,7 @@ def github_webhook() -> Response[Any]:
         headers.get("x-github-delivery") or "",
         headers.get("x-github-event") or "",
     )
-    return reply({"delivery": receiving.receive(bootstrap.aws(), said)}, 202)
+    return reply({"delivery": webhook.receive(bootstrap.aws(), said)}, 202)
 
 
 def _body() -> bytes:

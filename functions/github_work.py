@@ -7,8 +7,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock import bootstrap, messages
-from penstock.usecases.github import missed, steps
+from penstock import bootstrap
+from penstock.aws import sqs
+from penstock.usecases.github import steps, webhook
 
 log = Logger()
 
@@ -24,7 +25,7 @@ def step(message: dict[str, Any]) -> None:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch, or look for what was missed."""
     if "Records" in event:
-        return messages.each(event, context, step)
-    found = missed.look(bootstrap.aws())
+        return sqs.each(event, context, step)
+    found = webhook.look(bootstrap.aws())
     log.info("looked for missed deliveries", extra={"found": found})
     return {"found": found}

@@ -7,8 +7,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock import bootstrap, messages
-from penstock.usecases import acquiring, judging, resizing, waking
+from penstock import bootstrap
+from penstock.aws import sqs
+from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.pools import resize, scheduler
 
 log = Logger()
 
@@ -18,19 +20,19 @@ def step(message: dict[str, Any]) -> None:
     on = bootstrap.aws()
     match message:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
-            acquiring.acquire(on, job, attempt, number, token)
+            scheduler.acquire(on, job, attempt, number, token)
         case {"do": "run", "job": job, "attempt": attempt, "token": token}:
-            acquiring.run(on, job, attempt, token)
+            scheduler.run(on, job, attempt, token)
         case {"do": "serve", "pool": pool}:
-            acquiring.serve(on, pool)
+            scheduler.serve(on, pool)
         case {"do": "resize", "pool": pool}:
-            resizing.resize(on, pool)
+            resize.resize(on, pool)
         case {"do": "start", "job": job}:
-            acquiring.start(on, job)
+            scheduler.start(on, job)
         case {"do": "judge", "job": job}:
-            judging.judge(on, job)
+            prerequisites.judge(on, job)
         case {"do": "wake", "job": job, "after": after}:
-            waking.wake(on, job, after)
+            settle.wake(on, job, after)
         case {"do": "github", "message": dict(hint)}:
             on.forge.tell(hint)
         case _:
@@ -41,4 +43,4 @@ def step(message: dict[str, Any]) -> None:
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return messages.each(event, context, step)
+    return sqs.each(event, context, step)

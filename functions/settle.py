@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.usecases import settling
+from penstock.usecases.jobs import settle
 
 log = Logger()
 
@@ -20,8 +20,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     detail = event.get("detail")
     if detail:
         job, _, attempt = detail["name"].rpartition("-")
-        settling.settle(bootstrap.aws(), job, int(attempt), detail["status"], detail.get("cause"))
+        settle.settle(bootstrap.aws(), job, int(attempt), detail["status"], detail.get("cause"))
     else:
         error = event.get("error") or {}
-        settling.settle(bootstrap.aws(), event["job"], event["attempt"], error.get("Error"), error.get("Cause"))
+        settle.settle(bootstrap.aws(), event["job"], event["attempt"], error.get("Error"), error.get("Cause"))
     return {}

@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.usecases import sweeping
+from penstock.usecases import sweep
 
 log = Logger()
 
@@ -18,6 +18,6 @@ log = Logger()
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Sweep once."""
-    done = asdict(sweeping.sweep(bootstrap.aws()))
+    done = asdict(sweep.sweep(bootstrap.aws()))
     log.info("swept", extra=done)
     return done

@@ -7,19 +7,20 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock import bootstrap, messages
-from penstock.usecases import units
+from penstock import bootstrap
+from penstock.aws import sqs
+from penstock.usecases.units import advance
 
 log = Logger()
 
 
 def step(message: dict[str, Any]) -> None:
     """Take the next step of the unit that a message names."""
-    units.advance(bootstrap.aws(), message["unit"])
+    advance.advance(bootstrap.aws(), message["unit"])
 
 
 @log.inject_lambda_context
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return messages.each(event, context, step)
+    return sqs.each(event, context, step)

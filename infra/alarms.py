@@ -19,10 +19,10 @@ from constructs import Construct
 
 from infra.measures import Watched
 from penstock.domain import metrics
-from penstock.domain.metric import Level
-from penstock.domain.units import UnitKind, UnitState
-from penstock.usecases.expiring import AT_ONCE as TIDY_AT_ONCE
-from penstock.usecases.sweeping import AT_ONCE
+from penstock.domain.metrics import Level
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.usecases.artifacts.expire import AT_ONCE as TIDY_AT_ONCE
+from penstock.usecases.sweep import AT_ONCE
 
 BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD

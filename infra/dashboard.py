@@ -10,8 +10,8 @@ from constructs import Construct
 
 from infra.measures import Watched
 from penstock.domain import metrics
-from penstock.domain.metric import Level
-from penstock.domain.units import UnitKind
+from penstock.domain.metrics import Level
+from penstock.domain.units.units import UnitKind
 
 WIDTH = 24
 FIVE = Duration.minutes(5)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.domain.metric import Level, Metric
-from penstock.domain.site import Site
+from penstock.domain.metrics import Level, Metric
+from penstock.domain.site.site import Site
 
 SERVICE = "service"
 """The dimension that every metric of ours has: the deployment's name."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.domain.causes import LostBy
-from penstock.domain.failures import EVIDENCE, LINE_CHARS, LINES, MEANINGS, TEXT_CHARS
+from penstock.domain.jobs.failures import EVIDENCE, LINE_CHARS, LINES, MEANINGS, TEXT_CHARS
+from penstock.domain.jobs.outcome import LostBy
 
 HEAD = f"""# Why did my job fail?
 
@@ -87,8 +87,8 @@ TAIL = """
   kind is `exited` or `killed`, and `perhaps` mentions memory.
 - **Disk full.** After a task has failed, the agent checks the disks of its folders. A disk is full if less than 1 MiB
   is free (on a small disk, less than 1/64 of it), or if it has room for fewer than 8 files. A task may have deleted
-  files before it ended: the agent also accepts a task's last lines if they say `No space left on device` or `Disk
-  quota exceeded`. `source` names the evidence.
+  files before it ended: the agent also accepts a task's last lines if they say `No space left on device` or
+  `Disk quota exceeded`. `source` names the evidence.
 - **Signals.** If a signal ended the task itself, the kind is `killed`. If it ended a command in the script, only the
   shell saw it, and exited with 128 plus the number of the signal: the kind is `exited`, and `perhaps` names the
   signal.

@@ -14,9 +14,8 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as stepfunctions
 
 from infra.dimensions import SERVICE, of_site
-from penstock.domain.metric import Level, Metric
-from penstock.domain.metrics import NAMESPACE
-from penstock.domain.site import Site
+from penstock.domain.metrics import NAMESPACE, Level, Metric
+from penstock.domain.site.site import Site
 
 
 @dataclass(frozen=True)

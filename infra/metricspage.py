@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 
-from penstock.adapters.metrics import EmfMetrics
-from penstock.domain import siteparse
-from penstock.domain.metric import Dimension, Fold, Level, Metric
-from penstock.domain.metrics import METRICS, NAMESPACE, how_many
-from penstock.domain.site import Site
+from penstock.aws.cloudwatch import EmfMetrics
+from penstock.domain.metrics import METRICS, NAMESPACE, Dimension, Fold, Level, Metric, how_many
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 
 PRICE = 0.30
 """US dollars a month for a metric, of the first 10,000. Source: aws.amazon.com/cloudwatch/pricing, us-east-1, 2026."""
@@ -126,7 +125,7 @@ def _site(targets: int) -> Site:
     for number in range(targets):
         lines.append(f'[targets.t{number}]\nfactory = "here"\nlimit = 1')
         lines.append(f'[resources.r{number}]\nwell = "locks"\nlimit = 1')
-    found = siteparse.parse("\n".join(lines), "site.toml")
+    found = parse.parse("\n".join(lines), "site.toml")
     if not isinstance(found, Site):
         raise ValueError(found)
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from penstock.domain import limits
-from penstock.domain.owners import KINDS
-from penstock.domain.retention import Spans
-from penstock.domain.siteretention import spelled
+from penstock.domain.artifacts.artifacts import KINDS
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.site.sections import spelled
+from penstock.kernel import limits
 
 HEAD = """# How long things are kept
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aws_cdk import RemovalPolicy
 
-from penstock.domain.metric import Level
+from penstock.domain.metrics import Level
 
 KEYS = 5
 """How many keys of identity tokens there may be at once."""

@@ -6,15 +6,18 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from penstock.domain import granting
-from penstock.domain.errors import PenstockError
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, LeaseState, prefix
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.rows import Change, Key, Row
-from penstock.domain.units import Unit, UnitState, is_held, unit_key
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import Lease, LeaseState, prefix
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
+from penstock.kernel.errors import PenstockError
+from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
-from penstock.usecases import expiring, owning, quarantining, reconciling, stocktaking, sweeping
+from penstock.usecases import sweep
+from penstock.usecases.artifacts import expire, owners
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
 from simulation.errors import Broken
 from simulation.interfaces import Agent, Run
@@ -33,7 +36,7 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        for log in (sweeping.log, reconciling.log, quarantining.log, expiring.log, owning.log):
+        for log in (sweep.log, reconcile.log, quarantine.log, expire.log, owners.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
 
@@ -155,8 +158,8 @@ class Promises:
 
     def _may_be_granted(self, name: str) -> bool:
         """Whether the rule allows to grant anybody in a pool's queue, the first or not."""
-        stocks = stocktaking.read(self._engine.on, name)
-        return bool(stocks) and granting.pick(name, stocks) is not None
+        stocks = scheduler.read(self._engine.on, name)
+        return bool(stocks) and grants.pick(name, stocks) is not None
 
     def _has_room(self, claim: Claim, name: str) -> bool:
         """Whether the claim is the first in that pool's queue, and what it wants there is to be had.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.domain.leases import WORKER
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.pools.leases import WORKER
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units.units import Unit, UnitState
 from simulation.commits import Broke, Moment
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 from zlib import crc32
 
-from penstock.domain.errors import DriverError, Unsatisfiable
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import Cloud, FakeDriver, Faults, Machine
+from penstock.kernel.errors import DriverError, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from simulation.faults import Weather
 from simulation.ports import Host

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar, cast
 
-from penstock.domain import quarantine
-from penstock.domain.granting import WINDOW
-from penstock.domain.leases import WORKER, Lease, prefix
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, key_of
-from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
+from penstock.domain.pools.grants import WINDOW
+from penstock.domain.pools.leases import WORKER, Lease, prefix
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, key_of
 from simulation.ports import SimulatedStore
 from simulation.tasks import Task
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain.jobs import Job
+from penstock.domain.jobs.jobs import Job
 from simulation import faults, operators
 from simulation.errors import Broken
 from simulation.handlers import Handlers

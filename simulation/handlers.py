@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from penstock.domain.errors import PenstockError, Refused
-from penstock.domain.rows import Change, Key, Row
 from penstock.drivers.fake import Cloud
 from penstock.drivers.fake import Machine as Thing
+from penstock.kernel.errors import PenstockError, Refused
+from penstock.kernel.rows import Change, Key, Row
 from penstock.system import System
-from penstock.usecases import settling, sweeping
+from penstock.usecases import sweep
+from penstock.usecases.jobs import settle
 from simulation import faults, scenario
 from simulation.agents import Machine
 from simulation.checks import Promises
@@ -224,7 +225,7 @@ class Handlers(Twin):
     def _begin_settling(self, given: tuple[str, int, str | None, str | None], again: Callable[[], None]) -> None:
         job, attempt, error, _ = given
         name = f"settle {job}/{attempt} {error or ''}".strip()
-        self.begin(name, lambda: settling.settle(self.on, *given), lambda task: again() if task.error else None)
+        self.begin(name, lambda: settle.settle(self.on, *given), lambda task: again() if task.error else None)
 
     def _sweep(self) -> None:
         harms = self._harms
@@ -234,4 +235,4 @@ class Handlers(Twin):
             if task.error is None and not task.result.failed and self._harms == harms:
                 self.is_harmed = False
 
-        self.begin("sweep", lambda: sweeping.sweep(self.on), swept)
+        self.begin("sweep", lambda: sweep.sweep(self.on), swept)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from penstock.domain.jobs import Job
-from penstock.domain.leases import WORKER, Lease, LeaseState, prefix
-from penstock.domain.lifecycle import may_move
-from penstock.domain.logs import Batch
-from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
-from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.logs.logs import Batch
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, prefix
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
+from penstock.domain.units.lifecycle import may_move
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from simulation.clean_invariants import freed_clean, kept_clean, lent_clean
 from simulation.commits import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.units import Unit, UnitState, is_held, unit_key
-from penstock.domain.users import User
-from penstock.usecases import custody
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
+from penstock.domain.users.users import User
+from penstock.usecases.units import maintenance
 from simulation.commits import Moment
 from simulation.interfaces import Run
 from tests.twin.world import START
@@ -34,10 +34,10 @@ def act(engine: Run) -> tuple[str, Callable[[], Any]] | None:
     whose = (engine.on, ROOT, unit.is_a, unit.id)
     if doing == "hold":
         seconds = dice.choice(LENGTHS)
-        return f"root holds {unit.id} for {seconds} s", lambda: custody.hold(*whose, "looking", seconds)
+        return f"root holds {unit.id} for {seconds} s", lambda: maintenance.hold(*whose, "looking", seconds)
     if doing == "release":
-        return f"root releases {unit.id}", lambda: custody.release(*whose)
-    remove = custody.drain if doing == "drain" else custody.recycle
+        return f"root releases {unit.id}", lambda: maintenance.release(*whose)
+    remove = maintenance.drain if doing == "drain" else maintenance.recycle
     return f"root wants to {doing} {unit.id}", lambda: remove(*whose, "")
 
 
@@ -45,7 +45,7 @@ def let_out(engine: Run) -> None:
     """An operator releases every unit in quarantine."""
     for unit in [row for row in engine.store.rows.values() if isinstance(row, Unit)]:
         if unit.state is UnitState.QUARANTINED:
-            custody.release(engine.on, ROOT, unit.is_a, unit.id)
+            maintenance.release(engine.on, ROOT, unit.is_a, unit.id)
 
 
 def held_is_held(moment: Moment, now: datetime, called: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from simulation.faults import Weather
 from simulation.tasks import Task
 from tests.twin.store import LAST, MemoryStore, with_version

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
-from penstock.domain.units import Unit
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection, pool_key
+from penstock.domain.units.units import Unit
 from simulation.commits import Broke, Moment
 
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.jobs import Job
-from penstock.domain.leases import demand
-from penstock.domain.pools import Pool
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, jobs, submitting
-from penstock.usecases.agents import Hello
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.leases import demand
+from penstock.domain.pools.pools import Pool
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import cancel, jobs, submit
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from simulation import operators
 from simulation.interfaces import Run
@@ -47,7 +49,7 @@ class People:
 
         self._do(
             f"submit job {number + 1}",
-            lambda: submitting.submit(engine.on, ADA, SubmitJob(**ask), str(number)),
+            lambda: submit.submit(engine.on, ADA, SubmitJob(**ask), str(number)),
             answered,
         )
 
@@ -76,7 +78,7 @@ class People:
     def _cancel(self) -> None:
         job = self._some_job()
         if job:
-            self._do(f"ada cancels {job.id}", lambda: jobs.cancel(self._engine.on, ADA, job.id))
+            self._do(f"ada cancels {job.id}", lambda: cancel.cancel(self._engine.on, ADA, job.id))
 
     def _look(self) -> None:
         job = self._some_job()
@@ -85,17 +87,17 @@ class People:
 
     def _resize(self) -> None:
         pool, limit = self._some_pool(), self._engine.dice.choice((0, 1, 2, 4))
-        self._do(f"resize {pool.name} to {limit}", lambda: configuring.resize(self._engine.on, pool.name, limit))
+        self._do(f"resize {pool.name} to {limit}", lambda: apply.resize(self._engine.on, pool.name, limit))
 
     def _pause(self) -> None:
         pool, paused = self._some_pool(), self._engine.dice.random() < 0.5
         what = "pause" if paused else "resume"
-        self._do(f"{what} {pool.name}", lambda: configuring.pause(self._engine.on, pool.name, paused=paused))
+        self._do(f"{what} {pool.name}", lambda: apply.pause(self._engine.on, pool.name, paused=paused))
 
     def _apply(self) -> None:
         shape = self._engine.plan.shape
         toml = (shape.varied(self._engine.dice) if self._engine.dice.random() < 0.6 else shape).toml()
-        self._do("apply a site", lambda: configuring.apply(self._engine.on, "root", toml, PATH))
+        self._do("apply a site", lambda: apply.apply(self._engine.on, "root", toml, PATH))
 
     def _operate(self) -> None:
         found = operators.act(self._engine)
@@ -105,12 +107,12 @@ class People:
     def restore(self) -> None:
         """Operators undo what they changed, and repeat each call until it succeeds."""
         on, shape = self._engine.on, self._engine.plan.shape
-        configuring.apply(on, "root", shape.toml(), PATH)
+        apply.apply(on, "root", shape.toml(), PATH)
         for pool in sorted(
             (row for row in self._engine.store.rows.values() if isinstance(row, Pool)), key=lambda p: p.name
         ):
-            configuring.pause(on, pool.name, paused=False)
-        configuring.apply(on, "root", shape.toml(), PATH)
+            apply.pause(on, pool.name, paused=False)
+        apply.apply(on, "root", shape.toml(), PATH)
         self._give_up()
 
     def _give_up(self) -> None:
@@ -120,23 +122,23 @@ class People:
         for job in (row for row in rows if isinstance(row, Job) and not row.is_settled):
             steps = [demand(need for need in job.needs if need.step == step) for step in {n.step for n in job.needs}]
             if any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items()):
-                jobs.cancel(self._engine.on, ADA, job.id)
+                cancel.cancel(self._engine.on, ADA, job.id)
 
     def keep_nothing(self) -> None:
         """The operators turn warm units off."""
         plain = replace(self._engine.plan.shape, warm={})
-        configuring.apply(self._engine.on, "root", plain.toml(), PATH)
+        apply.apply(self._engine.on, "root", plain.toml(), PATH)
 
     def _intrude(self) -> None:
         """Calls that must be refused, whoever makes them. [SEC-2]"""
         engine, job = self._engine, self._some_job()
         ask = SubmitJob(HEADER, target="vault")
         tries: list[tuple[str, Callable[[], Any]]] = [
-            ("submits to the vault", lambda: submitting.submit(engine.on, EVE, ask, None))
+            ("submits to the vault", lambda: submit.submit(engine.on, EVE, ask, None))
         ]
         machines = list(engine.machines.values())
         if job:
-            tries.append((f"eve cancels {job.id}", lambda: jobs.cancel(engine.on, EVE, job.id)))
+            tries.append((f"eve cancels {job.id}", lambda: cancel.cancel(engine.on, EVE, job.id)))
             other = next((one for one in machines if one.state == "running" and one.job != job.id), None)
             if other:
                 token = other.token

@@ -10,7 +10,7 @@ from tests import changed
 
 TESTS = {
     "tests/usecases/test_hosts.py": "from penstock.usecases import hosts",
-    "tests/usecases/test_other.py": "def test_it():\n    from penstock.usecases.hosts import ask",
+    "tests/usecases/test_other.py": "def test_it():\n    from penstock.usecases.workers.hosts import ask",
     "tests/agent/test_bmat.py": "",
     "tests/agent/test_mask.py": "from tests.agent.conftest import Worker",
 }
@@ -30,7 +30,10 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     [
         ("tests/agent/test_mask.py", ["tests/agent/test_mask.py"]),
         ("tests/agent/conftest.py", ["tests/agent/test_mask.py"]),
-        ("functions/penstock/usecases/hosts.py", ["tests/usecases/test_hosts.py", "tests/usecases/test_other.py"]),
+        (
+            "functions/penstock/usecases/workers/hosts.py",
+            ["tests/usecases/test_hosts.py", "tests/usecases/test_other.py"],
+        ),
         ("functions/penstock/agent/bmat/usage.py", ["tests/agent/test_bmat.py"]),
         ("functions/penstock/agent/bmat/__init__.py", ["tests/agent/test_bmat.py"]),
         ("functions/penstock/web/jobs.py", []),

@@ -1,4 +1,7 @@
-"""Plugs the adapters into the ports. The only reader of the environment in a function."""
+"""A port that is plugged in when it is first used, so that a function pays only for the clients it needs.
+
+Plugs the adapters into the ports. The only reader of the environment in a function.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,31 @@ import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 
-from penstock.adapters.appkey import KmsAppKey
-from penstock.adapters.flows import StepFlows
-from penstock.adapters.github import GitHub
-from penstock.adapters.metrics import EmfMetrics
-from penstock.adapters.objects import S3Objects
-from penstock.adapters.queues import SqsQueues
-from penstock.adapters.signer import KmsSigner
-from penstock.adapters.vault import KmsVault
-from penstock.adapters.world import RealWorld
-from penstock.domain.metric import Level
+from penstock.aws.clock import RealWorld
+from penstock.aws.cloudwatch import EmfMetrics
+from penstock.aws.dynamodb import Table
+from penstock.aws.github import GitHub
+from penstock.aws.kms import KmsAppKey, KmsSigner, KmsVault
+from penstock.aws.s3 import S3Objects
+from penstock.aws.sqs import SqsQueues
+from penstock.aws.stepfunctions import StepFlows
+from penstock.domain.metrics import Level
 from penstock.drivers import Registry
-from penstock.keys import Signer
-from penstock.lazy import Lazy
-from penstock.store.table import Table
+from penstock.ports import Signer
 from penstock.system import Keyless, System
+
+
+class Lazy:
+    """Stands for what `make` returns, and makes it once."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        made = self._make()
+        self.__dict__.update({key: getattr(made, key) for key in dir(made) if not key.startswith("_")})
+        return self.__dict__[name]
+
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 

@@ -1,17 +1,27 @@
-"""What the system needs from the world, on one screen. Adapters and drivers keep these promises."""
+"""What the system needs from the world, on one screen. Adapters and drivers keep these promises.
+
+What is done with keys that never leave the service that has them: a port, like those of ports.py.
+
+What a driver may have besides what every driver has. Who needs it, looks whether the driver has it.
+
+What the front end for GitHub needs of it: a port, like those of ports.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from penstock.domain.errors import Shortage
-from penstock.domain.metric import Metric
-from penstock.domain.parts import Part
-from penstock.domain.rows import Change, Key, Row
-from penstock.domain.units import CleanProof
+from penstock.domain.artifacts.volumes import Part
+from penstock.domain.metrics import Metric
+from penstock.domain.site.site import GitHubApp
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.oidc import PublicKey
+from penstock.kernel.errors import Shortage
+from penstock.kernel.rows import Change, Key, Row
 
 R = TypeVar("R", bound=Row)
 
@@ -289,3 +299,174 @@ class Drivers(Protocol):
 
     def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
         """The options that jobs may pass to a well of these settings; None when its driver does not say."""
+
+
+class Vault(Protocol):
+    """Seals what rows may not have in clear. `of` says what it is of: only with the same words is it opened again."""
+
+    def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
+        """A text that tells nobody anything who may not open it."""
+
+    def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
+        """What was sealed. Raises ValueError for what was not sealed as this."""
+
+
+class Signer(Protocol):
+    """Signs identity tokens, with a key that never leaves where it is."""
+
+    def kid(self) -> str:
+        """What tokens call the key that signs now."""
+
+    def sign(self, message: bytes) -> bytes:
+        """An RS256 signature by that key."""
+
+    def keys(self) -> Sequence[PublicKey]:
+        """The public half of that key, and of those that signed before it or will after it."""
+
+
+@runtime_checkable
+class Keeper(Driver, Protocol):
+    """A driver whose units can be made as new: for wells that clean, and factories whose workers' agents do."""
+
+    def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Make the unit as it was when it was made, with nothing of its last lease. Raises DriverError.
+
+        After it, `create` is asked with the same id again. Factories are not asked: their workers' agents clean.
+        A unit that was made ahead of need is asked for without options, and then, as nobody has had it, without being
+        cleaned once more with its job's: `create` gives it these.
+        """
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What our rows know of a unit: the slot that it has, the fence of its lease, and what its driver noted of it."""
+
+    slot: str
+    fence: int
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """What a driver may have besides: it wants to know more of a unit than its id.
+
+    It is asked before each call for one unit that has a row; a stray, which has none, is destroyed without.
+    """
+
+    def informed(self, of: Standing) -> Driver:
+        """The driver, for the next call for this unit."""
+
+
+@runtime_checkable
+class Witness(Protocol):
+    """What a driver may have besides: it can tell what a machine that never said hello said of itself."""
+
+    def evidence(self, unit: str) -> str | None:
+        """The last that is known of the unit, for people to read; None when there is nothing. Raises DriverError."""
+
+
+@runtime_checkable
+class Identifier(Protocol):
+    """What a driver may have besides: it knows the machine that it made by what that shows of itself.
+
+    It is asked only where its settings have `identity`, by whoever answers agents, and asks nobody.
+    """
+
+    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+        """Why the machine that shows this is not the one that `create` gave the metadata of; None when it is."""
+
+
+@runtime_checkable
+class Chooser(Protocol):
+    """What a driver may have besides: it makes things in several ways, and knows scopes by their names. Asks nobody."""
+
+    def has_way(self, order: Order) -> bool:
+        """Whether there is a way that the order does not avoid. Without one, `create` only looks what there is."""
+
+    def shares(self, scope: str) -> bool:
+        """Whether what this driver makes counts towards the quota of this scope, whichever maker met it."""
+
+
+class Fate(StrEnum):
+    """What becomes of a worker's machine, whatever we do."""
+
+    DRAINING = "draining"  # it works still, and should get nothing new
+    LOST = "lost"  # it works no more
+
+
+@dataclass(frozen=True)
+class Tidings:
+    """What is said of a worker's machine, and why. `until` is how long it works still, as far as that is said."""
+
+    unit: str
+    fate: Fate
+    why: str
+    until: datetime | None = None
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """What a driver may have besides: it understands what its cloud says of machines by itself."""
+
+    def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
+        """What an event says of a worker of this site; None when it says nothing of any. Raises DriverError."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a token of an installation is good for: one repository and maybe others, and what may be done there.
+
+    Without a repository, 0, it is good for all that the installation has.
+    """
+
+    installation: int
+    repository_id: int
+    permissions: Mapping[str, str]
+    others: tuple[int, ...] = ()
+
+    @property
+    def asks(self) -> Mapping[str, Any]:
+        """What GitHub is asked for a token with."""
+        of = {"repository_ids": [self.repository_id, *self.others]} if self.repository_id else {}
+        return {**of, "permissions": dict(self.permissions)}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One call of GitHub's API. Without a scope it is the App itself that asks.
+
+    With `raw` the answer is a file's bytes; with an `etag` GitHub may say that nothing is new: 304. A `token` is shown
+    in the place of one that would be made for the scope; that GitHub does not take it is an answer as any other: 401.
+    """
+
+    method: str
+    path: str
+    scope: Scope | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    etag: str = ""
+    raw: bool = False
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What GitHub answered. `next` are the parameters of the page that follows."""
+
+    status: int
+    body: Any = None
+    etag: str = ""
+    next: Mapping[str, str] | None = None
+
+
+class Forge(Protocol):
+    """GitHub, and whoever does what follows from what it says."""
+
+    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+        """Hint to the front end to take a step, after some seconds (at most 900). As with all hints, it may be lost."""
+
+    def call(self, app: GitHubApp, ask: Ask) -> Told:
+        """Ask GitHub. Raises RateLimited, or Unknown for an answer of 5xx or none, or of 401 to a token of our own."""
+
+    def secret(self) -> str:
+        """What webhooks are signed with."""

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.domain.errors import Misconfigured, Refused
-from penstock.domain.identity import PublicKey
-from penstock.domain.metric import Metric
-from penstock.domain.site import GitHubApp
-from penstock.forge import Ask, Forge, Told
-from penstock.keys import Signer, Vault
-from penstock.ports import Drivers, Flows, Metrics, Objects, Queues, Store, World
+from penstock.domain.metrics import Metric
+from penstock.domain.site.site import GitHubApp
+from penstock.domain.users.oidc import PublicKey
+from penstock.kernel.errors import Misconfigured, Refused
+from penstock.ports import Ask, Drivers, Flows, Forge, Metrics, Objects, Queues, Signer, Store, Told, Vault, World
 
 
 class Untold:

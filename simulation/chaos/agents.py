@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain.errors import Unreached
-from penstock.domain.jobs import Result
+from penstock.domain.jobs.jobs import Result
 from penstock.drivers.fake import Machine as Thing
-from penstock.usecases import agents
+from penstock.kernel.errors import Unreached
+from penstock.usecases.workers import agents
 from simulation.agents import NEVER, Machine
 from simulation.chaos.interfaces import ChaosRun
 from simulation.tasks import Task

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from penstock.domain.jobs import Job, State
-from penstock.domain.leases import WORKER, Lease, lease_key
-from penstock.domain.rows import Change, Check, Delete, Key, Row, key_of
-from penstock.domain.units import Unit, UnitState, unit_key
+from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.drivers.fake import Machine as Thing
+from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
 from simulation.chaos.interfaces import BadAgent, ChaosRun
 from simulation.chaos.scenario import WELLS
 from simulation.tasks import Task

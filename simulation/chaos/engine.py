@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from penstock.domain.rows import Change, Key, Row
 from penstock.drivers.fake import Cloud, Faults
 from penstock.drivers.fake import Machine as Thing
+from penstock.kernel.rows import Change, Key, Row
 from simulation.agents import Machine
 from simulation.chaos import machine_faults, scenario
 from simulation.chaos.agents import BadMachine

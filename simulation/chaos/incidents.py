@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from itertools import count
 
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.drivers.fake import Machine as Thing
-from penstock.usecases import custody, jobs
+from penstock.usecases.jobs import cancel
+from penstock.usecases.units import maintenance
 from simulation import operators
 from simulation.chaos.interfaces import ChaosRun
 from simulation.users import ADA
@@ -88,7 +89,9 @@ class Troubles:
             engine.watch.counts[f"a machine said: {why}"] += 1
             engine.watch.hurts(thing, engine.world.now() - timedelta(seconds=REPORTED_AFTER))
             whose = (engine.on, operators.ROOT, UnitKind.WORKER, thing.unit)
-            engine.begin(f"root wants to recycle {thing.unit}", lambda: custody.recycle(*whose, why), lambda _: None)
+            engine.begin(
+                f"root wants to recycle {thing.unit}", lambda: maintenance.recycle(*whose, why), lambda _: None
+            )
 
     def _restart(self) -> None:
         """Kill all handlers as soon as several are in progress."""
@@ -163,4 +166,4 @@ class Troubles:
         if found and not engine.is_dark():
             job = engine.dice.choice(found)
             then = engine.watch.count_done("a job was cancelled")
-            engine.begin(f"ada cancels {job.id}", lambda: jobs.cancel(engine.on, ADA, job.id), then)
+            engine.begin(f"ada cancels {job.id}", lambda: cancel.cancel(engine.on, ADA, job.id), then)

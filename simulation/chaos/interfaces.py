@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from penstock.domain.jobs import Job
+from penstock.domain.jobs.jobs import Job
 from penstock.drivers.fake import Cloud, Faults
 from penstock.drivers.fake import Machine as Thing
 from simulation.chaos.scenario import How

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.drivers.fake import Faults
-from penstock.usecases import submitting
+from penstock.usecases.jobs import submit
 from penstock.wire import SubmitJob
 from simulation.chaos.interfaces import ChaosRun
 from simulation.cloud import Outside
@@ -55,6 +55,6 @@ class Submitters(People):
                 self.left.insert(0, (number, ask))
 
         def call() -> str:
-            return submitting.submit(engine.on, ADA, SubmitJob(**ask), str(number))
+            return submit.submit(engine.on, ADA, SubmitJob(**ask), str(number))
 
         engine.begin(f"submit job {number + 1}", call, answered)

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from penstock.adapters.objects import S3Objects
+from penstock.aws.s3 import S3Objects
 
 
 @pytest.fixture

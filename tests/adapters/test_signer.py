@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from moto import mock_aws
 from mypy_boto3_kms import KMSClient
 
-from penstock.adapters.signer import KmsSigner
-from penstock.domain.identity import PublicKey
+from penstock.aws.kms import KmsSigner
+from penstock.domain.users.oidc import PublicKey
 
 MESSAGE = b"x" * 5000
 """Longer than KMS takes."""

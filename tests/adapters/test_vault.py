@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from penstock.adapters.vault import PIECE, KmsVault
+from penstock.aws.kms import PIECE, KmsVault
 
 OF = {"unit": "r-1", "fence": "3"}
 

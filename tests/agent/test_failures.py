@@ -10,8 +10,8 @@ from penstock.agent.control import Control
 from penstock.agent.diagnosis import OomCounter, OomKills, count_oom_kills, oom_kills_since
 from penstock.agent.downloads import NotFetched, download
 from penstock.agent.inputs import input_failure
-from penstock.domain import failures
-from penstock.domain.failures import Kind
+from penstock.domain.jobs import failures
+from penstock.domain.jobs.failures import Kind
 from tests.agent.control_plane import ControlPlane, order
 from tests.agent.machine import little_memory, small_disk
 

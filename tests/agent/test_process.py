@@ -1,6 +1,7 @@
 """`bmat process start`: processes beside a task, which end with it."""
 
-from tests.agent.conftest import PATIENCE_SECONDS, is_alive
+from tests.agent.conftest import is_alive
+from tests.agent.control_plane import PATIENCE_SECONDS
 
 UP = "until [ -e up ]; do sleep 0.05; done; rm up"
 """Waits in a task until a process beside it has printed its line."""

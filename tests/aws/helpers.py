@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain import ids
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.aws.lent import SITE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
+from penstock.kernel import ids
 from penstock.ports import Driver, NotYet, Order, Ready
 from tests.aws.account import ACCOUNT, BUCKET, Account
 

@@ -11,8 +11,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from penstock.domain.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
 from penstock.drivers.wells.aws.codes import MESSAGE, PAUSE, TABLE, is_known, understood
+from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
 
 CODES: dict[type[DriverError], str] = {
     RateLimited: """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import siteparse
-from penstock.domain.site import Site
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import Registry
 from penstock.drivers.wells.aws.codes import TABLE
 from penstock.drivers.wells.aws.denials import SLACK, Denial
@@ -26,7 +26,7 @@ def section(name: str, title: str) -> str:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_example_is_a_site(name: str) -> None:
-    site = siteparse.parse(TEXTS[name].partition("```toml\n")[2].partition("```")[0], f"docs/operators/wells/{name}.md")
+    site = parse.parse(TEXTS[name].partition("```toml\n")[2].partition("```")[0], f"docs/operators/wells/{name}.md")
     assert isinstance(site, Site), site
     (maker,) = site.wells.values()
     assert maker.driver == name

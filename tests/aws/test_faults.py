@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
+from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
 from penstock.ports import Driver
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import NOW, UNIT, clean, lent, order, s3_well, sts_well

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.objects import S3Objects
-from penstock.domain import parts
-from penstock.domain.parts import PART_BYTES, Part
+from penstock.aws.s3 import S3Objects
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.volumes import PART_BYTES, Part
 from tests.aws.account import BUCKET, Account
 
 
@@ -27,7 +27,7 @@ def part(number: int, data: bytes) -> Part:
 
 
 BOTH = (part(1, FIRST), part(2, LAST))
-COMPOSITE = parts.composite([each.sha256 for each in BOTH])
+COMPOSITE = volumes.composite([each.sha256 for each in BOTH])
 
 
 def send(client: Any, name: str, number: int, data: bytes) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.wells.aws import prefixes
 from penstock.drivers.wells.aws.denials import Denials
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, JOB, NOW, OTHER, UNIT, clean, order, s3_well, sts_well

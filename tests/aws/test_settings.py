@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers import Registry
 from penstock.drivers.wells.aws import keys, policies
+from penstock.kernel.errors import Misconfigured
 from tests.aws.helpers import JOB, POLICY, S3, STS, UNIT
 
 ALLOW = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
@@ -90,7 +90,7 @@ def test_the_longest_that_may_be_is_counted_with_its_names_filled_in_and_with_it
 
 
 def place() -> Any:
-    from penstock.domain.jobfile.place import Place
+    from penstock.toml.checks import Place
 
     return Place(("sts",))
 

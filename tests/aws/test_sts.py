@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws import denials, lent
 from penstock.drivers.wells.aws.lent import SITE
 from penstock.drivers.wells.sts import StsWell
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, JOB, JOB2, MORE, NOW, OTHER, ROLE, STS, UNIT, clean, order, sts_well

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws.lent import SITE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
-from penstock.usecases import agents, configuring, sites
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.workers import agents
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, ROLE
 from tests.twin.world import START, Twin
@@ -62,7 +63,7 @@ def twin(account: Account) -> Twin:
     made.drivers.well = lambda driver, settings, name="": wells[driver](  # type: ignore[method-assign]
         settings, {SITE: HERE, MAKER: name}, account.client
     )
-    configuring.apply(made.on, "admin", SITE_TEXT, "site.toml")
+    apply.apply(made.on, "admin", SITE_TEXT, "site.toml")
     made.run()
     return made
 
@@ -137,7 +138,7 @@ def test_the_sweep_takes_denials_away_when_they_are_needed_no_longer(account: Ac
 
 
 def configured(twin: Twin) -> Mapping[str, Any]:
-    return sites.current(twin.on).wells["keys"].settings
+    return configuration.current(twin.on).wells["keys"].settings
 
 
 def later(twin: Twin) -> datetime:

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from penstock.domain.parts import PART_BYTES, composite
+from penstock.domain.artifacts.volumes import PART_BYTES, composite
 from tests.cli import artifacts, published
 from tests.cli.proof import Proof
 

@@ -14,7 +14,7 @@ import pytest
 
 from penstock.agent.events import WATCHED_SECONDS
 from penstock.cli import client, follow, transfer
-from penstock.domain.parts import PART_BYTES
+from penstock.domain.artifacts.volumes import PART_BYTES
 from tests.cli.conftest import Run, plain
 from tests.cli.service import Service
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain import ids
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.factory import SITE, LibcloudFactory
+from penstock.kernel import ids
 from penstock.ports import NotYet, Order
 from tests.clouds.fake import Books
 

@@ -16,9 +16,9 @@ from libcloud.common.google import (
 from libcloud.common.types import InvalidCredsError, LibcloudError, MalformedResponseError
 from requests.exceptions import ConnectTimeout
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.drivers.factories.libcloud.alternatives import Reach
 from penstock.drivers.factories.libcloud.codes import BY_STATUS, BY_WORDS, of_words, understood
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 
 SAID = [
     "rateLimitExceeded: Rate Limit Exceeded",

@@ -9,9 +9,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from penstock.domain.errors import DriverError, Misconfigured, Unknown
 from penstock.drivers.factories.libcloud.codes import understood
 from penstock.drivers.factories.libcloud.credentials import REFERENCE, resolver
+from penstock.kernel.errors import DriverError, Misconfigured, Unknown
 from tests.clouds.fake import Books
 from tests.clouds.helpers import factory, order
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import siteparse
-from penstock.domain.site import Site
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import Registry
 from penstock.drivers.factories.libcloud.dialects import DIALECTS
 from penstock.drivers.factories.libcloud.keys import MOST_ALTERNATIVES
@@ -21,7 +21,7 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["openstack", "azure", "google"])
 def test_every_example_is_a_site(example: str) -> None:
-    site = siteparse.parse(example, "docs/operators/libcloud.md")
+    site = parse.parse(example, "docs/operators/libcloud.md")
     assert isinstance(site, Site), site
     (maker,) = site.factories.values()
     assert Registry({}).complaints("factory", maker.driver, maker.settings) == []

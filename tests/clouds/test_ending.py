@@ -8,8 +8,8 @@ import pytest
 from libcloud.common.exceptions import BaseHTTPError
 from libcloud.compute.types import NodeState
 
-from penstock.domain.errors import Misconfigured, Unknown
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
+from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.ports import NotYet, Ready
 from tests.clouds.fake import Books
 from tests.clouds.helpers import KEY, NOW, WORKER, clean, factory, order

@@ -9,9 +9,8 @@ import pytest
 from libcloud.common.exceptions import BaseHTTPError
 from libcloud.compute.types import NodeState
 
-from penstock.abilities import Chooser
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
-from penstock.ports import NotYet, Ready
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
+from penstock.ports import Chooser, NotYet, Ready
 from tests.clouds.fake import Books
 from tests.clouds.helpers import KEY, OTHER, WORKER, clean, factory, order
 

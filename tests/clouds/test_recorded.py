@@ -17,11 +17,11 @@ import libcloud
 import pytest
 import responses
 
-from penstock.domain.errors import NoCapacity
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.factory import SITE, LibcloudFactory
 from penstock.drivers.factories.libcloud.names import Names
+from penstock.kernel.errors import NoCapacity
 from penstock.ports import NotYet, Ready
 from tests.clouds.helpers import HERE, KEY, NOW, WORKER, order
 

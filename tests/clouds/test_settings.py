@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.factories.libcloud import keys
 from penstock.drivers.factories.libcloud.alternatives import alternatives
 from penstock.drivers.factories.libcloud.factory import SITE
+from penstock.kernel.errors import Misconfigured
 from tests.clouds.helpers import SETTINGS
 
 AZURE = {

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.units.units import Unit, UnitState
 from tests.concurrency.run import Left
 
 OVERTAKEN = 8

@@ -12,10 +12,10 @@ from typing import Any
 import boto3
 import httpx
 
-from penstock.domain.rows import Row
+from penstock.aws import dynamodb
+from penstock.kernel.rows import Row
 from penstock.local import cloud
 from penstock.local.state import StateFolder
-from penstock.store import codec, item
 
 TABLE = "state"
 
@@ -32,7 +32,7 @@ def emulator() -> Iterator[dict[str, str]]:
             cloud.wait_until_healthy(place, f"http://127.0.0.1:{port}")
             env = {name: value for name, value in cloud.environment(place, port).items() if name.startswith("AWS_")}
             with surroundings(env):
-                item.model.__wrapped__(TABLE, cloud.REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
+                dynamodb.model.__wrapped__(TABLE, cloud.REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
             yield env
         finally:
             cloud.down(lambda line: None, place)
@@ -65,7 +65,7 @@ def rows(env: Mapping[str, str]) -> list[Row]:
     """Everything that the table holds, read without the store."""
     pages = client(env).get_paginator("scan").paginate(TableName=TABLE, ConsistentRead=True)
     found = [each for page in pages for each in page["Items"]]
-    return [codec.load(each["kind"]["S"], each["body"]["S"], int(each["version"]["N"])) for each in found]
+    return [dynamodb.load(each["kind"]["S"], each["body"]["S"], int(each["version"]["N"])) for each in found]
 
 
 def meter(env: Mapping[str, str], *, reset: bool = False) -> dict[str, Any]:

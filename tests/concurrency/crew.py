@@ -12,14 +12,17 @@ from typing import Any
 
 from pynamodb.exceptions import PynamoDBException
 
-from penstock.adapters.world import RealWorld
-from penstock.domain.errors import Moved
-from penstock.domain.leases import WORKER
-from penstock.domain.rows import Create
+from penstock.aws.clock import RealWorld
+from penstock.domain.pools.leases import WORKER
 from penstock.drivers import Registry
+from penstock.kernel.errors import Moved
+from penstock.kernel.rows import Create
 from penstock.local.cloud import REGION
 from penstock.system import System
-from penstock.usecases import acquiring, configuring, resizing, settling, submitting, units
+from penstock.usecases.jobs import settle, submit
+from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
 from tests.concurrency import faults, site
 from tests.concurrency.cloud import TABLE
 from tests.concurrency.ports import Messages, Steps
@@ -76,9 +79,9 @@ def system(orders: Orders) -> tuple[System, RecordedTable, Messages]:
 def prepare(orders: Orders) -> None:
     """Apply the site and bring its pools to their limits, alone."""
     on, _, messages = system(orders)
-    configuring.apply(on, "root", site.SITE, "site.toml")
+    apply.apply(on, "root", site.SITE, "site.toml")
     while message := messages.take():
-        resizing.resize(on, message["pool"])
+        resize.resize(on, message["pool"])
 
 
 def work(orders: Orders, shared: Shared) -> None:
@@ -118,9 +121,9 @@ def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
     with shared.claims_left.get_lock():
         if shared.claims_left.value <= 0:
             return False
-        made = submitting.make(on, site.USER, site.ask(dice)).job
+        made = submit.make(on, site.USER, site.ask(dice)).job
         job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
-        steps = acquiring.steps(job.needs)
+        steps = scheduler.steps(job.needs)
         shared.claims_left.value -= len(steps)
         with shared.open_leases.get_lock():
             shared.open_leases.value += len(job.needs)
@@ -148,12 +151,12 @@ def _take(on: System, message: dict[str, Any]) -> None:
     do = message["do"]
     if do == "acquire":
         _, step, _ = message["token"].split("/")
-        acquiring.acquire(on, message["job"], 1, int(step), message["token"])
+        scheduler.acquire(on, message["job"], 1, int(step), message["token"])
     elif do == "advance":
-        units.advance(on, message["unit"])
+        advance.advance(on, message["unit"])
     elif do == "settle":
-        settling.settle(on, message["job"], 1, message["error"], message["cause"])
+        settle.settle(on, message["job"], 1, message["error"], message["cause"])
     elif do == "serve":
-        acquiring.serve(on, message["pool"])
+        scheduler.serve(on, message["pool"])
     elif do == "start":
         raise AssertionError("no job has a second attempt")

@@ -20,11 +20,11 @@ from typing import Any
 
 import httpx
 
-from penstock.domain.pools import Pool
-from penstock.domain.rows import Create, Replace
+from penstock.aws import dynamodb
+from penstock.aws.dynamodb import Table
+from penstock.domain.pools.pools import Pool
+from penstock.kernel.rows import Create, Replace
 from penstock.local.cloud import REGION
-from penstock.store import item
-from penstock.store.table import Table
 from tests.concurrency.cloud import TABLE, surroundings
 from tests.concurrency.run import SPAWN, together
 
@@ -56,7 +56,7 @@ def dynalite() -> Iterator[dict[str, str]]:
         try:
             env = _env(f"http://127.0.0.1:{port}")
             with surroundings(env):
-                item.model.__wrapped__(TABLE, REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
+                dynamodb.model.__wrapped__(TABLE, REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
             yield env
         finally:
             server.kill()

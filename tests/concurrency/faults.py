@@ -15,7 +15,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ReadTimeoutError
 from pynamodb.connection.base import Connection
 
-from penstock.store import table
+from penstock.aws import dynamodb
 
 WRITES = ("PutItem", "DeleteItem", "TransactWriteItems")
 
@@ -64,6 +64,6 @@ def _answer(request: Any, code: str, more: dict[str, Any]) -> AWSResponse:
 
 def drop(condition: str) -> None:
     """Take a condition away from the store of this process: `still`, or `all` of them."""
-    setattr(table, "still", lambda was: None)  # noqa: B010
+    setattr(dynamodb, "still", lambda was: None)  # noqa: B010
     if condition == "all":
-        setattr(table, "absent", lambda: None)  # noqa: B010
+        setattr(dynamodb, "absent", lambda: None)  # noqa: B010

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row
-from penstock.store.table import Table
+from penstock.aws.dynamodb import Table
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row
 
 R = TypeVar("R", bound=Row)
 

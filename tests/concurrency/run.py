@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from penstock.domain.rows import Row
+from penstock.kernel.rows import Row
 from tests.concurrency import cloud, crew, record
 from tests.concurrency.crew import Orders, Shared
 from tests.concurrency.faults import Rates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from penstock.wire import SubmitJob
 
 SITE = """

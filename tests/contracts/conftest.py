@@ -6,8 +6,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from penstock.store import item
-from penstock.store.table import Table
+from penstock.aws import dynamodb
+from penstock.aws.dynamodb import Table
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    item.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator
+    dynamodb.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator
     with mock_aws():
         index = [
             {

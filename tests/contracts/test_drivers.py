@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from penstock import processes
-from penstock.domain.errors import DriverError, Misconfigured
-from penstock.domain.units import CleanProof
-from penstock.domain.users import User
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.users import User
 from penstock.drivers import FACTORIES, MAKER, WELLS, Registry, kit
 from penstock.drivers.factories.process import TAG
 from penstock.drivers.fake import Cloud, FakeDriver, driver
 from penstock.drivers.kit import CHECKS
+from penstock.kernel.errors import DriverError, Misconfigured
 from penstock.ports import Driver, NotYet, Order, Ready
-from penstock.usecases import jobs
+from penstock.usecases.jobs import cancel
 from tests.aws import helpers as wells
 from tests.aws.account import Account
 from tests.clouds import helpers as libcloud
@@ -156,7 +156,7 @@ class Attended:
         worker = worker_of(self.twin, self.jobs[unit])
         if worker.proof:
             return replace(worker.proof, time=now)
-        jobs.cancel(self.twin.on, User(name="ada", created=NOW), worker.job)
+        cancel.cancel(self.twin.on, User(name="ada", created=NOW), worker.job)
         self.twin.run()
         self.benches[worker.slot].clean()
         return said

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Keeper, Witness
-from penstock.domain.errors import (
+from penstock.domain.units.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -21,10 +23,7 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import CleanProof
-from penstock.drivers import MAKER
-from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
-from penstock.ports import Driver, NotYet, Order, Ready
+from penstock.ports import Driver, Keeper, NotYet, Order, Ready, Witness
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,7 +95,9 @@ def test_what_was_proved_gone_never_comes_back(seed: int) -> None:
                 rig.create(number)
             elif rig.cloud.was_made(f"w-{number}"):
                 proof = rig.destroy(number)
-                if isinstance(proof, CleanProof) and not proof.lag:  # else it may come too early: domain/absence.py
+                if (
+                    isinstance(proof, CleanProof) and not proof.lag
+                ):  # else it may come too early: domain/units/visibility.py
                     gone.add(f"w-{number}")
         except KNOWN:
             pass

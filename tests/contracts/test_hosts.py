@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.users import User
-from penstock.store.table import Table
-from penstock.usecases import sweeping
+from penstock.aws.dynamodb import Table
+from penstock.domain.users.users import User
+from penstock.usecases import sweep
 from tests.twin.world import START, Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states
 from tests.usecases.test_one_job import submit
@@ -26,6 +26,6 @@ def test_a_host_comes_works_and_goes(table: Table) -> None:
     assert states(twin) == {"bench-7": "free", "bench-8": "away"}
     twin.pass_time(LEASE)
     assert ("host", host_of(twin).key) in table.overdue(twin.world.now(), 10)
-    sweeping.nudge(twin.on, "host", host_of(twin).key)
+    sweep.nudge(twin.on, "host", host_of(twin).key)
     twin.run()
     assert states(twin) == {"bench-7": "away", "bench-8": "away"}

@@ -16,15 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pynamodb.connection.base import Connection
 
-from penstock.domain.budgets import Budget
-from penstock.domain.comparing import Comparison, LastSweep, Missing
-from penstock.domain.cooling import Cause, CoolDown, Failure
-from penstock.domain.pools import Pool, Slot, SlotState, collection, move
-from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, holds
-from penstock.domain.users import Token, User, user_key
+from penstock.aws import dynamodb
+from penstock.aws.dynamodb import Table
+from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move
+from penstock.domain.units.comparison import Comparison, LastSweep, Missing
+from penstock.domain.users.users import Token, User, user_key
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.ports import Store
-from penstock.store import item
-from penstock.store.table import Table
 from tests.concurrency import faults
 from tests.twin.store import MemoryStore
 
@@ -164,12 +163,12 @@ def test_a_slot_that_left_and_came_back_is_not_the_one_that_was_read(store: Stor
 def test_a_write_that_meets_somebody_elses_transaction_has_lost_a_race(table: Table, changes: list[Change]) -> None:
     """DynamoDB refuses it, and says so: a reason to read again, not a fault."""
     assert table.commit([Create(USER)])
-    item.model.cache_clear()  # whose connection has no faults
+    dynamodb.model.cache_clear()  # whose connection has no faults
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Connection, "_before_send", None)  # which puts back what the faults replace
         faults.install(faults.Rates(conflict=1, throttle=0, lose=0), random.Random(0))
         assert not Table("state", "us-east-1").commit(changes)
-    item.model.cache_clear()
+    dynamodb.model.cache_clear()
 
 
 def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:

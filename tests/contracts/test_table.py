@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.retention import Retention
-from penstock.domain.rows import Change, Check, Create, Delete, Row
-from penstock.domain.volumes import Volume, VolumeState
-from penstock.store.table import Table
+from penstock.aws.dynamodb import Table
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.retention import Retention
+from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.kernel.rows import Change, Check, Create, Delete, Row
 from tests.domain.helpers import claim, pool, slot
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

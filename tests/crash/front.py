@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs.jobs import Job, State
 from tests.crash.hub import NAME
 from tests.crash.life import Life
 from tests.crash.own import user

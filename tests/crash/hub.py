@@ -16,9 +16,9 @@ import boto3
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from penstock.adapters.appkey import KmsAppKey
-from penstock.adapters.github import GitHub
-from penstock.usecases.github.calls import OURS
+from penstock.aws.github import GitHub
+from penstock.aws.kms import KmsAppKey
+from penstock.usecases.github.client import OURS
 from tests.crash.faults import Seam, Way
 from tests.github.fake import Answer, FakeGitHub, Repo, signature
 from tests.github.rig import CONFIG

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.domain.canaries import Canary
-from penstock.domain.jobs import State
+from penstock.domain.jobs.jobs import State
+from penstock.domain.probes.canaries import Canary
 from tests.crash.life import LINES, Life
 from tests.crash.scenarios import Steps, scenario
 from tests.crash.sitefile import ARCHIVED, CANARY, IMPATIENT, PRIVATE

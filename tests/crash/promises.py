@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from penstock.domain import quarantine
-from penstock.domain.jobs import Job, State
-from penstock.domain.logs import Batch
-from penstock.domain.pools import Pool, Slot, SlotState
-from penstock.domain.rows import Row
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.logs.logs import Batch
+from penstock.domain.pools.pools import Pool, Slot, SlotState
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitState
+from penstock.kernel.rows import Row
 from tests.crash import shown
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from penstock.domain.jobs import State
+from penstock.domain.jobs.jobs import State
 from tests.crash.life import Life, Script
 from tests.crash.sitefile import SITE
 

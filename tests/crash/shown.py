@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from penstock.domain.github import reports
-from penstock.domain.github.checks import Check
-from penstock.domain.jobs import Job
+from penstock.domain.github import checks
+from penstock.domain.github.checks import CheckRun
+from penstock.domain.jobs.jobs import Job
 
 if TYPE_CHECKING:
     from tests.crash.life import Life
@@ -41,12 +41,12 @@ def over(life: Life) -> None:
     assert not alive, f"SEC-1: {len(alive)} tokens of jobs that are over are taken still"
     jobs = {job.id: job for job in life.jobs()}
     for check in life.rows.get("check", []):
-        assert isinstance(check, Check)
+        assert isinstance(check, CheckRun)
         if check.job:
             _ended_as(check, jobs[check.job], runs)
 
 
-def _ended_as(check: Check, job: Job, runs: Mapping[int, Mapping[str, Any]]) -> None:
+def _ended_as(check: CheckRun, job: Job, runs: Mapping[int, Mapping[str, Any]]) -> None:
     assert check.run_id in runs, f"nothing shows {check.name}"
     said = runs[check.run_id]["conclusion"]
-    assert said == reports.conclusion(job), f"{check.name} ended {job.outcome}, and GitHub shows {said}"
+    assert said == checks.conclusion(job), f"{check.name} ended {job.outcome}, and GitHub shows {said}"

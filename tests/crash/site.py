@@ -14,11 +14,11 @@ import boto3
 import pytest
 
 from penstock import bootstrap
-from penstock.domain import quarantine
-from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
+from penstock.aws import dynamodb
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
-from penstock.store import item
 from penstock.system import System
 from tests.crash import emulator
 from tests.crash.hub import SECRET, Hub
@@ -134,7 +134,7 @@ class Site:
         self.world = TestWorld()
         self.wire, self.flows = emulator.install(patch, self.world)
         _environment(patch)
-        item.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator
+        dynamodb.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator
         client: Any = boto3.client  # the stubs know services by literal names only
         self.clients = {name: client(name) for name in ("dynamodb", "sqs", "stepfunctions", "s3", "events")}
         self.urls = {name: self._queue(name) for name in QUEUES}

@@ -20,8 +20,8 @@ from multiprocessing import get_context
 
 import pytest
 
-from penstock.domain.users import ADMIN
-from penstock.usecases import users
+from penstock.domain.users.users import ADMIN
+from penstock.usecases.users import users
 from tests.crash import between, front, own, warm
 from tests.crash.branches import Branches, End, Trail
 from tests.crash.faults import Call, Fault, Mode, Plan, calm, points

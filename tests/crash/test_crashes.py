@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.rows import Change, Check
-from penstock.domain.units import Unit
-from penstock.store import table
+from penstock.aws import dynamodb
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Change, Check
 from penstock.system import System
-from penstock.usecases import acquiring, sweeping, turns
-from penstock.usecases.github import calls
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.github import client
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import reuse
 from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
@@ -109,31 +111,31 @@ def test_every_handler_is_in_a_scenario(calm: Callable[[str], tuple[int, set[str
 
 
 def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = turns.go_on
+    go_on = reuse.pass_turn
 
     def without_serving(on: System, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as planted:
-            planted.setattr(acquiring, "serve", lambda *_: None)
+            planted.setattr(scheduler, "serve", lambda *_: None)
             go_on(on, unit)
 
-    monkeypatch.setattr(turns, "go_on", without_serving)
+    monkeypatch.setattr(reuse, "pass_turn", without_serving)
     with pytest.raises(AssertionError, match="took 1 minutes, not 0"):
         sweep.sweep("hand-over")
 
 
 def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_by_one(self: table.Table, changes: Sequence[Change]) -> None:
+    def one_by_one(self: dynamodb.Table, changes: Sequence[Change]) -> None:
         for change in changes:
             if not isinstance(change, Check):
                 self._write(change)
 
-    monkeypatch.setattr(table.Table, "_transact", one_by_one)
+    monkeypatch.setattr(dynamodb.Table, "_transact", one_by_one)
     assert sweep.sweep("submit", [Mode.DIES_AFTER], first=True).found
 
 
 @pytest.mark.long
 def test_it_finds_a_check_run_that_is_made_twice(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "find_run", lambda *_: None)
+    monkeypatch.setattr(client, "find_run", lambda *_: None)
     assert sweep.sweep("github-push", [Mode.DIES_AFTER], FRONT, first=True).found
 
 
@@ -141,5 +143,5 @@ def test_it_finds_a_row_that_nobody_nudges(sweep: Sweep, monkeypatch: pytest.Mon
     def nobody(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(sweeping, "_nudge_job", nobody)
+    monkeypatch.setattr(usecases_sweep, "_nudge_job", nobody)
     assert sweep.sweep("submit", [Mode.THROTTLED], first=True).found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import State
+from penstock.domain.jobs.jobs import State
 from tests.crash.life import Life
 from tests.crash.scenarios import Steps, scenario
 from tests.crash.sitefile import AHEAD, COLD

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain.jobs import Job, State, Times
-from penstock.domain.leases import Lease, LeaseState, Need
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.jobs.jobs import Job, State, Times
+from penstock.domain.pools.leases import Lease, LeaseState, Need
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

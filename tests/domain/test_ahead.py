@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import ahead, custody, granting, idle, pools, prospects, resizing, units
-from penstock.domain.ahead import Room
-from penstock.domain.granting import Stock
-from penstock.domain.holds import Hold
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.rows import Create, Delete, Replace
-from penstock.domain.site import Site
-from penstock.domain.siteparse import parse
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.warmth import Setback, Warm
+from penstock.domain.pools import capacity, grants, pools
+from penstock.domain.pools.grants import Stock
+from penstock.domain.pools.pools import Claim, Pool, Setback, Slot, SlotState, Warm
+from penstock.domain.site.parse import parse
+from penstock.domain.site.site import Site
+from penstock.domain.units import lifecycle, maintenance, prewarm, reuse, units
+from penstock.domain.units.prewarm import Room
+from penstock.domain.units.units import Hold, Unit, UnitKind, UnitState
+from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain import helpers
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -29,7 +28,7 @@ TAKES = {TARGET: 1, RACK: 2, QUOTA: 4}
 
 
 def fresh(is_a: UnitKind = UnitKind.WORKER) -> Unit:
-    return ahead.unit("w-1", is_a, "aws", "linux", NOW)
+    return prewarm.unit("w-1", is_a, "aws", "linux", NOW)
 
 
 def slot(pool: str, name: str, **given: object) -> Slot:
@@ -60,20 +59,20 @@ def test_a_pool_is_short_while_it_has_fewer_than_it_is_to_have(
     warm: Warm | None, there: int, until: datetime | None, is_short: bool
 ) -> None:
     setback = Setback(1, until, "no hello") if until else None
-    assert ahead.is_short(Pool(name=TARGET, limit=2, warm=warm, setback=setback), there, NOW) is is_short
+    assert prewarm.is_short(Pool(name=TARGET, limit=2, warm=warm, setback=setback), there, NOW) is is_short
 
 
 @pytest.mark.parametrize("closed", [{"paused": True}, {"over": True}, {"due": NOW}])
 def test_nothing_is_taken_ahead_from_a_pool_that_is_paused_or_made_smaller(closed: dict[str, object]) -> None:
     pool = Pool(name=TARGET, limit=2)
-    assert ahead.is_open(pool)
-    assert not ahead.is_open(replace(pool, **closed))  # type: ignore[arg-type]
+    assert prewarm.is_open(pool)
+    assert not prewarm.is_open(replace(pool, **closed))  # type: ignore[arg-type]
     amount = replace(pool, is_amount=True)
-    assert ahead.is_open(replace(amount, **closed)) is ("paused" not in closed)  # type: ignore[arg-type]
+    assert prewarm.is_open(replace(amount, **closed)) is ("paused" not in closed)  # type: ignore[arg-type]
 
 
 def test_a_unit_takes_its_slot_and_all_that_its_type_uses_in_one_commit() -> None:
-    found = ahead.order(fresh(), TAKES, rooms())
+    found = prewarm.order(fresh(), TAKES, rooms())
     assert found
     unit, changes = found
     assert (unit.state, unit.leases, unit.job, unit.pool, unit.slot, unit.fence) == (
@@ -99,7 +98,7 @@ def test_a_unit_takes_its_slot_and_all_that_its_type_uses_in_one_commit() -> Non
 @pytest.mark.parametrize("short", [{"used": 5}, {"racks": 1}, {"own": 0}])
 def test_a_unit_is_ordered_whole_or_not_at_all(short: dict[str, int]) -> None:
     """SLOT-1, SLOT-2."""
-    assert ahead.order(fresh(), TAKES, rooms(**short)) is None
+    assert prewarm.order(fresh(), TAKES, rooms(**short)) is None
 
 
 def test_only_what_is_there_and_nobodys_can_be_reserved() -> None:
@@ -119,18 +118,18 @@ def test_what_nobody_has_asked_for_is_a_workers_or_a_resources_need() -> None:
 
 
 def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> None:
-    come = ahead.there(replace(fresh(), tries=3, busy=NOW, is_making=True), WARM, "hash", NOW + MINUTE, LEASE)
+    come = prewarm.there(replace(fresh(), tries=3, busy=NOW, is_making=True), WARM, "hash", NOW + MINUTE, LEASE)
     assert (come.made, come.past_hash, come.until) == (NOW + MINUTE, "hash", NOW + 11 * MINUTE)
     assert (come.due, come.tries, come.busy, come.is_making) == (NOW + MINUTE + LEASE, 0, None, False)
     assert not units.is_coming(come)
-    ready = ahead.there(replace(fresh(UnitKind.RESOURCE), made=NOW), WARM, None, NOW + MINUTE, LEASE)
+    ready = prewarm.there(replace(fresh(UnitKind.RESOURCE), made=NOW), WARM, None, NOW + MINUTE, LEASE)
     assert (ready.made, ready.due) == (NOW, NOW + 11 * MINUTE)
-    old = ahead.there(fresh(), WARM, "hash", NOW + 55 * MINUTE, LEASE)
+    old = prewarm.there(fresh(), WARM, "hash", NOW + 55 * MINUTE, LEASE)
     assert old.until == NOW + 60 * MINUTE
-    assert ahead.there(replace(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).until == old.until
-    assert ahead.there(fresh(), None, "hash", NOW + MINUTE, LEASE).until == NOW + MINUTE
+    assert prewarm.there(replace(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).until == old.until
+    assert prewarm.there(fresh(), None, "hash", NOW + MINUTE, LEASE).until == NOW + MINUTE
     assert (
-        ahead.there(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).until == old.until
+        prewarm.there(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).until == old.until
     )
     assert come.journal.entries[-1].what == "its agent said hello; it waits for its first lease"
     assert ready.journal.entries[-1].what == "ready; it waits for its first lease"
@@ -139,41 +138,41 @@ def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> 
 def test_one_that_is_held_is_there_and_stays_due_when_its_hold_ends() -> None:
     """UNIT-3."""
     held = replace(fresh(), hold=Hold("ada", "why", NOW, NOW + 5 * MINUTE), due=NOW + 5 * MINUTE)
-    assert ahead.there(held, WARM, "hash", NOW + MINUTE, LEASE).due == NOW + 5 * MINUTE
-    assert ahead.there(held, WARM, "hash", NOW + 6 * MINUTE, LEASE).due == NOW + 6 * MINUTE + LEASE
+    assert prewarm.there(held, WARM, "hash", NOW + MINUTE, LEASE).due == NOW + 5 * MINUTE
+    assert prewarm.there(held, WARM, "hash", NOW + 6 * MINUTE, LEASE).due == NOW + 6 * MINUTE + LEASE
 
 
 def test_an_idle_unit_that_the_pool_wants_stays_until_it_is_too_old() -> None:
-    come = ahead.there(fresh(), WARM, "hash", NOW, LEASE)
-    stays = ahead.stay(come, WARM, NOW + 10 * MINUTE, LEASE)
+    come = prewarm.there(fresh(), WARM, "hash", NOW, LEASE)
+    stays = prewarm.stay(come, WARM, NOW + 10 * MINUTE, LEASE)
     assert stays
     assert (stays.until, stays.due) == (NOW + 20 * MINUTE, NOW + 10 * MINUTE + LEASE)
-    assert ahead.stay(come, WARM, NOW + 60 * MINUTE, LEASE) is None
+    assert prewarm.stay(come, WARM, NOW + 60 * MINUTE, LEASE) is None
 
 
 def test_what_comes_to_nothing_is_tried_again_later_and_later() -> None:
     pool = Pool(name=TARGET, limit=2, warm=WARM)
     pauses = []
     for _ in range(14):
-        pool = ahead.failed(pool, "no hello", NOW)
+        pool = prewarm.failed(pool, "no hello", NOW)
         assert pool.setback
         pauses.append((pool.setback.until - NOW) / MINUTE)
     assert pauses[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert pool.setback == Setback(14, NOW + 60 * MINUTE, "no hello")
-    assert ahead.succeeded(pool).setback is None
+    assert prewarm.succeeded(pool).setback is None
 
 
 def test_a_unit_on_its_way_is_lent_as_far_as_it_is() -> None:
     """Nobody waits longer for it than for one that is ordered now."""
     asked = replace(fresh(), tries=4, due=NOW + 10 * MINUTE, next_look=NOW + 10 * MINUTE, reason="none left")
-    lent = idle.lend(asked, "A", 1, 0, 4, NOW)
+    lent = reuse.lend(asked, "A", 1, 0, 4, NOW)
     assert (lent.state, lent.leases, lent.made, lent.due) == (UnitState.CREATING, 1, None, NOW + units.STEP_WITHIN)
     assert (lent.tries, lent.reason, lent.next_look, lent.is_making) == (0, None, None, False)
     booting = replace(units.made(fresh(), NOW, 10 * MINUTE), is_making=True)
-    lent = idle.lend(booting, "A", 1, 0, 4, NOW + MINUTE)
+    lent = reuse.lend(booting, "A", 1, 0, 4, NOW + MINUTE)
     assert (lent.made, lent.due, lent.is_making) == (NOW, NOW + 10 * MINUTE, True)
-    there = ahead.there(booting, WARM, "hash", NOW + MINUTE, LEASE)
-    lent = idle.lend(there, "A", 1, 0, 4, NOW + 2 * MINUTE)
+    there = prewarm.there(booting, WARM, "hash", NOW + MINUTE, LEASE)
+    lent = reuse.lend(there, "A", 1, 0, 4, NOW + 2 * MINUTE)
     assert (lent.made, lent.due, lent.until) == (NOW + 2 * MINUTE, NOW + 2 * MINUTE + units.STEP_WITHIN, None)
     assert (lent.past_hash, lent.is_making) == ("hash", False)
 
@@ -191,32 +190,32 @@ def test_what_is_not_made_yet_makes_room_first() -> None:
     for count in (1, 2, 3):
         wanted = replace(claim, count=count)
         stock = Stock(Pool(name=RACK, limit=3), [wanted], idle=[replace(one, state=SlotState.IDLE) for one in kept])
-        found.append(granting.evict(RACK, {RACK: stock}))
+        found.append(grants.evict(RACK, {RACK: stock}))
     assert found == [["w-2"], ["w-2", "w-1"], ["w-2", "w-1", "w-3"]]
 
 
 def test_what_is_not_made_yet_goes_first_when_fewer_are_kept() -> None:
     there, coming = slot(TARGET, "2", unit="w-2", since=NOW), slot(TARGET, "1", unit="w-1")
     pool = Pool(name=TARGET, limit=2, warm=Warm(most=1))
-    assert resizing.surplus(pool, [coming, there]) == [coming]
+    assert capacity.surplus(pool, [coming, there]) == [coming]
 
 
 def test_a_unit_on_its_way_that_was_held_is_asked_for_once_more() -> None:
     """UNIT-3."""
-    held = custody.hold(units.made(fresh(), NOW, 10 * MINUTE), "ada", "why", 3600, NOW)
+    held = maintenance.hold(units.made(fresh(), NOW, 10 * MINUTE), "ada", "why", 3600, NOW)
     assert held.due == NOW + 60 * MINUTE
-    free = custody.release(held, "ada", NOW + MINUTE, LEASE)
+    free = maintenance.release(held, "ada", NOW + MINUTE, LEASE)
     assert (free.made, free.due) == (None, NOW + MINUTE + units.STEP_WITHIN)
-    there = ahead.there(held, WARM, "hash", NOW, LEASE)
-    assert custody.release(there, "ada", NOW + MINUTE, LEASE).due == NOW + MINUTE + LEASE
+    there = prewarm.there(held, WARM, "hash", NOW, LEASE)
+    assert maintenance.release(there, "ada", NOW + MINUTE, LEASE).due == NOW + MINUTE + LEASE
 
 
 def test_what_becomes_of_it_next_is_told() -> None:
-    assert prospects.next_step(fresh(), NOW).startswith("aws makes it by ")
+    assert lifecycle.next_step(fresh(), NOW).startswith("aws makes it by ")
     booting = units.made(fresh(), NOW, 10 * MINUTE)
-    assert prospects.next_step(booting, NOW).startswith("its agent says hello by 2026-01-02 00:10")
-    there = ahead.there(booting, WARM, "hash", NOW, LEASE)
-    assert prospects.next_step(there, NOW).startswith("the next job is lent it, or it is destroyed")
+    assert lifecycle.next_step(booting, NOW).startswith("its agent says hello by 2026-01-02 00:10")
+    there = prewarm.there(booting, WARM, "hash", NOW, LEASE)
+    assert lifecycle.next_step(there, NOW).startswith("the next job is lent it, or it is destroyed")
 
 
 def test_what_slots_are_is_told_by_pool() -> None:
@@ -225,7 +224,7 @@ def test_what_slots_are_is_told_by_pool() -> None:
 
 
 def test_idle_again_and_stamped() -> None:
-    assert ahead.idle_again(replace(fresh(), busy=NOW)).busy is None
+    assert prewarm.idle_again(replace(fresh(), busy=NOW)).busy is None
     assert pools.stamped(slot(TARGET, "1"), NOW).since == NOW
 
 
@@ -259,4 +258,4 @@ def test_each_lease_of_a_named_resource_is_a_slot_for_one() -> None:
     ],
 )
 def test_a_worker_that_nobody_had_and_that_did_not_say_hello_never_came(changes: dict[str, Any], never: bool) -> None:
-    assert ahead.never_came(helpers.unit(state=UnitState.IDLE, **{"leases": 0, **changes})) == never
+    assert prewarm.never_came(helpers.unit(state=UnitState.IDLE, **{"leases": 0, **changes})) == never

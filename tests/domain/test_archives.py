@@ -8,11 +8,11 @@ from hashlib import sha256
 
 import pytest
 
-from penstock.domain import archives
-from penstock.domain.archives import Archive, ArchiveState, Part
-from penstock.domain.logs import Batch, Event, Line
-from penstock.domain.retention import Spans
-from penstock.domain.volumes import AGAIN
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.artifacts.volumes import AGAIN
+from penstock.domain.logs import archives
+from penstock.domain.logs.archives import Archive, ArchiveState, Part
+from penstock.domain.logs.logs import Batch, Event, Line
 from tests.domain.helpers import NOW, job
 
 SPANS = Spans(log=60, log_wait=600)

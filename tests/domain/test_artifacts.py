@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import artifacts, owners, volumes
-from penstock.domain.artifacts import Artifact
-from penstock.domain.volumes import Inventory, Volume, VolumeState, artifact_of, object_name
+from penstock.domain.artifacts import artifacts, volumes
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import Inventory, Volume, VolumeState, artifact_of, object_name
 from tests.domain.helpers import NOW, SECOND
 
 ID = "01KDVDNA01AAAAAAAAAAAAAAAA"
@@ -89,6 +89,6 @@ def test_what_is_not_named_by_us_is_nobodys(name: str) -> None:
 
 
 def test_an_owner_is_of_a_kind_of_the_table() -> None:
-    assert owners.parts(owners.owner("job", "J#1")) == ("job", "J#1")
+    assert artifacts.parts(artifacts.owner("job", "J#1")) == ("job", "J#1")
     with pytest.raises(KeyError, match="wheel"):
-        owners.owner("wheel", "1")
+        artifacts.owner("wheel", "1")

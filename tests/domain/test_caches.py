@@ -7,8 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import caches, keepers, limits, owners
+from penstock.domain import caches
+from penstock.domain.artifacts import artifacts, volumes, why
 from penstock.domain.caches import TRUNK, CacheEntry, CacheUse, Shelf
+from penstock.kernel import limits
 from tests.domain.helpers import NOW, SECOND
 
 SHELF = Shelf("oxide:hubris", "linux", "deps", "0" * 16)
@@ -23,7 +25,7 @@ def test_an_entry_is_its_owners_under_all_that_is_compared() -> None:
     assert ENTRY.key == ("caches#oxide:hubris", f"cache#linux#deps#{'0' * 16}#trunk#k#1/a")
     assert (ENTRY.deadline, ENTRY.later) == (ENTRY.until, True)
     assert ENTRY.place == ("caches#oxide:hubris", ENTRY.id)
-    assert owners.parts(ENTRY.owner)[0] == owners.CACHE
+    assert artifacts.parts(ENTRY.owner)[0] == artifacts.CACHE
     assert caches.of_owner(ENTRY.owner) == ENTRY.key
 
 
@@ -94,7 +96,7 @@ def test_that_it_was_used_is_written_once_in_a_while() -> None:
 
 def test_a_url_is_over_before_the_bytes_go() -> None:
     """ART-1"""
-    assert timedelta(minutes=1) < caches.SIGNED < caches.LENT
+    assert timedelta(minutes=1) < caches.SIGNED < volumes.LENT
 
 
 def test_what_an_owner_has_is_counted() -> None:
@@ -144,8 +146,8 @@ def test_a_branch_pushes_nothing_out_that_the_trunk_used_lately() -> None:
 
 
 def test_why_an_archive_is_kept() -> None:
-    known = keepers.by_cache(ENTRY, ENTRY.owner)
+    known = why.by_cache(ENTRY, ENTRY.owner)
     assert known.until == ENTRY.until
     assert known.why == "the cache deps of oxide:hubris has it in the scope trunk under the key 'k#1/a'"
     assert f"penstock cache delete {ENTRY.id}" in known.frees
-    assert keepers.by_cache(None, "cache#x").until is None
+    assert why.by_cache(None, "cache#x").until is None

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import canaries
-from penstock.domain.canaries import LOOK, Canary
-from penstock.domain.jobs import Job, Outcome, Report, Result, State
-from penstock.domain.rows import Place
-from penstock.domain.siteparse import parse
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
+from penstock.domain.probes import canaries
+from penstock.domain.probes.canaries import LOOK, Canary
+from penstock.domain.site.parse import parse
+from penstock.kernel.rows import Place
 from tests.domain.helpers import MINUTE, NOW, job, unit
 
 CANARY = Canary(pool="target/ubuntu", due=NOW)

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pathspec import PathSpec
 
-from penstock.domain.changes import choose, concerns
 from penstock.domain.jobfile import JobFile, check_key, parse
-from penstock.domain.jobset import arrange
+from penstock.domain.jobfile.sets import arrange, choose, concerns
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.domain import comparing
-from penstock.domain.comparing import GRACE, OUTAGE, STRAY_AFTER, Comparison, LastSweep, Verdict
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.units import comparison
+from penstock.domain.units.comparison import GRACE, OUTAGE, STRAY_AFTER, Comparison, LastSweep, Verdict
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 LEASE = timedelta(minutes=2)
@@ -35,7 +35,7 @@ UNIT = Unit(
 def compare(row: Comparison | None, listed: list[str], *units: Unit, at: float = 0, is_quiet: bool = False) -> Verdict:
     rows = {unit.id: unit for unit in units}
     start = NOW + timedelta(minutes=at)
-    return comparing.compare(row, "factory/aws", listed, rows, start, LEASE, is_quiet=is_quiet)
+    return comparison.compare(row, "factory/aws", listed, rows, start, LEASE, is_quiet=is_quiet)
 
 
 def test_a_stray_is_destroyed_when_it_is_listed_for_long_enough() -> None:
@@ -132,29 +132,29 @@ def test_what_was_never_listed_is_not_missed() -> None:
 
 def test_a_list_that_could_not_be_had_changes_nothing() -> None:
     good = compare(None, ["w-1", "w-9"], UNIT).row
-    bad = comparing.unlisted(good, "factory/aws", "no leave", NOW + MINUTE)
+    bad = comparison.unlisted(good, "factory/aws", "no leave", NOW + MINUTE)
     assert replace(bad, tried=NOW, failures=0, why=None) == good
     assert (bad.failures, bad.why, bad.at) == (1, "no leave", NOW)
-    assert comparing.unlisted(None, "factory/aws", "no leave", NOW).at is None
+    assert comparison.unlisted(None, "factory/aws", "no leave", NOW).at is None
     assert compare(bad, ["w-1"], UNIT, at=3).row.failures == 0
 
 
 def test_it_is_made_every_few_minutes() -> None:
     row = compare(None, []).row
-    assert comparing.is_due(None, NOW)
-    assert not comparing.is_due(row, NOW + 2 * MINUTE)
-    assert comparing.is_due(row, NOW + 3 * MINUTE)
-    assert row.key == comparing.comparison_key("factory/aws")
+    assert comparison.is_due(None, NOW)
+    assert not comparison.is_due(row, NOW + 2 * MINUTE)
+    assert comparison.is_due(row, NOW + 3 * MINUTE)
+    assert row.key == comparison.comparison_key("factory/aws")
 
 
 def test_a_sweep_knows_when_there_was_none_for_long() -> None:
-    first = comparing.swept(None, NOW)
+    first = comparison.swept(None, NOW)
     assert first == LastSweep(at=NOW, resumed=NOW)
-    second = comparing.swept(first, NOW + MINUTE)
+    second = comparison.swept(first, NOW + MINUTE)
     assert second == LastSweep(at=NOW + MINUTE, resumed=NOW)
     late = NOW + MINUTE + OUTAGE + MINUTE
-    assert comparing.swept(second, late).resumed == late
-    assert first.key == comparing.SWEEP_KEY
+    assert comparison.swept(second, late).resumed == late
+    assert first.key == comparison.SWEEP_KEY
     assert GRACE > STRAY_AFTER
 
 
@@ -172,7 +172,7 @@ def test_a_sweep_knows_when_there_was_none_for_long() -> None:
 )
 def test_only_a_worker_with_an_agent_is_heard(changes: dict[str, object], was_heard: bool) -> None:
     unit = replace(UNIT, **{"due": NOW + LEASE, **changes})  # type: ignore[arg-type]
-    assert comparing.was_heard(unit, NOW, LEASE) is was_heard
+    assert comparison.was_heard(unit, NOW, LEASE) is was_heard
 
 
 def test_of_what_is_absent_only_what_was_heard_still_counts_as_seen() -> None:
@@ -198,5 +198,5 @@ def test_a_unit_is_lost_after_so_many_lists_over_so_long(times: tuple[float, ...
 
 @pytest.mark.parametrize(("passed", "resumes"), [(OUTAGE, False), (OUTAGE + timedelta(seconds=1), True)])
 def test_a_pause_of_just_an_outage_is_none_yet(passed: timedelta, resumes: bool) -> None:
-    row = comparing.swept(LastSweep(at=NOW, resumed=NOW), NOW + passed)
+    row = comparison.swept(LastSweep(at=NOW, resumed=NOW), NOW + passed)
     assert (row.resumed == NOW + passed) is resumes

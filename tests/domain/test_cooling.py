@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.domain import breakage, budgets, cooling
-from penstock.domain.cooling import FORGET, PAUSES, PROBE_WITHIN, Cause, CoolDown, Met
-from penstock.domain.errors import (
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import FORGET, PAUSES, PROBE_WITHIN, Cause, CoolDown, Met
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import UnitKind
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -19,7 +21,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import UnitKind
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -30,7 +31,7 @@ def cooled(what: Met = SPOT, times: int = 1) -> CoolDown:
     """A cool-down that was met so many times, each time as soon as it was over."""
     row, now = None, NOW
     for _ in range(times):
-        row = cooling.meet(row, what, "factory/aws", "w-1", now)
+        row = cooldowns.meet(row, what, "factory/aws", "w-1", now)
         assert row
         now = row.until
     assert row
@@ -40,15 +41,15 @@ def cooled(what: Met = SPOT, times: int = 1) -> CoolDown:
 @pytest.mark.parametrize("cause", list(Cause))
 def test_every_further_time_takes_twice_as_long_up_to_a_bound(cause: Cause) -> None:
     first, most = PAUSES[cause]
-    pauses = [cooling.pause(Met("x", cause, ""), count) for count in (1, 2, 3, 20, 10_000)]
+    pauses = [cooldowns.pause(Met("x", cause, ""), count) for count in (1, 2, 3, 20, 10_000)]
     assert pauses == [first, 2 * first, min(4 * first, most), most, most]
 
 
 def test_a_provider_that_says_how_long_is_heeded() -> None:
     told = Met("calls", Cause.RATE, "", 15)
-    assert [cooling.pause(told, count).seconds for count in (1, 2, 7)] == [15, 30, 600]
-    assert cooling.pause(Met("calls", Cause.RATE, "", 3600), 1) == timedelta(hours=1)
-    assert cooling.pause(Met("calls", Cause.RATE, "", 0), 1) == timedelta(seconds=1)
+    assert [cooldowns.pause(told, count).seconds for count in (1, 2, 7)] == [15, 30, 600]
+    assert cooldowns.pause(Met("calls", Cause.RATE, "", 3600), 1) == timedelta(hours=1)
+    assert cooldowns.pause(Met("calls", Cause.RATE, "", 0), 1) == timedelta(seconds=1)
 
 
 def test_it_is_counted_from_the_first_time_on() -> None:
@@ -60,37 +61,37 @@ def test_it_is_counted_from_the_first_time_on() -> None:
 
 def test_who_asked_before_it_was_known_tells_nothing_new() -> None:
     row = cooled()
-    assert cooling.meet(row, SPOT, "factory/aws", "w-2", NOW + MINUTE) is None
+    assert cooldowns.meet(row, SPOT, "factory/aws", "w-2", NOW + MINUTE) is None
 
 
 def test_what_nobody_asked_for_in_a_day_begins_anew() -> None:
     row = replace(cooled(times=5), version=7)
     late = row.until + FORGET
-    fresh = cooling.meet(row, SPOT, "factory/aws", "w-2", late)
+    fresh = cooldowns.meet(row, SPOT, "factory/aws", "w-2", late)
     assert fresh
     assert (fresh.count, fresh.since, fresh.version) == (1, late, 7)
-    assert cooling.known([row], late) == []
-    assert cooling.known([row], late - MINUTE) == [row]
+    assert cooldowns.known([row], late) == []
+    assert cooldowns.known([row], late - MINUTE) == [row]
 
 
 def test_a_rate_limit_that_is_met_again_lasts_longer_but_counts_once() -> None:
     told = Met("calls", Cause.RATE, "", 30)
     row = cooled(told)
-    later = cooling.meet(row, told, "factory/aws", "w-2", NOW + timedelta(seconds=10))
+    later = cooldowns.meet(row, told, "factory/aws", "w-2", NOW + timedelta(seconds=10))
     assert later
     assert (later.until, later.count) == (row.until + timedelta(seconds=10), 1)
-    assert cooling.meet(row, told, "factory/aws", "w-2", NOW) is None, "no longer than it is"
+    assert cooldowns.meet(row, told, "factory/aws", "w-2", NOW) is None, "no longer than it is"
 
 
 def test_only_one_probes() -> None:
     row = cooled()
     assert not row.is_open_to("w-1", row.until - MINUTE)
     assert row.is_open_to("w-1", row.until)
-    probed = cooling.probe(row, "w-1", row.until)
+    probed = cooldowns.probe(row, "w-1", row.until)
     assert probed.is_open_to("w-1", row.until), "its message may come twice"
     assert not probed.is_open_to("w-2", row.until)
     assert probed.is_open_to("w-2", row.until + PROBE_WITHIN), "it died"
-    assert cooling.let_go(probed) == row
+    assert cooldowns.let_go(probed) == row
 
 
 def test_only_a_rate_limit_stops_every_call() -> None:
@@ -99,21 +100,21 @@ def test_only_a_rate_limit_stops_every_call() -> None:
 
 def test_only_a_quota_comes_back_with_our_own_units() -> None:
     quota = cooled(Met("group", Cause.QUOTA, "full"))
-    again = cooling.sooner(quota, NOW + MINUTE)
+    again = cooldowns.sooner(quota, NOW + MINUTE)
     assert again
     assert again.until == NOW + MINUTE
-    assert cooling.sooner(again, NOW + MINUTE) is None
-    assert cooling.sooner(cooled(), NOW) is None
+    assert cooldowns.sooner(again, NOW + MINUTE) is None
+    assert cooldowns.sooner(cooled(), NOW) is None
 
 
 def test_those_who_wait_are_spread() -> None:
     row = cooled()
-    waits = {cooling.wait(row, f"w-{number}", NOW) for number in range(100)}
+    waits = {cooldowns.wait(row, f"w-{number}", NOW) for number in range(100)}
     assert min(waits) > 180
     assert max(waits) <= 210
     assert len(waits) > 20
-    assert cooling.wait(row, "w-1", row.until) <= 50, "one probes"
-    assert cooling.wait(cooled(times=9), "w-1", NOW) == 600
+    assert cooldowns.wait(row, "w-1", row.until) <= 50, "one probes"
+    assert cooldowns.wait(cooled(times=9), "w-1", NOW) == 600
 
 
 @pytest.mark.parametrize(
@@ -130,61 +131,61 @@ def test_those_who_wait_are_spread() -> None:
     ],
 )
 def test_what_an_error_says_is_not_to_be_asked_for(error: DriverError, found: tuple[object, ...]) -> None:
-    (told,) = cooling.met(error, "linux")
+    (told,) = cooldowns.met(error, "linux")
     assert (told.scope, told.cause, told.why, told.seconds) == found
 
 
 def test_what_says_nothing_of_others() -> None:
-    assert cooling.met(Unknown("?"), "linux") == []
-    assert cooling.met(Unsatisfiable("never"), "linux") == []
-    assert cooling.met(NoCapacity("all is avoided"), "linux", ["a"]) == []
+    assert cooldowns.met(Unknown("?"), "linux") == []
+    assert cooldowns.met(Unsatisfiable("never"), "linux") == []
+    assert cooldowns.met(NoCapacity("all is avoided"), "linux", ["a"]) == []
 
 
 def test_it_is_told_in_a_sentence() -> None:
     row = cooled(times=2)
     said = "factory aws: no capacity for ec2/spot until 12:09 UTC (tried 2 times): none on spot"
-    assert cooling.say(row, NOW) == said
-    assert "(tried once)" in cooling.say(cooled(), NOW)
-    assert "unless the next that tries finds some" in cooling.say(row, row.until)
-    probed = cooling.probe(row, "w-1", row.until)
-    assert "unless w-1, which tries now, finds some" in cooling.say(probed, row.until)
+    assert cooldowns.say(row, NOW) == said
+    assert "(tried once)" in cooldowns.say(cooled(), NOW)
+    assert "unless the next that tries finds some" in cooldowns.say(row, row.until)
+    probed = cooldowns.probe(row, "w-1", row.until)
+    assert "unless w-1, which tries now, finds some" in cooldowns.say(probed, row.until)
 
 
 def test_failures_are_counted_by_their_code() -> None:
-    first = cooling.failed(None, "factory/aws", Unknown("odd", "Odd"), NOW)
-    again = cooling.failed(first, "factory/aws", Unknown("odder", "Odd"), NOW + MINUTE)
+    first = cooldowns.failed(None, "factory/aws", Unknown("odd", "Odd"), NOW)
+    again = cooldowns.failed(first, "factory/aws", Unknown("odder", "Odd"), NOW + MINUTE)
     assert (again.code, again.count, again.message, again.first) == ("Unknown:Odd", 2, "odder", NOW)
     assert again.expiry == NOW + MINUTE + timedelta(days=7)
-    assert again.key == cooling.failure_key("factory/aws", "Unknown:Odd")
-    assert cooling.code_of(NoCapacity()) == "NoCapacity"
+    assert again.key == cooldowns.failure_key("factory/aws", "Unknown:Odd")
+    assert cooldowns.code_of(NoCapacity()) == "NoCapacity"
 
 
 def test_makers_of_one_name_are_told_apart() -> None:
-    assert cooling.maker_of(UnitKind.WORKER, "a") == "factory/a"
-    assert cooling.maker_of(UnitKind.RESOURCE, "a") == "well/a"
+    assert cooldowns.maker_of(UnitKind.WORKER, "a") == "factory/a"
+    assert cooldowns.maker_of(UnitKind.RESOURCE, "a") == "well/a"
 
 
 def test_a_bucket_holds_a_second_and_fills_with_time() -> None:
-    row = budgets.take(None, "factory/aws", 2, NOW)
+    row = cooldowns.take_token(None, "factory/aws", 2, NOW)
     assert row
-    row = budgets.take(row, "factory/aws", 2, NOW)
+    row = cooldowns.take_token(row, "factory/aws", 2, NOW)
     assert row
-    assert budgets.take(row, "factory/aws", 2, NOW) is None
-    assert budgets.take(row, "factory/aws", 2, NOW + timedelta(seconds=0.5))
-    full = budgets.take(row, "factory/aws", 2, NOW + timedelta(hours=1))
+    assert cooldowns.take_token(row, "factory/aws", 2, NOW) is None
+    assert cooldowns.take_token(row, "factory/aws", 2, NOW + timedelta(seconds=0.5))
+    full = cooldowns.take_token(row, "factory/aws", 2, NOW + timedelta(hours=1))
     assert full
     assert full.tokens == 1, "two, of which one was taken"
-    assert budgets.take(row, "factory/aws", 2, NOW - MINUTE) is None, "a clock that is behind gives none"
+    assert cooldowns.take_token(row, "factory/aws", 2, NOW - MINUTE) is None, "a clock that is behind gives none"
     assert row.expiry == NOW + timedelta(days=1)
-    assert row.key == budgets.budget_key("factory/aws")
+    assert row.key == cooldowns.budget_key("factory/aws")
 
 
 def test_a_rate_below_one_a_second_gives_a_token_now_and_then() -> None:
-    row = budgets.take(None, "factory/aws", 0.1, NOW)
+    row = cooldowns.take_token(None, "factory/aws", 0.1, NOW)
     assert row
-    assert budgets.take(row, "factory/aws", 0.1, NOW + timedelta(seconds=9)) is None
-    assert budgets.take(row, "factory/aws", 0.1, NOW + timedelta(seconds=10))
-    waits = {budgets.wait(row, 0.1, f"w-{number}", NOW) for number in range(50)}
+    assert cooldowns.take_token(row, "factory/aws", 0.1, NOW + timedelta(seconds=9)) is None
+    assert cooldowns.take_token(row, "factory/aws", 0.1, NOW + timedelta(seconds=10))
+    waits = {cooldowns.budget_wait(row, 0.1, f"w-{number}", NOW) for number in range(50)}
     assert (min(waits), max(waits)) == (10, 14)
 
 
@@ -193,7 +194,7 @@ def test_a_rate_below_one_a_second_gives_a_token_now_and_then() -> None:
     [("type/ubuntu", True), ("type/other", False), ("broken/ubuntu", True), ("broken/other", False), ("zone-a", True)],
 )
 def test_of_a_whole_type_only_one_of_that_type_can_tell(scope: str, concerned: bool) -> None:
-    assert cooling.concerns(apart(scope), "ubuntu") is concerned
+    assert cooldowns.concerns(apart(scope), "ubuntu") is concerned
 
 
 def apart(scope: str, cause: Cause = Cause.BROKEN) -> CoolDown:
@@ -204,13 +205,13 @@ def apart(scope: str, cause: Cause = Cause.BROKEN) -> CoolDown:
 
 
 def test_a_machine_has_longer_to_boot_than_a_call_to_answer() -> None:
-    for cause, within in ((Cause.BROKEN, breakage.PROBE_WITHIN), (Cause.CAPACITY, cooling.PROBE_WITHIN)):
-        probed = cooling.probe(apart("broken/ubuntu", cause), "w-2", NOW)
+    for cause, within in ((Cause.BROKEN, quarantine.PROBE_WITHIN), (Cause.CAPACITY, cooldowns.PROBE_WITHIN)):
+        probed = cooldowns.probe(apart("broken/ubuntu", cause), "w-2", NOW)
         assert (probed.probe, probed.probe_until) == ("w-2", NOW + within)
 
 
 def test_that_workers_are_broken_is_said() -> None:
-    said = cooling.say(replace(apart(cooling.of_broken("ubuntu")), until=NOW + timedelta(minutes=5)), NOW)
+    said = cooldowns.say(replace(apart(cooldowns.of_broken("ubuntu")), until=NOW + timedelta(minutes=5)), NOW)
     assert said.startswith(
         "factory aws: its workers are broken/ubuntu, one after the other; none is made until 12:05 UTC"
     )

@@ -8,15 +8,25 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import custody, estimates, idle, pools, prospects, renewals, retries, units, why
-from penstock.domain.errors import Refused
-from penstock.domain.forward import Queue
-from penstock.domain.holds import MOST, REASON, Drain, Hold
-from penstock.domain.journal import LONGEST, Journal
-from penstock.domain.journal import MOST as ENTRIES
-from penstock.domain.pools import SlotState
-from penstock.domain.units import CLEAN_WITHIN, STEP_WITHIN, Unit, UnitKind, UnitState
-from penstock.domain.warmth import Warm
+from penstock.domain.pools import forecast, pools, why
+from penstock.domain.pools.forecast import Queue
+from penstock.domain.pools.pools import SlotState, Warm
+from penstock.domain.units import lifecycle, maintenance, renewals, retries, reuse, units
+from penstock.domain.units.units import (
+    CLEAN_WITHIN,
+    HOLD_MOST,
+    HOLD_REASON_CHARS,
+    JOURNAL_CHARS,
+    STEP_WITHIN,
+    Drain,
+    Hold,
+    Journal,
+    Unit,
+    UnitKind,
+    UnitState,
+)
+from penstock.domain.units.units import JOURNAL_ENTRIES as ENTRIES
+from penstock.kernel.errors import Refused
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, slot, unit
 
 HOUR = timedelta(hours=1)
@@ -27,11 +37,11 @@ KINDS = list(UnitKind)
 
 
 def hold(before: Unit, seconds: int = 60) -> Unit:
-    return custody.hold(before, "bob", "why", seconds, NOW)
+    return maintenance.hold(before, "bob", "why", seconds, NOW)
 
 
 def release(before: Unit, by: str | None = "bob") -> Unit:
-    return custody.release(before, by, NOW, 2 * MINUTE)
+    return maintenance.release(before, by, NOW, 2 * MINUTE)
 
 
 def last(found: Unit) -> str:
@@ -45,7 +55,7 @@ def test_a_hold_can_be_set_in_every_state(state: UnitState, is_a: UnitKind) -> N
     found = hold(unit(state=state, is_a=is_a, due=due, hold=HOLD))
     assert found.hold == Hold("bob", "why", NOW, NOW + MINUTE)
     assert found.state is state
-    waits = state in custody.PARKED or (state is UnitState.READY and is_a is UnitKind.RESOURCE)
+    waits = state in maintenance.PARKED or (state is UnitState.READY and is_a is UnitKind.RESOURCE)
     assert found.due == (NOW + MINUTE if waits else due)
     assert last(found) == "held by bob until 2026-01-02 03:05:05Z: why"
 
@@ -67,17 +77,17 @@ def test_what_is_gone_or_begun_or_recycled_is_not_held() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "seconds"),
-    [("", 1), (" ", 1), ("x" * (REASON + 1), 1), ("a\nb", 1), ("x", 0), ("x", -1), ("x", MOST + 1)],
+    [("", 1), (" ", 1), ("x" * (HOLD_REASON_CHARS + 1), 1), ("a\nb", 1), ("x", 0), ("x", -1), ("x", HOLD_MOST + 1)],
 )
 def test_a_hold_has_a_reason_and_a_length(reason: str, seconds: int) -> None:
     with pytest.raises(Refused) as refused:
-        custody.check(reason, seconds, required=True)
+        maintenance.check(reason, seconds, required=True)
     assert refused.value.status == 400
 
 
 def test_reasons_that_may_be() -> None:
-    custody.check("x" * REASON, MOST, required=True)
-    custody.check("")
+    maintenance.check("x" * HOLD_REASON_CHARS, HOLD_MOST, required=True)
+    maintenance.check("")
 
 
 @pytest.mark.parametrize("is_a", KINDS)
@@ -131,7 +141,7 @@ def test_a_held_unit_whose_lease_ends_waits_for_its_operator(is_a: UnitKind, is_
 def test_a_drained_unit_is_not_kept() -> None:
     drained = unit(state=UnitState.READY, is_kept=True, drain=Drain("ada", "", NOW))
     assert units.soil(drained, "its lease ended", NOW, ended_well=True).state is UnitState.DIRTY
-    assert idle.why_not_kept(drained, Warm(), 0, NOW) == "drained by ada"
+    assert reuse.why_not_kept(drained, Warm(), 0, NOW) == "drained by ada"
 
 
 @pytest.mark.parametrize("state", [UnitState.CLEANING, UnitState.IDLE])
@@ -156,29 +166,29 @@ def test_heartbeats_do_not_put_off_a_recycling() -> None:
 
 @pytest.mark.parametrize("state", ALIVE)
 def test_draining_is_noted_once(state: UnitState) -> None:
-    found = custody.drain(unit(state=state), "bob", "old", NOW)
+    found = maintenance.drain(unit(state=state), "bob", "old", NOW)
     assert (found.drain is None) is (state is UnitState.DIRTY)
-    assert custody.drain(found, "eve", "again", NOW) == found
+    assert maintenance.drain(found, "eve", "again", NOW) == found
 
 
 @pytest.mark.parametrize("state", ALIVE)
 def test_recycling_is_noted_once_and_ends_what_leases_it(state: UnitState) -> None:
     due = NOW + HOUR
-    found = custody.recycle(unit(state=state, due=due), "bob", "", NOW)
-    assert custody.is_recycled(found) is (state in custody.LEASED)
-    assert found.due == (NOW + STEP_WITHIN if state in custody.LEASED else due)
-    assert custody.recycle(found, "eve", "again", NOW) == found
+    found = maintenance.recycle(unit(state=state, due=due), "bob", "", NOW)
+    assert maintenance.is_recycled(found) is (state in maintenance.LEASED)
+    assert found.due == (NOW + STEP_WITHIN if state in maintenance.LEASED else due)
+    assert maintenance.recycle(found, "eve", "again", NOW) == found
     drained = unit(state=state, drain=Drain("ada", "", NOW))
-    assert custody.is_recycled(custody.recycle(drained, "bob", "", NOW)) is (state in custody.LEASED)
-    assert not custody.is_recycled(drained)
+    assert maintenance.is_recycled(maintenance.recycle(drained, "bob", "", NOW)) is (state in maintenance.LEASED)
+    assert not maintenance.is_recycled(drained)
 
 
 def test_neither_is_for_what_is_gone_nor_recycling_for_what_is_held() -> None:
-    for act in (custody.drain, custody.recycle):
+    for act in (maintenance.drain, maintenance.recycle):
         with pytest.raises(Refused, match="is gone since"):
             act(unit(state=UnitState.GONE), "bob", "", NOW)
     with pytest.raises(Refused, match=r"held by ada until .* release it first"):
-        custody.recycle(unit(hold=HOLD), "bob", "", NOW)
+        maintenance.recycle(unit(hold=HOLD), "bob", "", NOW)
 
 
 def test_the_slots_of_an_idle_unit_that_is_held_are_held_by_no_job() -> None:
@@ -197,7 +207,7 @@ def test_a_journal_keeps_its_numbers_when_it_forgets() -> None:
     assert journal.after(0)[0][0] == 11
     assert len(journal.entries) == ENTRIES
     assert journal.entries[0].time == NOW
-    assert len(Journal().with_(NOW, "x" * 1000).entries[0].what) == LONGEST
+    assert len(Journal().with_(NOW, "x" * 1000).entries[0].what) == JOURNAL_CHARS
 
 
 def test_a_reason_is_noted_when_it_is_new() -> None:
@@ -244,7 +254,7 @@ SAID: tuple[tuple[dict[str, Any], str], ...] = (
 @pytest.mark.parametrize(("given", "said"), SAID)
 def test_what_becomes_of_a_unit_is_said_in_a_sentence(given: dict[str, Any], said: str) -> None:
     fields = {"maker": "f", "due": NOW + MINUTE, "state": "creating"} | given
-    assert prospects.next_step(unit(**fields | {"state": UnitState(fields["state"])}), NOW) == said
+    assert lifecycle.next_step(unit(**fields | {"state": UnitState(fields["state"])}), NOW) == said
 
 
 def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
@@ -252,9 +262,9 @@ def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
     lent = slot("2", SlotState.HELD, unit="w-2", job="J9", attempt=1, order=1, since=NOW)
     waits = claim()
     pool = pools.Pool(name="resource/bench", limit=2, holds=3, mean_hold=60.0)
-    soon = estimates.forecast({pool.name: Queue(pool, [aside, lent], [waits])}, waits, NOW)
+    soon = forecast.forecast({pool.name: Queue(pool, [aside, lent], [waits])}, waits, NOW)
     assert [(act.job, soon.seconds) for act in soon.unblocks] == [("J9", 60.0)]
-    never = estimates.forecast({pool.name: Queue(pool, [aside], [waits])}, waits, NOW)
+    never = forecast.forecast({pool.name: Queue(pool, [aside], [waits])}, waits, NOW)
     assert ([str(act) for act in never.unblocks], never.seconds) == (
         ["an operator releases what keeps slot 1 of resource/bench"],
         None,
@@ -265,12 +275,12 @@ def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
 
 
 def test_a_hold_of_one_second_may_be() -> None:
-    custody.check("x", 1, required=True)
+    maintenance.check("x", 1, required=True)
 
 
 def test_what_is_being_destroyed_already_is_not_recycled_again() -> None:
     dirty = unit(state=UnitState.DIRTY)
-    assert custody.recycle(dirty, "bob", "bad", NOW) == dirty
+    assert maintenance.recycle(dirty, "bob", "bad", NOW) == dirty
 
 
 @pytest.mark.parametrize(("tries", "told"), [(0, ""), (2, " after 2 failures")])

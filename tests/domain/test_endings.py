@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.endings import REASONS, conclude, spent
-from penstock.domain.jobs import Outcome, Report, Result, State, Times
+from penstock.domain.jobs.jobs import Outcome, Report, Result, State, Times
+from penstock.domain.jobs.outcome import REASONS, conclude, spent
 from tests.domain.helpers import NOW, job
 
 SETTLED = State.SETTLED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.domain import errors
+from penstock.kernel import errors
 
 
 @pytest.mark.parametrize(

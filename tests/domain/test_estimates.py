@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.estimates import (
+from penstock.domain.pools.forecast import (
     PRUNED,
     RECENT,
     Forecast,
+    Queue,
     Unblock,
     Way,
     altogether,
@@ -17,9 +18,8 @@ from penstock.domain.estimates import (
     lasting,
     learn,
 )
-from penstock.domain.forward import Queue
-from penstock.domain.granting import OVERTAKEN
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.grants import OVERTAKEN
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 from tests.domain.helpers import NOW, claim, pool, slot
 
 BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"

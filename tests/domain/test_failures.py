@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import failures, idling, jobs, judging, losses, units
-from penstock.domain.causes import NO_HELLO, SILENT, Ending
-from penstock.domain.endings import conclude
-from penstock.domain.failures import EVIDENCE, MEANINGS, Failure, Kind
-from penstock.domain.holds import Drain
-from penstock.domain.jobs import Job, Outcome, Report, Result, State
-from penstock.domain.leases import LeaseState
-from penstock.domain.units import UnitKind, UnitState
+from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
+from penstock.domain.jobs.failures import EVIDENCE, MEANINGS, Failure, Kind
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
+from penstock.domain.jobs.outcome import NO_HELLO, SILENT, Ending, conclude
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.units import units
+from penstock.domain.units.units import Drain, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, lease, unit
 
 TOLD = Failure(Kind.DISK_FULL, {"path": "/work"}, 0, "build", ("full",))
@@ -85,7 +84,7 @@ def settled(before: Job, error: str | None = None, cause: str | None = None) -> 
             Kind.QUEUE_EXPIRED,
             {"bound": "queue deadline", "bound_seconds": 3600, "error": "why"},
         ),
-        ({}, judging.ERROR, Kind.DEPENDENCY_FAILED, {"error": "why"}),
+        ({}, prerequisites.ERROR, Kind.DEPENDENCY_FAILED, {"error": "why"}),
         ({}, "States.Timeout", Kind.SERVICE_FAILED, {"error": "why"}),
         ({}, None, Kind.SERVICE_FAILED, {"error": "why"}),
     ],
@@ -128,7 +127,7 @@ def test_an_attempt_that_is_followed_by_another_keeps_its_kind(
 
 
 def test_who_gives_back_has_no_failure() -> None:
-    after = conclude(job(idle_hold=60), idling.ERROR, None, NOW)
+    after = conclude(job(idle_hold=60), unused.ERROR, None, NOW)
     assert (after.failure, after.attempts[-1].failure) == (None, None)
 
 
@@ -139,7 +138,7 @@ def ended(*had: Any, **changes: Any) -> Ending:
 
 def test_a_lost_worker_says_when_it_was_heard_of_and_who_took_it_back() -> None:
     drain = Drain("ec2", "spot notice: 120 s are left", NOW)
-    found = losses.lost(ended(unit(state=UnitState.READY, heard=NOW, drain=drain, reason=SILENT)))
+    found = outcome.lost(ended(unit(state=UnitState.READY, heard=NOW, drain=drain, reason=SILENT)))
     assert found.kind is Kind.WORKER_LOST
     assert found.evidence == {
         "worker": "w-1",
@@ -150,18 +149,18 @@ def test_a_lost_worker_says_when_it_was_heard_of_and_who_took_it_back() -> None:
 
 
 def test_the_words_of_its_driver_are_kept_and_ours_are_not() -> None:
-    assert losses.lost(ended(unit(reason="NoCapacity: none left"))).evidence["error"] == "NoCapacity: none left"
+    assert outcome.lost(ended(unit(reason="NoCapacity: none left"))).evidence["error"] == "NoCapacity: none left"
     for ours in (NO_HELLO, SILENT, None):
-        assert "error" not in losses.lost(ended(unit(reason=ours))).evidence
+        assert "error" not in outcome.lost(ended(unit(reason=ours))).evidence
 
 
 def test_of_an_attempt_without_units_the_job_is_all_that_is_known() -> None:
-    found = losses.lost(ended(worker=None))
+    found = outcome.lost(ended(worker=None))
     assert (found.kind, dict(found.evidence)) == (Kind.WORKER_LOST, {"lost_by": "vanished"})
 
 
 def test_a_job_that_is_not_lost_is_lost_by_nothing() -> None:
-    assert "lost_by" not in losses.lost(replace(ended(), error=None)).evidence
+    assert "lost_by" not in outcome.lost(replace(ended(), error=None)).evidence
 
 
 @pytest.mark.parametrize(
@@ -176,14 +175,14 @@ def test_a_job_that_is_not_lost_is_lost_by_nothing() -> None:
 )
 def test_a_resource_that_was_lost_is_to_blame(changes: dict[str, Any], kind: Kind) -> None:
     bench = unit(id="b-1", is_a=UnitKind.RESOURCE, type="bench", state=UnitState.READY, **changes)
-    found = losses.lost(ended(bench, unit(state=UnitState.READY)))
+    found = outcome.lost(ended(bench, unit(state=UnitState.READY)))
     assert found.kind is kind
     if kind is Kind.RESOURCE_LOST:
         assert (found.evidence["resource"], found.evidence["type"], found.evidence["worker"]) == ("b-1", "bench", "w-1")
 
 
 def test_a_worker_is_no_resource_whatever_its_reason() -> None:
-    assert losses.lost(ended(unit(reason="the cause"))).kind is Kind.WORKER_LOST
+    assert outcome.lost(ended(unit(reason="the cause"))).kind is Kind.WORKER_LOST
 
 
 def test_who_waited_in_vain_says_for_what_and_what_the_maker_said() -> None:
@@ -191,14 +190,14 @@ def test_who_waited_in_vain_says_for_what_and_what_the_maker_said() -> None:
     making = unit(reason="Misconfigured: no such image")
     ending = Ending(before, conclude(before, "QueueDeadline", "too long", NOW), [making], "QueueDeadline", True)
     held = [lease(1, LeaseState.READY, pool="a"), lease(2, LeaseState.GRANTED, pool="b"), lease(3, pool="b")]
-    assert losses.expired(ending, held).evidence == {
+    assert outcome.expired(ending, held).evidence == {
         "bound": "queue deadline",
         "bound_seconds": 3600,
         "waited_for": "b",
         "error": "Misconfigured: no such image",
     }
     ready = replace(ending, units=[unit(reason="old", state=UnitState.READY)])
-    assert losses.expired(ready, []).evidence == {
+    assert outcome.expired(ready, []).evidence == {
         "bound": "queue deadline",
         "bound_seconds": 3600,
         "error": "too long",

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import granting
-from penstock.domain.granting import Stock
-from penstock.domain.hand import Hand
-from penstock.domain.leases import Need
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.specs import Proves
-from penstock.domain.warmth import Warm
+from penstock.domain.jobs.jobs import Proves
+from penstock.domain.pools import grants
+from penstock.domain.pools.grants import Hand, Stock
+from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Claim, Slot, SlotState, Warm
 from tests.domain.helpers import NOW, SECOND, claim, job, pool, slot, unit
 
 TARGET, QUOTA = "target/linux", "quota/vcpus"
@@ -44,17 +42,17 @@ def stocks(rows: dict[str, Claim], cold: int = 0, kept: tuple[tuple[Slot, Slot],
 
 
 def test_only_the_claim_of_a_job_that_proves_a_factory_is_fresh() -> None:
-    assert [one.fresh for one in granting.claims(job(), 0, NOW)] == [False]
-    assert [one.fresh for one in granting.claims(job(proves=Proves("f")), 0, NOW)] == [True]
+    assert [one.fresh for one in grants.claims(job(), 0, NOW)] == [False]
+    assert [one.fresh for one in grants.claims(job(proves=Proves("f")), 0, NOW)] == [True]
 
 
 def test_it_is_not_granted_what_is_warm_but_what_is_cold() -> None:
     kept = (warm("1", "w-1"),)
-    assert granting.pick(TARGET, stocks(fresh(), 0, kept)) is None
+    assert grants.pick(TARGET, stocks(fresh(), 0, kept)) is None
     given = stocks(fresh(), 1, kept)
-    found = granting.pick(TARGET, given)
+    found = grants.pick(TARGET, given)
     assert found
-    assert granting.wants(found, given) == TAKES
+    assert grants.wants(found, given) == TAKES
 
 
 def test_a_hand_takes_a_cold_slot_for_it_and_its_unit_is_not_kept() -> None:
@@ -68,9 +66,9 @@ def test_a_hand_takes_a_cold_slot_for_it_and_its_unit_is_not_kept() -> None:
 def test_what_is_warm_makes_room_if_that_alone_is_in_the_way() -> None:
     """The one that was idle for longest, and only where no slot, or none of the quota, is left without it."""
     kept = (warm("1", "w-1"), warm("2", "w-2", age=5))
-    assert granting.evict(TARGET, stocks(fresh(), 0, kept)) == ["w-2"]
-    assert granting.evict(TARGET, stocks(fresh(), 1, kept)) == ["w-2"]
-    assert granting.evict(TARGET, stocks(fresh(), 1, kept[:1])) == []
+    assert grants.evict(TARGET, stocks(fresh(), 0, kept)) == ["w-2"]
+    assert grants.evict(TARGET, stocks(fresh(), 1, kept)) == ["w-2"]
+    assert grants.evict(TARGET, stocks(fresh(), 1, kept[:1])) == []
 
 
 def test_nothing_more_makes_room_while_enough_is_leaving() -> None:
@@ -79,7 +77,7 @@ def test_nothing_more_makes_room_while_enough_is_leaving() -> None:
     given = stocks(fresh(), 0, (warm("2", "w-2"),))
     given[TARGET] = replace(given[TARGET], idle=[leaving])
     given[QUOTA] = replace(given[QUOTA], idle=[*given[QUOTA].idle, replace(taken, leaving=True)])
-    assert granting.evict(TARGET, given) == []
+    assert grants.evict(TARGET, given) == []
 
 
 @given(st.integers(0, 2), st.integers(0, 2), st.integers(0, 6))
@@ -92,9 +90,9 @@ def test_it_never_starves(cold: int, kept: int, rounds: int) -> None:
     behind = fresh("B", fresh=False)
     given = stocks(rows, cold, units)
     given = {name: replace(stock, claims=[rows[name], behind[name]]) for name, stock in given.items()}
-    found = granting.pick(TARGET, given)
+    found = grants.pick(TARGET, given)
     if found is None or found.rows[TARGET].job == "B":
-        assert granting.evict(TARGET, given)
+        assert grants.evict(TARGET, given)
     if found and found.rows[TARGET].job == "A":
         assert cold
         assert not found.overtaken
@@ -104,4 +102,4 @@ def test_it_never_starves(cold: int, kept: int, rounds: int) -> None:
 def test_nothing_makes_room_in_a_paused_pool(paused: str) -> None:
     given = stocks(fresh(), 0, (warm("1", "w-1"),))
     given[paused] = replace(given[paused], pool=replace(given[paused].pool, paused=True))
-    assert granting.evict(TARGET, given) == []
+    assert grants.evict(TARGET, given) == []

@@ -8,26 +8,24 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import siteparse
-from penstock.domain.errors import Fault
-from penstock.domain.github import checks, checksets, deliveries, missed, policy, reports, tokens
-from penstock.domain.github.checks import Check
-from penstock.domain.github.checksets import CheckSet, Stage, Tip
-from penstock.domain.github.deliveries import Delivery, Event, Malformed
-from penstock.domain.github.missed import Look, Pause
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.github import checks, commits, deliveries, policy, tokens
+from penstock.domain.github.checks import Annotation, CheckRun
+from penstock.domain.github.commits import CheckSet, Stage, Tip
+from penstock.domain.github.deliveries import Delivery, Event, Look, Malformed, Pause
 from penstock.domain.github.policy import Policy
-from penstock.domain.github.reports import Annotation
 from penstock.domain.jobfile import Problem
-from penstock.domain.jobs import Job, Outcome, Report, Result, State, Times
-from penstock.domain.outputs import Output
-from penstock.domain.site import GitHubApp, Site
-from penstock.domain.values import Value
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, Times
+from penstock.domain.jobs.store import Value
+from penstock.domain.site import parse
+from penstock.domain.site.site import GitHubApp, Site
+from penstock.kernel.errors import Fault
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 A = "a" * 40
 EVENT = Event("push", "", 0, 99, "oxide/hubris", 55, "ada", A, "heads/main", "main", people=("ada",))
-SET = checksets.begin(EVENT, NOW)
+SET = commits.begin(EVENT, NOW)
 JOB = Job(
     id="J", name="build", owner="oxide:hubris", target="t", target_resolved="t", state=State.QUEUED, needs=(),
     times=Times(NOW), timeout=60, queue_seconds=60, grace=1,
@@ -101,12 +99,12 @@ def test_where_rows_are_and_how_long_they_are_known() -> None:
         NOW + deliveries.KEPT,
     )
     assert row.place.name == "deliveries"
-    assert (SET.key.sk, SET.deadline, SET.expiry, SET.owner) == ("checkset", NOW, NOW + checksets.KEPT, "oxide:hubris")
+    assert (SET.key.sk, SET.deadline, SET.expiry, SET.owner) == ("checkset", NOW, NOW + commits.KEPT, "oxide:hubris")
     assert SET.place.sort.endswith(f".{A}.55")
     tip = Tip(repository_id=55, line="heads/main", sha=A, since=NOW)
-    assert (tip.key.sk, tip.expiry) == ("tip#heads/main", NOW + checksets.KEPT)
+    assert (tip.key.sk, tip.expiry) == ("tip#heads/main", NOW + commits.KEPT)
     check = checks.begin(SET, 3, "build", (), NOW)
-    assert (check.key.sk, check.deadline, check.expiry) == ("check#003", NOW, NOW + checksets.KEPT)
+    assert (check.key.sk, check.deadline, check.expiry) == ("check#003", NOW, NOW + commits.KEPT)
     assert checks.key_of(check.external_id) == checks.key_of(check.id) == check.key
     assert (Look(at=NOW).key.sk, Pause(installation=9, until=LATER).key.sk) == ("look", "pause#9")
     assert Pause(installation=9, until=LATER).expiry == LATER
@@ -144,57 +142,57 @@ def test_what_policy_lets_happen() -> None:
 
 
 def test_lines_come_and_go() -> None:
-    one = checksets.ends(SET, "heads/main", NOW, is_tip=True)
+    one = commits.ends(SET, "heads/main", NOW, is_tip=True)
     assert one.lines == ("heads/main",)
-    assert checksets.ends(one, "heads/main", NOW, is_tip=True) is one
-    assert checksets.ends(one, "heads/main", NOW, is_tip=False).lines == ()
-    two = replace(checksets.ends(one, "pull/1", NOW, is_tip=True), due=None, stage=Stage.SUBMITTED)
-    less = checksets.leave(two, "pull/1", LATER)
+    assert commits.ends(one, "heads/main", NOW, is_tip=True) is one
+    assert commits.ends(one, "heads/main", NOW, is_tip=False).lines == ()
+    two = replace(commits.ends(one, "pull/1", NOW, is_tip=True), due=None, stage=Stage.SUBMITTED)
+    less = commits.leave(two, "pull/1", LATER)
     assert (less.lines, less.left, less.due) == (("heads/main",), ("pull/1",), None)
-    none = checksets.leave(less, "heads/main", LATER)
+    none = commits.leave(less, "heads/main", LATER)
     assert (none.lines, none.left, none.due) == ((), ("pull/1", "heads/main"), LATER)
-    assert checksets.leave(none, "heads/main", LATER).left == none.left
-    back = checksets.ends(none, "pull/1", LATER, is_tip=True)
+    assert commits.leave(none, "heads/main", LATER).left == none.left
+    back = commits.ends(none, "pull/1", LATER, is_tip=True)
     assert (back.lines, back.left) == (("pull/1",), ("heads/main",))
-    assert checksets.ends(SET, "pull/1", LATER, is_tip=False).left == ("pull/1",)
+    assert commits.ends(SET, "pull/1", LATER, is_tip=False).left == ("pull/1",)
     for stage in (Stage.SETTLED, Stage.SUPERSEDED):
-        assert checksets.leave(replace(one, stage=stage, due=None), "heads/main", LATER).due is None
-    assert checksets.is_obsolete(none, Policy())
-    assert not checksets.is_obsolete(back, Policy(supersede="all"))
-    assert not checksets.is_obsolete(SET, Policy())
+        assert commits.leave(replace(one, stage=stage, due=None), "heads/main", LATER).due is None
+    assert commits.is_obsolete(none, Policy())
+    assert not commits.is_obsolete(back, Policy(supersede="all"))
+    assert not commits.is_obsolete(SET, Policy())
 
 
 def test_who_brought_a_commit() -> None:
-    assert checksets.heard(SET, ("ada",), LATER) is SET
-    assert checksets.heard(SET, (), LATER) is SET
-    more = checksets.heard(SET, ("eve",), LATER)
+    assert commits.heard(SET, ("ada",), LATER) is SET
+    assert commits.heard(SET, (), LATER) is SET
+    more = commits.heard(SET, ("eve",), LATER)
     assert (more.people, more.stage, more.due) == ((("ada",), ("eve",)), Stage.PLANNED, NOW)
-    awaits = checksets.moved(SET, Stage.AWAITING, "why", outsider=True)
+    awaits = commits.moved(SET, Stage.AWAITING, "why", outsider=True)
     assert (awaits.due, awaits.outsider, awaits.why) == (None, True, "why")
-    again = checksets.heard(awaits, ("eve",), LATER)
+    again = commits.heard(awaits, ("eve",), LATER)
     assert (again.stage, again.due) == (Stage.PLANNED, LATER)
-    full = replace(SET, people=tuple((str(n),) for n in range(checksets.PEOPLE)))
-    assert checksets.heard(full, ("eve",), LATER) is full
-    assert checksets.heard(replace(full, people=full.people[1:]), ("eve",), LATER) is not full
+    full = replace(SET, people=tuple((str(n),) for n in range(commits.PEOPLE)))
+    assert commits.heard(full, ("eve",), LATER) is full
+    assert commits.heard(replace(full, people=full.people[1:]), ("eve",), LATER) is not full
 
 
 def test_approval_and_re_runs() -> None:
-    awaits = checksets.moved(SET, Stage.AWAITING, "why")
-    let = checksets.approve(awaits, "ada", LATER)
+    awaits = commits.moved(SET, Stage.AWAITING, "why")
+    let = commits.approve(awaits, "ada", LATER)
     assert (let.stage, let.approved_by, let.due, let.why) == (Stage.PLANNED, "ada", LATER, "")
-    assert checksets.approve(let, "bob", LATER) is let
-    assert checksets.plan_again(awaits, LATER) is awaits
-    old = replace(checksets.moved(SET, Stage.SUPERSEDED, "old"), left=("pull/1",))
-    anew = checksets.plan_again(old, LATER)
+    assert commits.approve(let, "bob", LATER) is let
+    assert commits.plan_again(awaits, LATER) is awaits
+    old = replace(commits.moved(SET, Stage.SUPERSEDED, "old"), left=("pull/1",))
+    anew = commits.plan_again(old, LATER)
     assert (anew.stage, anew.left, anew.due) == (Stage.PLANNED, (), LATER)
-    assert checksets.moved(replace(SET, outsider=True, tries=3), Stage.SUBMITTED).outsider
-    assert checksets.moved(replace(SET, tries=3), Stage.SUBMITTED).tries == 0
-    assert [checksets.pause(tries) for tries in (0, 1, 4, 5, 99)] == [
+    assert commits.moved(replace(SET, outsider=True, tries=3), Stage.SUBMITTED).outsider
+    assert commits.moved(replace(SET, tries=3), Stage.SUBMITTED).tries == 0
+    assert [commits.pause(tries) for tries in (0, 1, 4, 5, 99)] == [
         timedelta(minutes=minutes) for minutes in (1, 2, 16, 30, 30)
     ]
 
 
-def check(number: int, name: str, *needs: str) -> Check:
+def check(number: int, name: str, *needs: str) -> CheckRun:
     return checks.begin(SET, number, name, needs, NOW)
 
 
@@ -220,18 +218,18 @@ def test_a_check_and_its_runs() -> None:
 
 
 def test_what_a_jobs_check_says() -> None:
-    said = reports.of_job(JOB, [], [], "https://x")
-    assert (said["status"], said["output"]["title"], said["actions"]) == ("queued", "Queued", [reports.CANCEL])
+    said = checks.of_job(JOB, [], [], "https://x")
+    assert (said["status"], said["output"]["title"], said["actions"]) == ("queued", "Queued", [checks.CANCEL])
     assert "conclusion" not in said
     runs = replace(JOB, state=State.RUNNING, times=replace(JOB.times, started=LATER))
-    said = reports.of_job(runs, [], [], "https://x")
+    said = checks.of_job(runs, [], [], "https://x")
     assert (said["status"], said["started_at"]) == ("in_progress", "2026-01-01T01:00:00Z")
     ended = replace(runs, state=State.SETTLED, outcome=Outcome.FAILED, reason="it <b>said</b> @oxide/all so")
-    said = reports.of_job(ended, [], [], "https://x")
-    assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "failure", [reports.RERUN])
+    said = checks.of_job(ended, [], [], "https://x")
+    assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "failure", [checks.RERUN])
     assert "completed_at" not in said
     assert "\\<b\\>said\\</b\\> @\u200boxide/all" in said["output"]["summary"]
-    done = reports.of_job(replace(ended, times=replace(runs.times, settled=LATER)), [], [], "https://x")
+    done = checks.of_job(replace(ended, times=replace(runs.times, settled=LATER)), [], [], "https://x")
     assert done["completed_at"] == "2026-01-01T01:00:00Z"
 
 
@@ -249,15 +247,15 @@ def test_what_a_jobs_check_says() -> None:
 )
 def test_conclusions(outcome: Outcome | None, result: Result | None, says: str) -> None:
     report = Report(result, "why", NOW) if result else None
-    assert reports.conclusion(replace(JOB, outcome=outcome, report=report)) == says
+    assert checks.conclusion(replace(JOB, outcome=outcome, report=report)) == says
 
 
 def test_the_last_lines_can_do_nothing() -> None:
     lines = [f"line {number}" for number in range(30)]
-    assert reports.tail(lines).splitlines() == [f"    line {number}" for number in range(10, 30)]
-    assert reports.tail(["x" * 100]) == "    " + "x" * 90 + "\n"
-    assert reports.tail(["\x1b[1;31mred\x1b[0m\x07\r\n# <img>"]) == "    red# <img>\n"
-    assert reports.tail([]) == ""
+    assert checks.tail(lines).splitlines() == [f"    line {number}" for number in range(10, 30)]
+    assert checks.tail(["x" * 100]) == "    " + "x" * 90 + "\n"
+    assert checks.tail(["\x1b[1;31mred\x1b[0m\x07\r\n# <img>"]) == "    red# <img>\n"
+    assert checks.tail([]) == ""
 
 
 def test_outputs_are_listed_and_only_so_many() -> None:
@@ -265,37 +263,37 @@ def test_outputs_are_listed_and_only_so_many() -> None:
         Output(job="J", id=str(n), artifact="A", attempt=1, path=f"/a_{n}", size=n, sha256="", time=NOW)
         for n in range(27)
     ]
-    summary = reports.of_job(JOB, [], some, "https://x")["output"]["summary"]
+    summary = checks.of_job(JOB, [], some, "https://x")["output"]["summary"]
     assert "- [/a\\_0](https://x/v1/jobs/J/outputs) (0 bytes)" in summary
     assert (summary.count("- ["), summary.splitlines()[-1]) == (25, "- and 2 more")
-    assert "more" not in reports.of_job(JOB, [], some[:25], "https://x")["output"]["summary"]
+    assert "more" not in checks.of_job(JOB, [], some[:25], "https://x")["output"]["summary"]
 
 
 def test_what_a_check_without_a_job_says() -> None:
     notes = [Annotation("a.sh", 3, 4, "it is *wrong*")]
-    said = reports.of_words("cannot be", notes, approval=False)
-    assert (said["conclusion"], said["actions"]) == ("failure", [reports.RERUN])
+    said = checks.of_words("cannot be", notes, approval=False)
+    assert (said["conclusion"], said["actions"]) == ("failure", [checks.RERUN])
     assert said["output"]["summary"] == "cannot be\n\n- a.sh:3:4: it is \\*wrong\\*"
     assert said["output"]["annotations"][0]["start_line"] == 3
-    asks = reports.of_words("please", (), approval=True)
+    asks = checks.of_words("please", (), approval=True)
     assert (asks["conclusion"], asks["actions"], asks["output"]["summary"]) == (
         "action_required",
-        [reports.APPROVE],
+        [checks.APPROVE],
         "please",
     )
-    assert reports.annotation(Problem("a", 1, 2, "m", "do")) == Annotation("a", 1, 2, "m (do)")
-    assert reports.annotation(Fault("m"), "p") == Annotation("p", 1, 1, "m")
+    assert checks.annotation(Problem("a", 1, 2, "m", "do")) == Annotation("a", 1, 2, "m (do)")
+    assert checks.annotation(Fault("m"), "p") == Annotation("p", 1, 1, "m")
 
 
 def test_when_a_check_is_looked_at_again() -> None:
     def after(minutes: float) -> float:
         now = NOW + timedelta(minutes=minutes)
-        due = reports.look_after(JOB, now)
+        due = checks.look_after(JOB, now)
         assert due is not None
         return (due - now).total_seconds() / 60
 
     assert [after(minutes) for minutes in (0, 10, 30, 100, 1000)] == [1, 1, 3, 10, 10]
-    assert reports.look_after(replace(JOB, state=State.SETTLED), NOW) is None
+    assert checks.look_after(replace(JOB, state=State.SETTLED), NOW) is None
 
 
 def test_tokens_age() -> None:
@@ -334,13 +332,13 @@ def test_runs_whose_check_run_has_not_ended_are_remembered() -> None:
 
 
 def test_how_far_back_one_looks() -> None:
-    assert missed.since(None, NOW) == NOW - timedelta(days=3)
-    assert missed.since(Look(at=NOW - timedelta(minutes=5)), NOW) == NOW - timedelta(minutes=65)
-    assert missed.since(Look(at=NOW - timedelta(days=9)), NOW) == NOW - timedelta(days=3)
+    assert deliveries.since(None, NOW) == NOW - timedelta(days=3)
+    assert deliveries.since(Look(at=NOW - timedelta(minutes=5)), NOW) == NOW - timedelta(minutes=65)
+    assert deliveries.since(Look(at=NOW - timedelta(days=9)), NOW) == NOW - timedelta(days=3)
 
 
 def test_the_sites_app() -> None:
-    found = siteparse.parse('[github]\napp = 12\nrepositories = ["Oxide/Hubris", "acme/*"]', "site.toml")
+    found = parse.parse('[github]\napp = 12\nrepositories = ["Oxide/Hubris", "acme/*"]', "site.toml")
     assert isinstance(found, Site)
     assert found.github == GitHubApp(12, ("oxide/hubris", "acme/*"))
     serves = found.github.serves
@@ -359,14 +357,14 @@ def test_the_sites_app() -> None:
     ],
 )
 def test_what_is_no_app(text: str, says: str) -> None:
-    found = siteparse.parse(f"[github]\n{text}", "site.toml")
+    found = parse.parse(f"[github]\n{text}", "site.toml")
     assert isinstance(found, tuple)
     assert says in found[0].message
 
 
 @pytest.mark.parametrize("api", ["https://github.example.com/api/v3", "http://127.0.0.1:8080", "https://x:8443"])
 def test_other_apis(api: str) -> None:
-    found = siteparse.parse(f'[github]\napp = 1\nrepositories = []\napi = "{api}"', "site.toml")
+    found = parse.parse(f'[github]\napp = 1\nrepositories = []\napi = "{api}"', "site.toml")
     assert isinstance(found, Site)
     assert found.github is not None
     assert found.github.api == api

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import granting
-from penstock.domain.granting import OVERTAKEN, WINDOW, Stock
-from penstock.domain.leases import Need
+from penstock.domain.pools import grants
+from penstock.domain.pools.grants import OVERTAKEN, WINDOW, Stock
+from penstock.domain.pools.leases import Need
 from tests.domain.helpers import NOW, claim, job, pool, slot
 
 BENCH, QUOTA = "resource/bench", "quota/vcpus"
@@ -23,29 +23,29 @@ def stocks(claims: list, slots: int = 1, **changes: object) -> dict[str, Stock]:
 
 
 def test_the_first_goes_first_and_overtakes_nobody() -> None:
-    found = granting.pick(BENCH, stocks([claim("A"), claim("B")]))
+    found = grants.pick(BENCH, stocks([claim("A"), claim("B")]))
     assert found
     assert (found.rows[BENCH].job, found.overtaken) == ("A", [])
 
 
 def test_one_that_wants_less_goes_before_one_that_must_wait_and_that_is_counted() -> None:
     large, small = claim("A", count=2), claim("B")
-    found = granting.pick(BENCH, stocks([large, small]))
+    found = grants.pick(BENCH, stocks([large, small]))
     assert found
     assert (found.rows[BENCH].job, found.overtaken) == ("B", [large])
 
 
 def test_one_that_was_overtaken_often_enough_is_not_passed_again() -> None:
     large = claim("A", count=2, overtaken=OVERTAKEN)
-    assert granting.pick(BENCH, stocks([large, claim("B")])) is None
-    found = granting.pick(BENCH, stocks([large, claim("B")], slots=2))
+    assert grants.pick(BENCH, stocks([large, claim("B")])) is None
+    found = grants.pick(BENCH, stocks([large, claim("B")], slots=2))
     assert found
     assert found.rows[BENCH].job == "A"
 
 
 @pytest.mark.parametrize(("slots", "changes"), [(0, {}), (1, {"paused": True})])
 def test_nothing_is_granted_from_what_is_held_or_paused(slots: int, changes: dict[str, object]) -> None:
-    assert granting.pick(BENCH, stocks([claim("A")], slots, **changes)) is None
+    assert grants.pick(BENCH, stocks([claim("A")], slots, **changes)) is None
 
 
 @pytest.mark.parametrize(("used", "granted"), [(56, True), (57, False)])
@@ -55,13 +55,13 @@ def test_a_claim_over_two_pools_is_granted_in_both_or_not_at_all(used: int, gran
     amount = pool(name=QUOTA, is_amount=True, limit=64, used=used)
     given_ = {BENCH: Stock(pool(), [here], free(1)), QUOTA: Stock(amount, [there])}
     for name in both:
-        found = granting.pick(name, given_)
+        found = grants.pick(name, given_)
         assert bool(found) is granted
         assert not found or found.rows == {BENCH: here, QUOTA: there}
 
 
 def test_a_claim_whose_other_pool_is_not_there_waits() -> None:
-    assert granting.pick(BENCH, stocks([claim("A", pools=(BENCH, QUOTA))])) is None
+    assert grants.pick(BENCH, stocks([claim("A", pools=(BENCH, QUOTA))])) is None
 
 
 def test_a_claim_that_stands_too_far_back_in_another_queue_waits() -> None:
@@ -69,7 +69,7 @@ def test_a_claim_that_stands_too_far_back_in_another_queue_waits() -> None:
     mine = claim("Z", pools=both)
     others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(WINDOW)]
     amount = pool(name=QUOTA, is_amount=True, limit=64)
-    assert granting.pick(BENCH, {BENCH: Stock(pool(), [mine], free(1)), QUOTA: Stock(amount, others)}) is None
+    assert grants.pick(BENCH, {BENCH: Stock(pool(), [mine], free(1)), QUOTA: Stock(amount, others)}) is None
 
 
 @pytest.mark.parametrize(("here", "granted"), [(WINDOW // 2, True), (WINDOW // 2 + 1, False)])
@@ -83,7 +83,7 @@ def test_a_grant_overtakes_no_more_than_fit_into_one_commit(here: int, granted: 
         BENCH: Stock(pool(limit=50), [*ahead, mine], free(1)),
         QUOTA: Stock(amount, [*there, mine_there]),
     }
-    found = granting.pick(BENCH, given_)
+    found = grants.pick(BENCH, given_)
     assert bool(found) is granted
     assert not found or found.overtaken == [*ahead, *there]
 
@@ -94,7 +94,7 @@ def test_nobody_is_overtaken_more_often_than_that(counts: list[int], slots: int)
     large = claim("A", count=4)
     times = 0
     for number, count in enumerate(counts * 10):
-        found = granting.pick(BENCH, stocks([large, claim(f"B{number:03d}", count=count)], slots, limit=4))
+        found = grants.pick(BENCH, stocks([large, claim(f"B{number:03d}", count=count)], slots, limit=4))
         if found and found.overtaken:
             times += 1
             large = claim("A", count=4, overtaken=times)
@@ -109,7 +109,7 @@ def test_a_step_stands_in_the_queue_of_every_pool_that_it_takes_from() -> None:
         Need(2, 1, "y", "bench", BENCH, "locks", uses=uses),
         Need(0, 0, "worker", "u", "target/u", "here"),
     )
-    found = granting.claims(job(needs=needs, priority=3), 1, NOW)
+    found = grants.claims(job(needs=needs, priority=3), 1, NOW)
     assert [(one.pool, one.count, one.pools, one.step, one.priority) for one in found] == [
         (BENCH, 2, (BENCH, QUOTA), 1, 3),
         (QUOTA, 8, (BENCH, QUOTA), 1, 3),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from penstock.domain.forward import Queue
-from penstock.domain.graph import Edge, Graph, Node, Tie, graph
-from penstock.domain.pools import Pool, SlotState
+from penstock.domain.pools.forecast import Queue
+from penstock.domain.pools.graph import Edge, Graph, Node, Tie, graph
+from penstock.domain.pools.pools import Pool, SlotState
 from tests.domain.helpers import NOW, claim, slot
 
 Held = tuple[str, int]

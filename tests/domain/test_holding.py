@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from penstock.domain import holding
-from penstock.domain.leases import WORKER, Lease, LeaseState
+from penstock.domain.jobs import unused
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, lease
 
 
@@ -21,7 +21,7 @@ def had(order: int, granted: int | None, there: int | None = None, ended: int | 
 
 
 def minutes(leases: list[Lease], now: int) -> list[tuple[int, str, float, float]]:
-    found = holding.of(leases, NOW + now * MINUTE)
+    found = unused.of(leases, NOW + now * MINUTE)
     return [(one.attempt, one.name, one.held / MINUTE, one.unused / MINUTE) for one in found]
 
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import hosts
-from penstock.domain.hosts import Host
-from penstock.domain.rows import Key
-from penstock.domain.site import Site, Target
+from penstock.domain.site.site import Site, Target
+from penstock.domain.units import hosts
+from penstock.domain.units.hosts import Host
+from penstock.kernel.rows import Key
 from tests.domain.helpers import MINUTE, NOW
 
 LEASE = timedelta(minutes=2)

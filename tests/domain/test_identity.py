@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import identity
-from penstock.domain.identity import LIFE, VOUCH, PublicKey, subject
-from penstock.domain.jobs import Job, State, Times
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, State, Times
+from penstock.domain.users import oidc
+from penstock.domain.users.oidc import LIFE, VOUCH, PublicKey, subject
+from penstock.domain.users.users import User
 from tests.domain.helpers import NOW
 
 REPOSITORY = "oxide:hubris"
@@ -45,7 +45,7 @@ def test_a_subject(owner: str, name: str, ref: str, is_: str) -> None:
 
 def test_a_subject_that_would_be_too_long_has_digests() -> None:
     start = "repository:oxide/hubris:job:"
-    room = identity.SUBJECT_CHARS - len(start)
+    room = oidc.SUBJECT_CHARS - len(start)
     assert subject(REPOSITORY, "a" * room) == start + "a" * room
     digested = subject(REPOSITORY, "a" * (room + 1))
     assert (len(digested), digested[: len(start) + 1]) == (len(start) + 33, f"{start}~")
@@ -60,7 +60,7 @@ def test_only_as_much_is_digested_as_must_be() -> None:
     told = subject(REPOSITORY, "a" * 200, "refs/heads/main")
     assert told.endswith(":ref:refs/heads/main")
     start = "repository:oxide/hubris:job:"
-    rest = identity.SUBJECT_CHARS - len(start) - 33 - len(":ref:")
+    rest = oidc.SUBJECT_CHARS - len(start) - 33 - len(":ref:")
     assert subject(REPOSITORY, "a", "r" * rest).endswith("r" * rest)
 
 
@@ -73,7 +73,7 @@ def test_no_two_jobs_have_one_subject(one: str, other: str, ref: str, other_ref:
     assert len(set(told.values())) == len(told)
     for text in told.values():
         assert text.isascii()
-        assert len(text) <= identity.SUBJECT_CHARS
+        assert len(text) <= oidc.SUBJECT_CHARS
         assert text.count(":") in (3, 5)
         assert "*" not in text
 
@@ -94,17 +94,17 @@ def test_no_token_outlives_its_attempt(now: int, started: int | None, due: int |
 
     found = job(times=Times(submitted=NOW, started=at(started)), due=at(due))  # type: ignore[arg-type]
     moment = NOW + timedelta(seconds=now)
-    assert identity.expiry(found, moment) == moment + timedelta(seconds=left)
+    assert oidc.expiry(found, moment) == moment + timedelta(seconds=left)
 
 
 def test_no_token_lives_longer_than_an_hour() -> None:
     found = job(timeout=24 * 3600, due=NOW + timedelta(days=2))
-    assert identity.expiry(found, NOW) == NOW + LIFE == NOW + timedelta(hours=1)
+    assert oidc.expiry(found, NOW) == NOW + LIFE == NOW + timedelta(hours=1)
 
 
 def test_what_a_token_says() -> None:
     found = job(vouched={"ref": "refs/heads/main", "sha": "abc"}, tags={"ref": "other"})
-    said = identity.claims(found, "https://here/v1/oidc", "sts.amazonaws.com", "J1", NOW)
+    said = oidc.claims(found, "https://here/v1/oidc", "sts.amazonaws.com", "J1", NOW)
     begin = int(NOW.timestamp())
     assert said == {
         "iss": "https://here/v1/oidc",
@@ -123,11 +123,11 @@ def test_what_a_token_says() -> None:
         "ref": "refs/heads/main",
         "sha": "abc",
     }
-    assert set(said) == set(identity.CLAIMS)
+    assert set(said) == set(oidc.CLAIMS)
 
 
 def test_what_nobody_vouched_for_is_not_said() -> None:
-    said = identity.claims(job(owner="ada", tags={"ref": "refs/heads/main"}), "i", "a", "J1", NOW)
+    said = oidc.claims(job(owner="ada", tags={"ref": "refs/heads/main"}), "i", "a", "J1", NOW)
     assert (said["sub"], said["owner"]) == ("user:ada:job:build", "ada")
     assert not {"repository", "ref", "sha"} & set(said)
 
@@ -139,8 +139,8 @@ def test_what_nobody_vouched_for_is_not_said() -> None:
 def test_who_may_vouch(privileges: tuple[str, ...], believed: dict[str, str]) -> None:
     """An operator who runs a file has not said that what its tags say is so."""
     user = User(name="gate", privileges=privileges, created=NOW)
-    assert identity.vouched(user, {"ref": "main", "sha": "abc", "other": "x"}) == believed
-    assert identity.vouched(user, {"ref": "", "other": "x"}) == {}
+    assert oidc.vouched(user, {"ref": "main", "sha": "abc", "other": "x"}) == believed
+    assert oidc.vouched(user, {"ref": "", "other": "x"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_who_may_vouch(privileges: tuple[str, ...], believed: dict[str, str]) ->
      ("a b", False), ("a\n", False), ("ä", False), ("\x7f", False)],
 )  # fmt: skip
 def test_what_can_be_an_audience(text: str, is_one: bool) -> None:
-    assert identity.is_audience(text) is is_one
+    assert oidc.is_audience(text) is is_one
 
 
 def decoded(part: str) -> object:
@@ -158,13 +158,13 @@ def decoded(part: str) -> object:
 
 
 def test_a_token_is_three_parts() -> None:
-    text = identity.unsigned("k1", {"sub": "ä?>"})
-    head, body, signature = identity.signed(text, b"\xfb\xff").split(".")
+    text = oidc.unsigned("k1", {"sub": "ä?>"})
+    head, body, signature = oidc.signed(text, b"\xfb\xff").split(".")
     assert decoded(head) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
     assert decoded(body) == {"sub": "ä?>"}
     assert signature == "-_8"
 
 
 def test_a_key_set() -> None:
-    (key,) = identity.key_set([PublicKey("k1", (1 << 15) + 1, 65537)])
+    (key,) = oidc.key_set([PublicKey("k1", (1 << 15) + 1, 65537)])
     assert key == {"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "k1", "n": "gAE", "e": "AQAB"}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import endings, idling, jobs, why
-from penstock.domain.idling import GIVE_BACKS
-from penstock.domain.jobs import Outcome, Report, Result, State
-from penstock.domain.leases import Lease, LeaseState
+from penstock.domain.jobs import jobs, outcome, unused
+from penstock.domain.jobs.jobs import Outcome, Report, Result, State
+from penstock.domain.jobs.unused import GIVE_BACKS
+from penstock.domain.pools import why
+from penstock.domain.pools.leases import Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, lease
 
 HELD, WAITS = lease(1, LeaseState.READY), lease(2, since=NOW + MINUTE)
@@ -37,15 +38,15 @@ IDLE: dict[str, Any] = {"state": State.ACQUIRING, "idle_hold": 60, "queue_until"
 def test_when_an_attempt_gives_back(leases: list[Lease], changes: dict[str, Any], minutes: int | None) -> None:
     given = job(**{**IDLE, **changes})
     end = None if minutes is None else NOW + minutes * MINUTE
-    assert idling.until(given, leases) == end
-    assert idling.due(given, leases) == (end or NOW + 60 * MINUTE)
+    assert unused.until(given, leases) == end
+    assert unused.due(given, leases) == (end or NOW + 60 * MINUTE)
     for before, is_over in ((SECOND, False), (0 * SECOND, True)):
-        assert idling.is_over(given, leases, (end or NOW + 99 * MINUTE) - before) is (end is not None and is_over)
+        assert unused.is_over(given, leases, (end or NOW + 99 * MINUTE) - before) is (end is not None and is_over)
 
 
 def test_a_queue_deadline_that_comes_before_is_due_before() -> None:
-    assert idling.due(job(**{**IDLE, "queue_until": NOW}), [HELD, WAITS]) == NOW
-    assert idling.due(job(**{**IDLE, "queue_until": None}), [WAITS]) is None
+    assert unused.due(job(**{**IDLE, "queue_until": NOW}), [HELD, WAITS]) == NOW
+    assert unused.due(job(**{**IDLE, "queue_until": None}), [WAITS]) is None
 
 
 @pytest.mark.parametrize(
@@ -58,12 +59,12 @@ def test_a_queue_deadline_that_comes_before_is_due_before() -> None:
     ],
 )
 def test_who_is_parked(changes: dict[str, Any], is_parked: bool) -> None:
-    assert idling.is_parked(job(**changes), NOW) is is_parked
+    assert unused.is_parked(job(**changes), NOW) is is_parked
 
 
 def test_what_is_given_back_is_no_retry_and_no_new_wait() -> None:
     was = job(**IDLE, retries=0)
-    after = endings.conclude(was, idling.ERROR, "it held a bench", NOW)
+    after = outcome.conclude(was, unused.ERROR, "it held a bench", NOW)
     assert (after.state, after.attempt, after.given_back, after.spared) == (State.QUEUED, 2, 1, 0)
     assert (after.parked_until, after.due, after.queue_until) == (NOW + MINUTE, NOW + MINUTE, was.queue_until)
     assert [(past.outcome, past.reason) for past in after.attempts] == [("gave back", "it held a bench")]
@@ -72,9 +73,9 @@ def test_what_is_given_back_is_no_retry_and_no_new_wait() -> None:
     )
     again = jobs.acquire(after, NOW + 2 * MINUTE)
     assert (again.parked_until, again.queue_until) == (None, was.queue_until)
-    lost = endings.conclude(again, "Lost", "its machine vanished", NOW)
+    lost = outcome.conclude(again, "Lost", "its machine vanished", NOW)
     assert (lost.outcome, lost.reason) == (Outcome.ERRORED, "tried 2 times: its machine vanished")
-    assert not endings.conclude(jobs.acquire(jobs.give_back(job(**IDLE), REPORT, NOW), NOW), "Lost", "", NOW).is_settled
+    assert not outcome.conclude(jobs.acquire(jobs.give_back(job(**IDLE), REPORT, NOW), NOW), "Lost", "", NOW).is_settled
 
 
 REPORT = Report(Result.LOST, "it held a bench", NOW)
@@ -87,6 +88,6 @@ def test_it_is_parked_no_longer_than_it_may_wait() -> None:
 
 def test_who_is_cancelled_or_has_reported_gives_nothing_back() -> None:
     """JOB-1."""
-    assert endings.conclude(job(**IDLE, cancelled_by="ada"), idling.ERROR, "", NOW).outcome is Outcome.CANCELLED
+    assert outcome.conclude(job(**IDLE, cancelled_by="ada"), unused.ERROR, "", NOW).outcome is Outcome.CANCELLED
     done = job(**IDLE, report=Report(Result.SUCCEEDED, "it ended", NOW))
-    assert endings.conclude(done, idling.ERROR, "", NOW).outcome is Outcome.SUCCEEDED
+    assert outcome.conclude(done, unused.ERROR, "", NOW).outcome is Outcome.SUCCEEDED

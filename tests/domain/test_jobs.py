@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import jobs
-from penstock.domain.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 
 FAILED = Report(Result.FAILED, "exit status 1", NOW, 1)

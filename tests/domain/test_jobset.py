@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.jobfile import JobFile, Problems, parse
-from penstock.domain.jobset import Member, arrange, name_of
+from penstock.domain.jobfile.sets import Member, arrange, name_of
 
 
 def file(name: str, *after: str, enable: bool = True, path: str = "") -> JobFile:

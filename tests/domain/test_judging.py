@@ -6,15 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import endings, judging
-from penstock.domain.dependencies import Dependency, Dependent, On, dependent_key
-from penstock.domain.estimates import Unblock, Way
-from penstock.domain.inputs import ARRIVE_WITHIN, Input, await_, commit, declare, input_key, path_of
-from penstock.domain.jobs import START_WITHIN, Job, Outcome, State, Times
-from penstock.domain.judging import LOOK_MOST, Verdict, gone, judge, look_again, ready
-from penstock.domain.plans import plan
-from penstock.domain.waits import explain, planned
-from penstock.domain.why import Why
+from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input, await_, commit, declare, input_key, path_of
+from penstock.domain.jobs import outcome, prerequisites
+from penstock.domain.jobs.dependencies import Dependency, Dependent, On, dependent_key
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State, Times
+from penstock.domain.jobs.plans import plan
+from penstock.domain.jobs.prerequisites import LOOK_MOST, Verdict, gone, judge, look_again, ready
+from penstock.domain.pools.forecast import Unblock, Way
+from penstock.domain.pools.why import Why, explain_dependencies, planned
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 
 A, B = Dependency("a", "A"), Dependency("b", "B")
@@ -80,9 +79,9 @@ def test_who_waits_longer_is_looked_at_less_often(waited: timedelta, after: time
 
 
 def test_a_broken_dependency_fails_the_job_and_a_cancellation_cancels_it() -> None:
-    after = endings.conclude(job(state=State.WAITING), judging.ERROR, "so it is", NOW)
+    after = outcome.conclude(job(state=State.WAITING), prerequisites.ERROR, "so it is", NOW)
     assert (after.outcome, after.reason) == (Outcome.FAILED, "so it is")
-    after = endings.conclude(job(state=State.WAITING, cancelled_by="ada"), judging.ERROR, "so it is", NOW)
+    after = outcome.conclude(job(state=State.WAITING, cancelled_by="ada"), prerequisites.ERROR, "so it is", NOW)
     assert (after.outcome, after.reason) == (Outcome.CANCELLED, "cancelled by ada")
 
 
@@ -95,7 +94,7 @@ def waiting(*dependencies: Dependency) -> Job:
 
 
 def explained(one: Job, priors: dict[str, Job], next_: Why | None, *files: Input) -> Why:
-    return explain(one, judge(one.dependencies, priors, files, NOW), priors, next_)
+    return explain_dependencies(one, judge(one.dependencies, priors, files, NOW), priors, next_)
 
 
 def test_files_are_waited_for_until_they_are_late() -> None:

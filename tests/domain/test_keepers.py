@@ -7,14 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import jobs, keepers
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Job, Outcome
-from penstock.domain.keepers import Keeper
-from penstock.domain.pins import Pin, pin_key
+from penstock.domain.artifacts import why
+from penstock.domain.artifacts import why as artifacts_why
+from penstock.domain.artifacts.artifacts import Artifact, Pin, pin_key
+from penstock.domain.artifacts.retention import Retention
+from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.artifacts.why import Keeper
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, Outcome
 from penstock.domain.published import Published
-from penstock.domain.retention import Retention
-from penstock.domain.volumes import Volume, VolumeState
 from tests.domain.helpers import NOW, job
 
 DAY = timedelta(days=1)
@@ -58,16 +59,16 @@ PIN = Pin(artifact="A", by="ada", reason="to look at it", since=NOW, until=NOW +
     ],
 )
 def test_a_jobs_share(owning: Job | None, row: Retention | None, why: str, until: object, frees: str) -> None:
-    found = keepers.by_job(owning, row, "job#J1")
+    found = artifacts_why.by_job(owning, row, "job#J1")
     assert (found.owner, found.why, found.until) == ("job#J1", why, until)
     assert found.frees.startswith(frees)
 
 
 def test_a_pins_share() -> None:
     assert (PIN.key, PIN.deadline, PIN.owner) == (pin_key("A", "ada"), NOW + DAY, "pin#ada")
-    found = keepers.by_pin(PIN, PIN.owner)
+    found = why.by_pin(PIN, PIN.owner)
     assert (found.why, found.until) == ("ada pinned it: to look at it", NOW + DAY)
-    assert keepers.by_pin(None, "pin#ada").why == "ada pinned it, and no row says why"
+    assert why.by_pin(None, "pin#ada").why == "ada pinned it, and no row says why"
 
 
 FIRST, SECOND, OPEN = (
@@ -103,7 +104,7 @@ FIRST, SECOND, OPEN = (
 def test_all_of_it(
     artifact: Artifact, volume: Volume | None, shares: list[Keeper], until: object, summary: str
 ) -> None:
-    found = keepers.kept(artifact, volume, shares)
+    found = why.kept(artifact, volume, shares)
     assert (found.until, found.summary) == (until, summary)
 
 
@@ -113,8 +114,6 @@ def test_a_published_name_keeps_until_it_is_withdrawn() -> None:
         by="gate", time=NOW,
     )  # fmt: skip
     frees = "ada, or an operator, with `penstock published unpublish`"
-    assert keepers.by_name(row, row.owner) == Keeper(
-        "published#ada/s/v/n", "gate published it as ada/s/v/n", None, frees
-    )
-    lost = keepers.by_name(None, row.owner)
+    assert why.by_name(row, row.owner) == Keeper("published#ada/s/v/n", "gate published it as ada/s/v/n", None, frees)
+    lost = why.by_name(None, row.owner)
     assert (lost.why, lost.until) == ("it is published as ada/s/v/n, and no row says so", None)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import leases
-from penstock.domain.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, lease
 
 GRANTED = leases.grant(lease(), "bench-1", 4, "r-1", NOW + MINUTE)

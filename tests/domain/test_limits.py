@@ -1,7 +1,7 @@
 """The bounds fit the keys and the items that they were chosen for."""
 
-from penstock.domain import limits
-from penstock.domain.pools import RANK_BASE
+from penstock.domain.pools.pools import RANK_BASE
+from penstock.kernel import limits
 
 ITEM_BYTES = 400 * 1024
 """The most that one DynamoDB item can hold."""

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import logs
-from penstock.domain.logs import (
+from penstock.domain.logs import logs
+from penstock.domain.logs.logs import (
     CONTROL,
     HUSH,
     LAST_BYTES,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
 from penstock.domain.jobfile import JobFile, ResourceAsk
-from penstock.domain.leases import Need
-from penstock.domain.looks import could_any, could_this, privileges
-from penstock.domain.site import Maker, Quota, ResourceType, Site, Target
-from penstock.domain.users import User
+from penstock.domain.jobs.admission import could_any, could_this, privileges
+from penstock.domain.pools.leases import Need
+from penstock.domain.site.site import Maker, Quota, ResourceType, Site, Target
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
 from tests.domain.helpers import NOW
 
 SITE = Site(

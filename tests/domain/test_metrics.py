@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import metrics, siteparse
-from penstock.domain.causes import NO_HELLO, SILENT, Boot, Ending, LostBy
-from penstock.domain.errors import (
+from penstock.domain import metrics
+from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.jobs.outcome import NO_HELLO, SILENT, Boot, Ending, LostBy
+from penstock.domain.metrics import Fold, Level, Metric
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import Drain, UnitKind, UnitState
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -18,11 +23,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.holds import Drain
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.metric import Fold, Level, Metric
-from penstock.domain.site import Site
-from penstock.domain.units import UnitKind, UnitState
 from tests.domain.helpers import NOW, job, unit
 
 SITE = """
@@ -45,7 +45,7 @@ amount = 8
 
 @pytest.fixture
 def site() -> Site:
-    found = siteparse.parse(SITE, "site.toml")
+    found = parse.parse(SITE, "site.toml")
     assert isinstance(found, Site)
     return found
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain import origins
 from penstock.domain.jobfile import JobFile
-from penstock.domain.origins import Origin
-from penstock.domain.site import GitHubApp
-from penstock.domain.specs import Spec
+from penstock.domain.jobs import origins
+from penstock.domain.jobs.jobs import Spec
+from penstock.domain.jobs.origins import Origin
+from penstock.domain.site.site import GitHubApp
 from tests.domain.helpers import job
 
 SHA = "a" * 40

@@ -1,6 +1,6 @@
 """An output is being uploaded until it is committed."""
 
-from penstock.domain.outputs import Output, commit
+from penstock.domain.artifacts.outputs import Output, commit
 from tests.domain.helpers import NOW
 
 UPLOADING = Output(id="O1", artifact="A1", job="J1", attempt=1, path="/work/a b", size=1, sha256="00", time=NOW)

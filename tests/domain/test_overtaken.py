@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from penstock.domain import pools, resizing
-from penstock.domain.granting import Stock
-from penstock.domain.hand import Hand
-from penstock.domain.leases import Need
-from penstock.domain.pools import Pool, Slot, SlotName, SlotState
-from penstock.domain.rows import Create, Replace, Row
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.warmth import Warm
+from penstock.domain.pools import capacity, pools
+from penstock.domain.pools.grants import Hand, Stock
+from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.units.units import Unit, UnitState
+from penstock.kernel.rows import Create, Replace, Row
 from tests.domain.helpers import NOW, claim, pool, slot, unit
 from tests.twin.store import MemoryStore
 
@@ -125,7 +123,7 @@ def test_what_a_pool_is_stays_as_it_is_where_a_grant_changes_nothing_of_it() -> 
 def test_a_slot_is_made_once_wherever_it_went_since() -> None:
     """SLOT-1: two resizes saw that it is missing; the first made it, and it was taken before the second came."""
     store = stored(pool(limit=1))
-    first, second = (resizing.fit(current(store, pool()), []) for _ in range(2))
+    first, second = (capacity.fit(current(store, pool()), []) for _ in range(2))
     assert store.commit(first[0])
     free = current(store, slot("1"))
     assert store.commit(pools.move(free, pools.take(free, claim(), 1, "r-1", NOW)))
@@ -135,7 +133,7 @@ def test_a_slot_is_made_once_wherever_it_went_since() -> None:
 
 def test_a_name_that_has_a_slot_by_now_is_not_made_a_second_slot() -> None:
     """SLOT-1: the slot stands at another key when somebody holds it, so its name alone says that it was made."""
-    (step,) = resizing.fit(pool(limit=1), [])
+    (step,) = capacity.fit(pool(limit=1), [])
     store = stored(SlotName(pool=BENCH, name="1"), slot("1", SlotState.HELD, unit="r-1"))
     assert not store.commit(step)
     assert store.get(slot("1").key, Slot) is None

@@ -6,21 +6,21 @@ import hashlib
 
 import pytest
 
-from penstock.domain import parts
-from penstock.domain.parts import MOST, PART_BYTES, PER_CALL, Part
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.volumes import MOST, PART_BYTES, PER_CALL, Part
 
 DIGEST = "0" * 64
 
 
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (PART_BYTES, 1), (PART_BYTES + 1, 2), (MOST * PART_BYTES, MOST)])
 def test_an_object_has_as_few_parts_as_hold_it(size: int, count: int) -> None:
-    assert parts.count(size) == count
+    assert volumes.count(size) == count
 
 
 def test_every_part_is_full_but_the_last() -> None:
-    named = parts.named(2 * PART_BYTES + 5, 2, [DIGEST, "1" * 64])
+    named = volumes.named(2 * PART_BYTES + 5, 2, [DIGEST, "1" * 64])
     assert named == [Part(2, PART_BYTES, DIGEST), Part(3, 5, "1" * 64)]
-    assert parts.named(PART_BYTES, 1, [DIGEST]) == [Part(1, PART_BYTES, DIGEST)]
+    assert volumes.named(PART_BYTES, 1, [DIGEST]) == [Part(1, PART_BYTES, DIGEST)]
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,15 @@ def test_every_part_is_full_but_the_last() -> None:
 )
 def test_only_parts_that_there_are_can_be_named(first: int, digests: list[str], what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        parts.named(200 * PART_BYTES, first, digests)
+        volumes.named(200 * PART_BYTES, first, digests)
 
 
 def test_as_many_can_be_named_as_there_are_and_as_fit_in_a_call() -> None:
-    assert len(parts.named(PER_CALL * PART_BYTES, 1, [DIGEST] * PER_CALL)) == PER_CALL
+    assert len(volumes.named(PER_CALL * PART_BYTES, 1, [DIGEST] * PER_CALL)) == PER_CALL
 
 
 def test_the_digest_of_parts_is_that_of_their_digests_in_order() -> None:
     one, two = hashlib.sha256(b"one"), hashlib.sha256(b"two")
     both = hashlib.sha256(one.digest() + two.digest()).hexdigest()
-    assert parts.composite([one.hexdigest(), two.hexdigest()]) == both
-    assert parts.composite([two.hexdigest(), one.hexdigest()]) != both
+    assert volumes.composite([one.hexdigest(), two.hexdigest()]) == both
+    assert volumes.composite([two.hexdigest(), one.hexdigest()]) != both

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import granting
-from penstock.domain.granting import OVERTAKEN, Stock
-from penstock.domain.pools import Claim, SlotState
+from penstock.domain.pools import grants
+from penstock.domain.pools.grants import OVERTAKEN, Stock
+from penstock.domain.pools.pools import Claim, SlotState
 from tests.domain.helpers import claim, pool, slot
 
 FULL, WIDE, VCPUS = "target/full", "target/wide", "quota/vcpus"
@@ -77,13 +77,13 @@ def test_every_claim_that_takes_from_nobody_is_granted_and_who_was_overtaken_eno
             has = all(count <= free[name] and name != paused for name, count in ask.items())
             may[place] = sorted(taken) if has and not any(kept[other] for other in taken) else None
         for name in (P, Q):
-            found = granting.pick(name, stocks)
+            found = grants.pick(name, stocks)
             first = next((n for n, ask in enumerate(asked) if name in ask and may[n] is not None), None)
             assert (found is None) == (first is None), (asked, kept, free, paused, name)
             if found and first is not None:
                 assert next(iter(found.rows.values())).job == f"J{first}"
                 assert sorted(int(other.job[1:]) for other in found.overtaken) == may[first]
-                assert not any(map(granting.is_kept_for, found.overtaken))
+                assert not any(map(grants.is_kept_for, found.overtaken))
                 granted += 1
             refused += found is None
     assert granted > 10_000
@@ -114,7 +114,7 @@ def test_whose_turn_it_is_in_a_queue(queue: Sequence[Sequence[Asked]], most: Ask
         asked = {name: sum(lease.get(name, 0) for lease in (*leases, *one.takes)) for name in one.pools}
         if all(asked[name] <= most[name] for name in one.pools if name in most):
             found.append(one)
-    assert list(compress(claims, granting.in_turn(claims, given_))) == found
+    assert list(compress(claims, grants.in_turn(claims, given_))) == found
 
 
 def full_site(used: int, waiting: Sequence[Claim], *, full: int = 0, **changes: Any) -> dict[str, Stock]:
@@ -133,22 +133,22 @@ def waiting(count: int = 1, want: int = 1, overtaken: int = OVERTAKEN) -> list[C
 
 @pytest.mark.parametrize(("used", "granted"), [(1, True), (62, True), (63, False)])
 def test_who_waits_for_a_full_target_keeps_what_it_wants_of_a_quota_and_no_more(used: int, granted: bool) -> None:
-    found = granting.pick(WIDE, full_site(used, waiting()))
+    found = grants.pick(WIDE, full_site(used, waiting()))
     assert bool(found) is granted
     assert not found or not found.overtaken
 
 
 @pytest.mark.parametrize("count", [1, 2, 15])
 def test_of_many_who_wait_for_one_slot_what_the_first_wants_is_kept(count: int) -> None:
-    assert granting.pick(WIDE, full_site(55, waiting(count, 8)))
-    assert not granting.pick(WIDE, full_site(56, waiting(count, 8)))
+    assert grants.pick(WIDE, full_site(55, waiting(count, 8)))
+    assert not grants.pick(WIDE, full_site(56, waiting(count, 8)))
 
 
 @pytest.mark.parametrize(
     ("changes", "granted"), [({}, False), ({"paused": True}, True), ({"limit": 0}, True), ({"limit": 1}, False)]
 )
 def test_nothing_is_kept_for_who_waits_for_an_operator(changes: dict[str, Any], granted: bool) -> None:
-    found = granting.pick(WIDE, full_site(63, waiting(), **changes))
+    found = grants.pick(WIDE, full_site(63, waiting(), **changes))
     assert bool(found) is granted
     assert not found or not found.overtaken
 
@@ -158,7 +158,7 @@ def test_who_waits_for_a_pool_that_was_not_read_takes_nobodys_turn() -> None:
     stuck, second = waiting(1, 60, 0)[0], rows("B", {VCPUS: 5})[VCPUS]
     given = full_site(62, [stuck, second])
     for known, overtaken in ((given, ["A0"]), ({WIDE: given[WIDE], VCPUS: given[VCPUS]}, ["A0", "B"])):
-        found = granting.pick(WIDE, known)
+        found = grants.pick(WIDE, known)
         assert found
         assert [each.job for each in found.overtaken] == overtaken
 
@@ -166,10 +166,10 @@ def test_who_waits_for_a_pool_that_was_not_read_takes_nobodys_turn() -> None:
 def test_alternation_starves_nobody() -> None:
     """The target is free while the quota is full, and the other way round: each pass is counted where it takes."""
     (first,) = waiting(1, 2, OVERTAKEN - 1)
-    found = granting.pick(WIDE, full_site(63, [first], full=1))
+    found = grants.pick(WIDE, full_site(63, [first], full=1))
     assert found
     assert found.overtaken == [first]
-    found = granting.pick(WIDE, full_site(62, [first], full=0))
+    found = grants.pick(WIDE, full_site(62, [first], full=0))
     assert found
     assert found.overtaken == [first]
 
@@ -182,7 +182,7 @@ def test_what_is_idle_is_room_but_not_what_is_withdrawn() -> None:
     given[WIDE] = replace(given[WIDE], free=(), warm=[warm])
     for kept, granted in ((idle, True), (idle[:1], False), ([idle[0], replace(idle[1], withdrawn=True)], False)):
         given[VCPUS] = replace(given[VCPUS], idle=kept)
-        assert bool(granting.pick(WIDE, given)) is granted
+        assert bool(grants.pick(WIDE, given)) is granted
 
 
 def test_a_warm_slot_is_room_as_a_cold_one_is() -> None:
@@ -191,11 +191,11 @@ def test_a_warm_slot_is_room_as_a_cold_one_is() -> None:
     mine = rows("B", {P: 1})
     free, warm = slot("1", pool=P), slot("2", pool=P, unit="r-1")
     given = {Q: stock(Q, 0, [first[Q]]), P: Stock(pool(name=P), [first[P], mine[P]], [free], [warm])}
-    assert granting.pick(P, given)
-    assert not granting.pick(P, {**given, P: replace(given[P], free=())})
+    assert grants.pick(P, given)
+    assert not grants.pick(P, {**given, P: replace(given[P], free=())})
 
 
 @pytest.mark.parametrize(("overtaken", "last"), [((), 0), ((0, 7), 0), ((8, 0), 1), ((0, 9, 0), 2)])
 def test_for_whom_something_is_kept(overtaken: Sequence[int], last: int) -> None:
     queue = [claim(f"J{number}", overtaken=count) for number, count in enumerate(overtaken)]
-    assert granting.kept_for(queue) == queue[:last]
+    assert grants.kept_for(queue) == queue[:last]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from penstock.domain.estimates import Forecast, Unblock, Way
-from penstock.domain.leases import Need
-from penstock.domain.looks import could_now
-from penstock.domain.plans import Acquire, plan
+from penstock.domain.jobs.admission import could_now
+from penstock.domain.jobs.plans import Acquire, plan
+from penstock.domain.pools.forecast import Forecast, Unblock, Way
+from penstock.domain.pools.leases import Need
 from tests.domain.helpers import job
 
 BENCH, TARGET = "resource/bench", "target/u"

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.domain import pools, resizing
-from penstock.domain.limits import PRIORITY
-from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
-from penstock.domain.rows import Check, Create, Delete, Replace
+from penstock.domain.pools import capacity, pools
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
+from penstock.kernel.limits import PRIORITY
+from penstock.kernel.rows import Check, Create, Delete, Replace
 from tests.domain.helpers import MINUTE, NOW, claim, pool, slot
 from tests.twin.store import MemoryStore
 
@@ -67,20 +67,20 @@ def test_a_slot_that_comes_back_goes_in_the_place_of_a_withdrawn_one() -> None:
 def test_only_the_slots_of_hosts_that_are_there_are_free(slots: list[Slot], here: str, after: str) -> None:
     """SLOT-1: who is not there is not leased."""
     there = {one.name: one for one in slots}
-    for step in resizing.fit(pool(names=("a", "b"), limit=2, hosts=True), slots, here.split()):
+    for step in capacity.fit(pool(names=("a", "b"), limit=2, hosts=True), slots, here.split()):
         there.update({row.name: row for row in map(written, step) if isinstance(row, Slot)})
     assert " ".join(f"{one.name}:{one.state}" for one in sorted(there.values(), key=lambda one: one.name)) == after
     assert not any(one.withdrawn for one in there.values())
-    again = resizing.fit(pool(names=("a", "b"), limit=2, hosts=True), list(there.values()), here.split())
+    again = capacity.fit(pool(names=("a", "b"), limit=2, hosts=True), list(there.values()), here.split())
     assert again == []
 
 
 def test_a_warm_slot_is_left_alone_until_its_unit_is_destroyed() -> None:
-    assert resizing.fit(pool(names=("a",), limit=1, hosts=True), [slot("a", unit="w-1")]) == []
+    assert capacity.fit(pool(names=("a",), limit=1, hosts=True), [slot("a", unit="w-1")]) == []
 
 
 def test_a_pool_that_is_none_of_hosts_has_nothing_away() -> None:
-    (step,) = resizing.fit(pool(limit=1), [slot("a", AWAY)])
+    (step,) = capacity.fit(pool(limit=1), [slot("a", AWAY)])
     assert written(step[-1]) == slot("a")
 
 
@@ -111,7 +111,7 @@ def test_a_resize_leaves_these_slots_in_use(
     limit: int, names: tuple[str, ...] | None, slots: list[Slot], on: str
 ) -> None:
     after = {one.name: one for one in slots}
-    for step in resizing.fit(pool(limit=limit, names=names), slots):
+    for step in capacity.fit(pool(limit=limit, names=names), slots):
         after.update({row.name: row for row in map(written, step) if isinstance(row, Slot)})
     assert sorted(one.name for one in after.values() if one.state is not OFF and not one.withdrawn) == on.split()
 
@@ -172,14 +172,14 @@ class Resizing(RuleBasedStateMachine):
     @rule()
     def resize(self) -> None:
         self.fit(None)
-        assert resizing.fit(self.pool(), self.slots()) == []
+        assert capacity.fit(self.pool(), self.slots()) == []
         on = {one.name for one in self.slots() if one.state is not OFF and not one.withdrawn}
         names = self.pool().names
         assert on == set(names) if names is not None else len(on) == self.pool().limit
 
     def fit(self, most: int | None) -> None:
         before = {(one.name, one.job, one.unit, one.fence) for one in self.slots(HELD)}
-        for step in resizing.fit(self.pool(), self.slots())[:most]:
+        for step in capacity.fit(self.pool(), self.slots())[:most]:
             assert self.store.commit([Check(self.pool()), *step])
         assert {(one.name, one.job, one.unit, one.fence) for one in self.slots(HELD)} == before
 
@@ -211,7 +211,7 @@ def test_a_resize_never_has_more_slots_in_use_than_before_or_than_the_limit(
     slots = [slot(str(number), state) for number, state in enumerate(states)]
     on = {one.name for one in slots if one.state is not OFF}
     most = max(limit, len(on))
-    for step in resizing.fit(pool(limit=limit), slots):
+    for step in capacity.fit(pool(limit=limit), slots):
         for change in step:
             row = written(change)
             if isinstance(row, Slot):
@@ -224,11 +224,11 @@ def test_two_resizes_that_read_the_same_cannot_mix() -> None:
     assert store.commit([Create(pool(limit=2))])
     read = store.get(pools.pool_key("resource/bench"), Pool)
     assert read
-    step, *_ = resizing.fit(read, [])
+    step, *_ = capacity.fit(read, [])
     assert store.commit([Check(read), *step])
     assert not store.commit([Check(read), *step])
     assert store.commit([Replace(read, replace(read, limit=3))])
-    assert not store.commit([Check(read), *resizing.fit(read, [])[1]])
+    assert not store.commit([Check(read), *capacity.fit(read, [])[1]])
 
 
 def test_claims_of_one_job_stand_in_the_order_of_its_attempts_and_steps() -> None:

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain import jobs
-from penstock.domain.audit import DETAIL_CHARS, KEPT, Entry, clipped
-from penstock.domain.endings import conclude
-from penstock.domain.jobs import Outcome
-from penstock.domain.users import ADMIN, REMEMBERED, Revoked, User, changed, why_not
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.jobs.outcome import conclude
+from penstock.domain.users.audit import DETAIL_CHARS, KEPT, Entry, clipped
+from penstock.domain.users.users import ADMIN, REMEMBERED, Revoked, User, changed, why_not
 from tests.domain.helpers import NOW, job
 
 LATER = NOW + timedelta(hours=1)

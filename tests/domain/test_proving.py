@@ -10,18 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import proving
-from penstock.domain.holds import Hold
-from penstock.domain.jobs import Job, Report, Result, State, Times
-from penstock.domain.proving import Check, Facts
-from penstock.domain.sights import LOOKS, Look, Seen
-from penstock.domain.specs import Proves
-from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock.domain.jobs.jobs import Job, Proves, Report, Result, State, Times
+from penstock.domain.probes import factory_test
+from penstock.domain.probes.factory_test import Check, Facts
+from penstock.domain.units.units import LOOKS, CleanProof, Hold, Look, Seen, Unit, UnitState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, unit
 
 TIMES = Times(submitted=NOW, ready=NOW, started=NOW + 30 * SECOND, settled=NOW + MINUTE)
 FINE = Report(Result.SUCCEEDED, "the script ended", NOW + 32 * SECOND, 0)
-SAID = ["penstock test: job J1 on worker w-1", proving.AS_DOCUMENTED]
+SAID = ["penstock test: job J1 on worker w-1", factory_test.AS_DOCUMENTED]
 PROOF = CleanProof(by="ec2", time=NOW + MINUTE + 9 * SECOND, checked="the instance is terminated")
 
 
@@ -42,16 +39,16 @@ def destroyed(**changes: object) -> Unit:
     return unit(**{**fields, **changes})
 
 
-GOOD = Facts(settled(), destroyed(), (), SAID, (), proving.digest("J1"), "1.2")
+GOOD = Facts(settled(), destroyed(), (), SAID, (), factory_test.digest("J1"), "1.2")
 
 
 def one(name: str, facts: Facts) -> Check:
-    (found,) = [check for check in proving.checks(facts) if check.check == name]
+    (found,) = [check for check in factory_test.checks(facts) if check.check == name]
     return found
 
 
 def test_all_is_well_and_it_is_told_how_long_each_took() -> None:
-    found = proving.checks(GOOD)
+    found = factory_test.checks(GOOD)
     assert all(check.ok for check in found)
     assert {check.check: check.seconds for check in found} == {
         "settings": None,
@@ -75,7 +72,7 @@ def test_all_is_well_and_it_is_told_how_long_each_took() -> None:
 
 
 def test_at_first_only_the_settings_are_known() -> None:
-    found = proving.checks(Facts(job(proves=Proves("f")), waits="the job waits for target/u"))
+    found = factory_test.checks(Facts(job(proves=Proves("f")), waits="the job waits for target/u"))
     assert [check.ok for check in found] == [True, *[None] * 10]
     assert found[1].detail == "the job waits for target/u"
 
@@ -84,7 +81,7 @@ def test_at_first_only_the_settings_are_known() -> None:
 def test_while_it_is_made_the_reason_that_it_is_not_is_told(state: UnitState) -> None:
     facts = Facts(job(), destroyed(state=state, made=None, proof=None, reason="NoCapacity: none"), waits="it waits")
     assert one("ordered", facts) == Check("ordered", None, "NoCapacity: none")
-    assert [check.ok for check in proving.checks(facts)] == [True, *[None] * 10]
+    assert [check.ok for check in factory_test.checks(facts)] == [True, *[None] * 10]
 
 
 def test_a_clock_that_goes_back_makes_no_time_negative() -> None:
@@ -128,7 +125,7 @@ def test_what_a_machine_said_that_never_said_hello_is_told() -> None:
     lines = [f"console {number}" for number in range(30)]
     facts = replace(GOOD, job=never_ran(), evidence=lines)
     assert one("agent said hello", facts) == Check(
-        "agent said hello", False, "\n".join(["it is lost", *lines[-proving.EVIDENCE :]])
+        "agent said hello", False, "\n".join(["it is lost", *lines[-factory_test.EVIDENCE :]])
     )
     assert one("agent version", facts).ok is None
     assert one("agent said hello", replace(facts, job=job())).ok is None
@@ -207,9 +204,9 @@ def test_only_a_unit_that_is_looked_for_can_be_listed_or_not() -> None:
 
 def test_only_the_worker_of_such_a_job_is_looked_for_and_held() -> None:
     plain = unit()
-    assert proving.ordered(plain, job(), NOW) is plain
-    assert proving.ordered(plain, job(proves=Proves("f")), NOW) == replace(plain, seen=Seen())
-    held = proving.ordered(plain, job(proves=Proves("f", keep=60)), NOW)
+    assert factory_test.ordered(plain, job(), NOW) is plain
+    assert factory_test.ordered(plain, job(proves=Proves("f")), NOW) == replace(plain, seen=Seen())
+    held = factory_test.ordered(plain, job(proves=Proves("f", keep=60)), NOW)
     assert held.hold == Hold("ada", "a test of factory f: to look at it if that fails", NOW, NOW + MINUTE)
     assert held.journal.entries[-1].what == str(held.hold)
     assert held.seen == Seen()
@@ -228,7 +225,7 @@ def run_script(tmp_path: Path, **changes: str) -> list[str]:
         "TEST_TARGET": "linux", "TEST_FACTORY": "here",
     }  # fmt: skip
     done = subprocess.run(
-        ["sh", "-c", proving.SCRIPT], env=environment | changes, capture_output=True, text=True, check=True
+        ["sh", "-c", factory_test.SCRIPT], env=environment | changes, capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     return done.stdout.splitlines()
@@ -236,7 +233,7 @@ def run_script(tmp_path: Path, **changes: str) -> list[str]:
 
 def test_the_script_says_and_writes_what_is_looked_for(tmp_path: Path) -> None:
     assert run_script(tmp_path) == SAID
-    assert hashlib.sha256((tmp_path / "penstock-test.txt").read_bytes()).hexdigest() == proving.digest("J1")
+    assert hashlib.sha256((tmp_path / "penstock-test.txt").read_bytes()).hexdigest() == factory_test.digest("J1")
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.domain import published
-from penstock.domain.errors import Refused
 from penstock.domain.jobfile import Publish
+from penstock.domain.jobs.jobs import Publication
 from penstock.domain.published import EVERY, Access, Published, Series
-from penstock.domain.specs import Publication
-from penstock.domain.users import User
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
 
 NOW = datetime(2026, 1, 1, 10, 30, tzinfo=UTC)
 ROW = Published(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import breakage, custody, lifecycle, prospects, quarantine, units
-from penstock.domain.errors import (
+from penstock.domain.units import lifecycle, maintenance, quarantine, units
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -20,7 +21,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from tests.domain.helpers import NOW, pool, unit
 
 DAY = timedelta(days=1)
@@ -68,26 +68,26 @@ ERRORS = [
 @pytest.mark.parametrize(("error", "most"), ERRORS, ids=lambda each: type(each).__name__)
 def test_only_what_time_does_not_mend_is_counted_and_bounded(error: DriverError, most: int | None) -> None:
     found = unit(state=UnitState.DIRTY)
-    assert quarantine.counted(found, error).stuck == (1 if most else 0)
+    assert quarantine.count_failure(found, error).stuck == (1 if most else 0)
     for stuck in (0, 2, 3, 19, 20, 1000):
         assert quarantine.is_stuck(replace(found, stuck=stuck), error) is (most is not None and stuck >= most)
 
 
 def test_an_operator_lets_it_go_and_everything_is_counted_anew() -> None:
     late = NOW + 3 * DAY
-    found = custody.release(replace(APART, reminders=3), "bob", late, DAY)
+    found = maintenance.release(replace(APART, reminders=3), "bob", late, DAY)
     assert (found.state, found.reason, found.broken) == (UnitState.DIRTY, "released from quarantine by bob", None)
     assert (found.since, found.due, found.begun, found.reminders) == (late, late + STEP_WITHIN, late, 0)
-    assert custody.release(replace(APART, begun=NOW), "bob", late, DAY).begun == NOW
-    again = custody.recycle(APART, "bob", "sold", late)
+    assert maintenance.release(replace(APART, begun=NOW), "bob", late, DAY).begun == NOW
+    again = maintenance.recycle(APART, "bob", "sold", late)
     assert (again.state, again.reason) == (UnitState.DIRTY, "recycled by bob: sold")
 
 
 def test_it_is_not_held_and_draining_it_changes_nothing() -> None:
     with pytest.raises(Refused) as told:
-        custody.hold(APART, "bob", "why", 60, NOW)
+        maintenance.hold(APART, "bob", "why", 60, NOW)
     assert (told.value.status, told.value.code) == (409, "quarantined")
-    assert custody.drain(APART, "bob", "", NOW) == APART
+    assert maintenance.drain(APART, "bob", "", NOW) == APART
 
 
 def test_what_was_removed_by_hand_is_gone_with_the_operators_word() -> None:
@@ -161,20 +161,20 @@ TARGET = pool(name="target/ubuntu", broken=2)
     ],
 )
 def test_bad_workers_are_counted_one_after_the_other(worker: Unit, count: int) -> None:
-    assert breakage.counted(TARGET, worker).broken == count
+    assert quarantine.count_broken(TARGET, worker).broken == count
 
 
 def test_what_was_wrong_is_said() -> None:
-    assert breakage.why(unit(broken="hot")) == "hot"
-    assert breakage.why(unit()) == "worker w-1 did not say hello in time"
-    assert not breakage.is_bad(unit(is_a=UnitKind.RESOURCE, is_unheard=True))
-    assert breakage.is_bad(unit(is_a=UnitKind.RESOURCE, broken="hot"))
+    assert quarantine.why_broken(unit(broken="hot")) == "hot"
+    assert quarantine.why_broken(unit()) == "worker w-1 did not say hello in time"
+    assert not quarantine.is_broken(unit(is_a=UnitKind.RESOURCE, is_unheard=True))
+    assert quarantine.is_broken(unit(is_a=UnitKind.RESOURCE, broken="hot"))
 
 
 def test_what_becomes_of_it_next_is_an_operators_business() -> None:
     said = "an operator mends it and releases it, recycles it, or removes it by hand and proves it"
-    assert prospects.next_step(APART, NOW) == said
-    assert prospects.next_step(replace(APART, reminders=2), NOW) == f"{said} (reminded 2 times)"
+    assert lifecycle.next_step(APART, NOW) == said
+    assert lifecycle.next_step(replace(APART, reminders=2), NOW) == f"{said} (reminded 2 times)"
 
 
 def test_the_table_in_the_documents_is_the_codes() -> None:

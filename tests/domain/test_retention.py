@@ -7,12 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import jobs, limits, retention
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Outcome
-from penstock.domain.retention import Retention, Spans, retention_key
-from penstock.domain.rows import Key
-from penstock.domain.siteretention import spelled
+from penstock.domain.artifacts import retention
+from penstock.domain.artifacts.retention import Retention, Spans, retention_key
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, Outcome
+from penstock.domain.site.sections import spelled
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key
 from tests.domain.helpers import NOW, job
 
 OPEN = Retention(job="J")

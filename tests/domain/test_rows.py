@@ -5,19 +5,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import State
-from penstock.domain.leases import LeaseState
-from penstock.domain.logs import Batch
-from penstock.domain.outputs import Output
-from penstock.domain.pools import SlotName, SlotState
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
-from penstock.domain.site import SiteText
-from penstock.domain.specs import Spec
-from penstock.domain.submissions import Submission, Watch
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import Token, User
-from penstock.domain.volumes import Volume, VolumeState
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.jobs.jobs import Spec, State, Submission, Watch
+from penstock.domain.logs.logs import Batch
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import SlotName, SlotState
+from penstock.domain.site.site import SiteText
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.users import Token, User
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 USER = User(name="ada", created=NOW)

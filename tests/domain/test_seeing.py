@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain import seeing
-from penstock.domain.retries import EARLY
-from penstock.domain.seeing import EACH, LATE, Sight
-from penstock.domain.sights import LOOKS, Look, Seen
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.units import visibility
+from penstock.domain.units.retries import EARLY
+from penstock.domain.units.units import LOOKS, Look, Seen, Unit, UnitState
+from penstock.domain.units.visibility import EACH, LATE, Sight
 from tests.domain.helpers import NOW, SECOND, unit
 
 HERE, NOT_HERE, DOWN = Sight(listed=True), Sight(), Sight(failure="RateLimited: slow down")
@@ -44,15 +43,15 @@ def gone(**changes: object) -> Unit:
     ],
 )
 def test_one_looks_after_it_was_made_and_after_it_was_destroyed(found: Unit, wanted: str | None) -> None:
-    assert seeing.phase(found) == wanted
+    assert visibility.phase(found) == wanted
 
 
 @pytest.mark.parametrize(("phase", "sight"), [(made(), HERE), (gone(), NOT_HERE)])
 def test_what_was_looked_for_is_found_and_noted(phase: Unit, sight: Sight) -> None:
-    told = seeing.saw(phase, sight, NOW)
+    told = visibility.saw(phase, sight, NOW)
     look = told.seen.gone if phase.state is UnitState.GONE else told.seen.there  # type: ignore[union-attr]
     assert look == Look(found=NOW)
-    assert seeing.phase(told) is None
+    assert visibility.phase(told) is None
     assert told.journal.entries[-1].what.startswith("its factory ")
     assert ("with our tags" in told.journal.entries[-1].what) is (sight is HERE)
 
@@ -62,12 +61,12 @@ def test_a_list_may_lag_or_not_be_had_so_one_looks_again_for_a_minute(phase: Uni
     """No list that could not be had says that a unit is gone."""
     told, now = phase, NOW
     for tries in range(1, LOOKS + 1):
-        assert seeing.phase(told)
-        told = seeing.saw(told, sight, now)
+        assert visibility.phase(told)
+        told = visibility.saw(told, sight, now)
         look = told.seen.gone if phase.state is UnitState.GONE else told.seen.there  # type: ignore[union-attr]
         assert look == Look(None, tries, now + EACH * SECOND, sight.failure)
         now += timedelta(seconds=EACH)
-    assert seeing.phase(told) is None
+    assert visibility.phase(told) is None
     assert now - NOW > timedelta(minutes=1)
     assert told.journal == phase.journal
 
@@ -75,7 +74,7 @@ def test_a_list_may_lag_or_not_be_had_so_one_looks_again_for_a_minute(phase: Uni
 def test_what_is_not_looked_for_cannot_be_seen() -> None:
     for found in (made(seen=None), made(state=UnitState.DIRTY)):
         with pytest.raises(ValueError, match="unit w-1 is not looked for"):
-            seeing.saw(found, HERE, NOW)
+            visibility.saw(found, HERE, NOW)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +82,9 @@ def test_what_is_not_looked_for_cannot_be_seen() -> None:
     [(None, True), (NOW, True), (NOW + EARLY, True), (NOW + EARLY + SECOND, False), (NOW - SECOND, True)],
 )
 def test_a_message_that_comes_before_its_time_is_another(again: datetime | None, due: bool) -> None:
-    assert seeing.is_due(made(seen=Seen(there=Look(again=again, tries=1))), NOW) is due
-    assert seeing.is_due(gone(seen=Seen(gone=Look(again=again, tries=1))), NOW) is due
-    assert not seeing.is_due(made(seen=Seen(there=Look(again=again, tries=LOOKS))), NOW)
+    assert visibility.is_due(made(seen=Seen(there=Look(again=again, tries=1))), NOW) is due
+    assert visibility.is_due(gone(seen=Seen(gone=Look(again=again, tries=1))), NOW) is due
+    assert not visibility.is_due(made(seen=Seen(there=Look(again=again, tries=LOOKS))), NOW)
 
 
 @pytest.mark.parametrize(
@@ -103,4 +102,4 @@ def test_a_message_that_comes_before_its_time_is_another(again: datetime | None,
     ],
 )
 def test_a_look_that_does_not_come_was_lost(found: Unit, lost: bool) -> None:
-    assert seeing.is_lost(found, NOW) is lost
+    assert visibility.is_lost(found, NOW) is lost

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.site import REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
+from penstock.domain.site.site import REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
 
 
 def site(*targets: Target) -> Site:

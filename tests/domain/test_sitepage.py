@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import siteparse
+from penstock.domain.artifacts.retention import Spans
 from penstock.domain.jobfile import parse_duration
-from penstock.domain.retention import Spans
-from penstock.domain.site import CanaryScript, GitHubApp, Health, Identity, Limits, ResourceType, Site, Target
-from penstock.domain.warmth import Warm
+from penstock.domain.pools.pools import Warm
+from penstock.domain.site import parse
+from penstock.domain.site.site import CanaryScript, GitHubApp, Health, Identity, Limits, ResourceType, Site, Target
 
 PAGE = (Path(__file__).parents[2] / "docs/operators/site.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -39,9 +39,9 @@ def names(of: type) -> set[str]:
 
 
 def test_the_examples_are_sites() -> None:
-    site = siteparse.parse(EXAMPLES[0], "site.md")
+    site = parse.parse(EXAMPLES[0], "site.md")
     assert isinstance(site, Site), site
-    both = siteparse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
+    both = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
     assert isinstance(both, Site), both
     assert len(both.canaries()) == 2
     assert len(EXAMPLES) == 2

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.errors import Fault
-from penstock.domain.retention import Spans
-from penstock.domain.site import REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
-from penstock.domain.siteparse import FAULTS, SLOTS, parse
-from penstock.domain.sitetext import SITE_BYTES
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.site.keys import SLOTS
+from penstock.domain.site.parse import FAULTS, parse
+from penstock.domain.site.site import REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
+from penstock.kernel.errors import Fault
+from penstock.toml.document import SITE_BYTES
 
 GOOD = """\
 [factories.here]

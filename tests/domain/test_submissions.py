@@ -1,6 +1,6 @@
 """What is remembered of requests is found by who asked, and forgotten in time."""
 
-from penstock.domain.submissions import REMEMBERED, WATCHED, Submission, Watch, submission_key, watch_key
+from penstock.domain.jobs.jobs import REMEMBERED, WATCHED, Submission, Watch, submission_key, watch_key
 from tests.domain.helpers import NOW
 
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain import renewals, retries, units
-from penstock.domain.holds import Hold
-from penstock.domain.retries import BACK_OFF, BACK_OFF_MOST
-from penstock.domain.units import STEP_WITHIN, CleanProof, UnitKind, UnitState
+from penstock.domain.units import renewals, retries, units
+from penstock.domain.units.retries import BACK_OFF, BACK_OFF_MOST
+from penstock.domain.units.units import STEP_WITHIN, CleanProof, Hold, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, SECOND, unit
 
 PROOF = CleanProof("lock", NOW, "nothing to clean")

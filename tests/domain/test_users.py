@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.users import ADMIN, User, digest, is_name, is_privilege, is_strong
+from penstock.domain.users.users import ADMIN, User, digest, is_name, is_privilege, is_strong
 from tests.domain.helpers import NOW
 
 

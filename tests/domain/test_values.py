@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.domain.rows import Key
-from penstock.domain.values import Value, is_name, sealed_as
+from penstock.domain.jobs.store import Value, is_name, sealed_as
+from penstock.kernel.rows import Key
 
 VALUE = Value(job="J", name="url", text="x", time=datetime(2026, 1, 1, tzinfo=UTC))
 

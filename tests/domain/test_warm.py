@@ -7,15 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import granting, idle, pools, resizing, units
-from penstock.domain.granting import Stock
-from penstock.domain.hand import Hand
-from penstock.domain.leases import Need
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Create, Delete, Replace
-from penstock.domain.site import Maker, ResourceType, Site, Target
-from penstock.domain.units import CleanProof, Unit, UnitKind, UnitState
-from penstock.domain.warmth import Warm
+from penstock.domain.pools import capacity, grants, pools
+from penstock.domain.pools.grants import Hand, Stock
+from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Claim, Slot, SlotState, Warm
+from penstock.domain.site.site import Maker, ResourceType, Site, Target
+from penstock.domain.units import reuse, units
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
+from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, pool, slot, unit
 
 HELD, IDLE = SlotState.HELD, SlotState.IDLE
@@ -60,20 +59,20 @@ def stocks(
 
 def test_a_warm_unit_brings_all_that_it_takes() -> None:
     given = stocks(claims(), warm=(warm(),))
-    found = granting.pick(TARGET, given)
+    found = grants.pick(TARGET, given)
     assert found
-    assert granting.wants(found, given) == {TARGET: 0, QUOTA: 0}
+    assert grants.wants(found, given) == {TARGET: 0, QUOTA: 0}
 
 
 @pytest.mark.parametrize(("used", "granted"), [(4, True), (5, False)])
 def test_a_step_of_two_takes_what_the_warm_unit_does_not_bring(used: int, granted: bool) -> None:
     """SLOT-2: one lease is warm, the other cold; the quota is needed for the cold one, and the step is whole or not."""
     given = stocks(claims(leases=2), cold=1, warm=(warm(),), used=used)
-    assert bool(granting.pick(TARGET, given)) is granted
+    assert bool(grants.pick(TARGET, given)) is granted
 
 
 def test_a_warm_unit_of_a_paused_quota_is_not_handed_over() -> None:
-    assert granting.pick(TARGET, stocks(claims(), warm=(warm(),), paused=True)) is None
+    assert grants.pick(TARGET, stocks(claims(), warm=(warm(),), paused=True)) is None
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_a_warm_unit_of_a_paused_quota_is_not_handed_over() -> None:
 def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
     cold: int, used: int, idle_: tuple[Slot, ...], evicted: list[str]
 ) -> None:
-    assert granting.evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
+    assert grants.evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
 
 
 def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_does() -> None:
@@ -106,11 +105,11 @@ def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_
         name: Stock(pool(name=name, is_amount=True, limit=2, used=2), [rows[name]], idle=of[name])
         for name in (cores, memory)
     }
-    assert granting.evict(cores, given) == ["w-1"]
+    assert grants.evict(cores, given) == ["w-1"]
 
 
 def test_nobody_makes_room_in_a_paused_pool() -> None:
-    assert granting.evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
+    assert grants.evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
 
 
 def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_alone() -> None:
@@ -123,28 +122,28 @@ def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_al
         own: Stock(pool(name=own), [rack], [slot("r", pool=own)]),
         bench: Stock(pool(name=bench), [used], (), [slot("b", unit="r-1", since=NOW)]),
     }
-    assert granting.pick(own, given) is None
-    assert granting.evict(own, given) == ["r-1"]
+    assert grants.pick(own, given) is None
+    assert grants.evict(own, given) == ["r-1"]
 
 
 def test_a_warm_unit_that_the_claim_itself_gets_makes_no_room_for_it() -> None:
-    assert granting.evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
+    assert grants.evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
 
 
 def test_nobody_makes_room_for_who_stands_too_far_back_in_another_queue() -> None:
     """It could not be granted even then: whoever is before it there comes first."""
     given = stocks(claims("Z"), cold=1, idle=(idle_slot(),))
-    others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(granting.WINDOW)]
+    others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(grants.WINDOW)]
     given[QUOTA] = replace(given[QUOTA], claims=others)
-    assert granting.evict(TARGET, given) == []
+    assert grants.evict(TARGET, given) == []
 
 
 def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
     wanted = claims("B")
     given = stocks(wanted, cold=1, idle=(idle_slot(),))
-    ahead = claim("A", pool=TARGET, count=3, overtaken=granting.OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
+    ahead = claim("A", pool=TARGET, count=3, overtaken=grants.OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
     given[TARGET] = replace(given[TARGET], pool=pool(name=TARGET, limit=3), claims=[ahead, wanted[TARGET]])
-    assert granting.evict(TARGET, given) == []
+    assert grants.evict(TARGET, given) == []
 
 
 NEED = Need(0, 0, "worker", "linux", TARGET, "here", uses={QUOTA: 4})
@@ -206,15 +205,15 @@ def test_what_is_idle_counts_as_free_for_who_looks_ahead() -> None:
 )
 def test_a_resize_destroys_warm_units_that_are_too_many(limit: int, most: int, slots: list[Slot], gone: str) -> None:
     resized = pool(limit=limit, warm=Warm(most=most) if most else None)
-    assert " ".join(one.name for one in resizing.surplus(resized, slots)) == gone
-    moved = {change.was.name for step in resizing.fit(resized, slots) for change in step if isinstance(change, Delete)}
+    assert " ".join(one.name for one in capacity.surplus(resized, slots)) == gone
+    moved = {change.was.name for step in capacity.fit(resized, slots) for change in step if isinstance(change, Delete)}
     assert not moved & {one.name for one in slots if one.unit and one.state is SlotState.FREE}
 
 
 def test_an_idle_slot_is_withdrawn_and_taken_back_like_a_held_one() -> None:
-    (step,) = resizing.fit(pool(limit=0), [slot("1", IDLE, unit="w-1")])
+    (step,) = capacity.fit(pool(limit=0), [slot("1", IDLE, unit="w-1")])
     assert step == (Replace(slot("1", IDLE, unit="w-1"), slot("1", IDLE, unit="w-1", withdrawn=True)),)
-    (back,) = resizing.fit(pool(limit=1), [slot("1", IDLE, unit="w-1", withdrawn=True)])
+    (back,) = capacity.fit(pool(limit=1), [slot("1", IDLE, unit="w-1", withdrawn=True)])
     assert back == (Replace(slot("1", IDLE, unit="w-1", withdrawn=True), slot("1", IDLE, unit="w-1")),)
 
 
@@ -256,27 +255,27 @@ CLEANING = units.soil(READY, "its lease ended", NOW, ended_well=True)
     ],
 )
 def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: str | None) -> None:
-    assert idle.why_not_kept(replace(CLEANING, **changes), Warm(), others, NOW) == why
-    assert idle.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
+    assert reuse.why_not_kept(replace(CLEANING, **changes), Warm(), others, NOW) == why
+    assert reuse.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
 
 
 def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_idle_too_long() -> None:
-    kept = idle.keep(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
+    kept = reuse.keep(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
     assert (kept.state, kept.proof, kept.due, kept.until) == (
         UnitState.IDLE, PROOF, NOW + LEASE, NOW + timedelta(seconds=600),
     )  # fmt: skip
-    assert idle.heard(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
-    resource = idle.keep(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
+    assert reuse.heard(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
+    resource = reuse.keep(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
     assert resource.due == resource.until
-    old = idle.keep(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
+    old = reuse.keep(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
     assert old.until == NOW + timedelta(seconds=30)
-    assert idle.keep(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
-    assert idle.heard(replace(kept, until=None), NOW, LEASE).due == NOW
+    assert reuse.keep(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
+    assert reuse.heard(replace(kept, until=None), NOW, LEASE).due == NOW
 
 
 @pytest.mark.parametrize(("is_a", "made"), [(UnitKind.WORKER, NOW), (UnitKind.RESOURCE, None)])
 def test_a_unit_that_is_lent_again_is_made_already_only_if_it_is_a_worker(is_a: UnitKind, made: object) -> None:
-    lent = idle.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF, until=NOW), "B", 2, 0, 5, NOW)
+    lent = reuse.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF, until=NOW), "B", 2, 0, 5, NOW)
     assert (lent.made, lent.proof, lent.fence, lent.due) == (made, None, 5, NOW + units.STEP_WITHIN)
 
 

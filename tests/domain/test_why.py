@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import why
-from penstock.domain.estimates import Forecast, Unblock, Way
-from penstock.domain.holds import clock
-from penstock.domain.jobs import Job, Outcome, PastAttempt, State, Times
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import SlotState
-from penstock.domain.why import Ahead, Away, Block, Holder, block, explain
+from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
+from penstock.domain.pools import why
+from penstock.domain.pools.forecast import Forecast, Unblock, Way
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.pools.why import Ahead, Away, Block, Holder, block, explain
+from penstock.domain.units.units import clock
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
 
 HELD = [slot(str(number), SlotState.HELD, job=f"H{number}", since=NOW) for number in range(1, 6)]

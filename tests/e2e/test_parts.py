@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.parts import PART_BYTES
+from penstock.domain.artifacts.volumes import PART_BYTES
 from tests.e2e.conftest import Local
 
 pytestmark = pytest.mark.xdist_group("e2e")

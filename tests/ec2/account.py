@@ -26,13 +26,13 @@ from ministack import app as ministack
 from moto import mock_aws
 from moto.ec2.models import ec2_backends
 
-from penstock.domain.units import Unit, unit_key
+from penstock.aws import dynamodb
+from penstock.domain.units.units import Unit, unit_key
 from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.factory import SITE
 from penstock.drivers.factories.ec2.machines import connect
-from penstock.store import item
-from penstock.usecases import users
+from penstock.usecases.users import users
 from tests.crash.runtime import Runtime
 from tests.crash.site import REGION, Site
 from tests.ec2.fake import ACCOUNT
@@ -175,4 +175,4 @@ def account(patch: pytest.MonkeyPatch) -> Iterator[Account]:
             made.site.flows.forget()
             ministack._reset_all_state()
             connect.cache_clear()
-            item.model.cache_clear()
+            dynamodb.model.cache_clear()

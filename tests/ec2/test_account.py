@@ -7,9 +7,9 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from pynamodb.exceptions import PynamoDBException
 
-from penstock.domain.users import User, user_key
-from penstock.store import item
-from penstock.store.table import Table
+from penstock.aws import dynamodb
+from penstock.aws.dynamodb import Table
+from penstock.domain.users.users import User, user_key
 from tests.crash.site import REGION
 from tests.ec2.account import account
 
@@ -28,5 +28,5 @@ def test_a_table_of_the_same_name_that_was_asked_elsewhere_before_is_another(mon
 
 def test_its_own_is_not_asked_by_whoever_comes_after(monkeypatch: pytest.MonkeyPatch) -> None:
     with account(monkeypatch):
-        assert item.model.cache_info().currsize == 1
-    assert item.model.cache_info().currsize == 0
+        assert dynamodb.model.cache_info().currsize == 1
+    assert dynamodb.model.cache_info().currsize == 0

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Chooser
 from penstock.drivers.factories.ec2 import keys
 from penstock.drivers.factories.ec2.alternatives import Alternative, Reach, alternatives, group_of
 from penstock.drivers.factories.ec2.settings import Market, Subnet
+from penstock.ports import Chooser
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import factory
 

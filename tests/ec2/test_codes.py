@@ -12,9 +12,9 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.drivers.factories.ec2.alternatives import Reach
 from penstock.drivers.factories.ec2.codes import TABLE, meaning, understood
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 
 CODES: dict[tuple[type[DriverError], Reach | None], str] = {
     (RateLimited, None): """

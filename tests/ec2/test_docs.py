@@ -6,8 +6,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from penstock.domain import siteparse
-from penstock.domain.site import Site
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import Registry
 from penstock.drivers.factories.ec2.codes import TABLE
 from penstock.drivers.factories.ec2.settings import Settings
@@ -20,7 +20,7 @@ def section(title: str) -> str:
 
 
 def test_the_example_is_a_site() -> None:
-    site = siteparse.parse(TEXT.partition("```toml\n")[2].partition("```")[0], "docs/operators/ec2.md")
+    site = parse.parse(TEXT.partition("```toml\n")[2].partition("```")[0], "docs/operators/ec2.md")
     assert isinstance(site, Site), site
     (maker,) = site.factories.values()
     assert Registry({}).complaints("factory", maker.driver, maker.settings) == []

@@ -6,14 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.abilities import Witness
-from penstock.domain.errors import (
-    Misconfigured,
-    RateLimited,
-)
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.factories.ec2.factory import EVIDENCE
-from penstock.ports import NotYet
+from penstock.kernel.errors import Misconfigured, RateLimited
+from penstock.ports import NotYet, Witness
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import MORE, NOW, OTHER, WORKER, clean, factory, only, order
 

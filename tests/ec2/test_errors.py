@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import (
+from penstock.drivers import MAKER, Registry
+from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -15,8 +17,6 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.drivers import MAKER, Registry
-from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import HERE, KEY, SETTINGS, clean, factory, order
 

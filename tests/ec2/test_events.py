@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Fate, Listener, Tidings
-from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories.ec2.events import news
+from penstock.kernel.errors import Misconfigured
+from penstock.ports import Fate, Listener, Tidings
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import WORKER, factory, only, order
 

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
-from penstock.abilities import Identifier
 from penstock.drivers.factories.ec2 import keys
 from penstock.drivers.factories.ec2.identity import PublicKey, certified, is_signed, stranger
+from penstock.ports import Identifier
 from tests.ec2.authority import INSTANCE, authority, certificate
 from tests.ec2.fake import ACCOUNT, Ec2
 from tests.ec2.helpers import SETTINGS, factory

@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import (
-    Misconfigured,
-    NoCapacity,
-    QuotaReached,
-    RateLimited,
-    Unknown,
-)
+from penstock.kernel.errors import Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.ports import Ready
 from tests.ec2.fake import ACCOUNT, Crash, Ec2
 from tests.ec2.helpers import HERE, OTHER, WORKER, clean, factory, only, order

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories.ec2 import keys, settings
 from penstock.drivers.factories.ec2.settings import Disk, InstanceType, Subnet, Template
+from penstock.kernel.errors import Misconfigured
 from tests.ec2.authority import authority
 
 LEAST: dict[str, Any] = {"region": "eu-west-1", "image": "ami-0123456789abcdef0", "types": ["m7g.large"]}

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import ids
-from penstock.domain.rows import Create
-from penstock.domain.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.drivers.factories.ec2 import machines
 from penstock.drivers.factories.ec2.factory import LOOK_AGAIN
 from penstock.drivers.factories.ec2.machines import PAGE
+from penstock.kernel import ids
+from penstock.kernel.rows import Create
 from tests.crash.site import REGION
 from tests.ec2.account import Account, account
 from tests.ec2.test_events import ends

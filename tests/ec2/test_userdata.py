@@ -17,11 +17,11 @@ import pytest
 
 from penstock import agentfile
 from penstock.agent.config import Step
-from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories import checks
 from penstock.drivers.factories import userdata as common
 from penstock.drivers.factories.ec2 import keys, userdata
 from penstock.drivers.factories.ec2.settings import Settings
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import Order
 from tests.ec2.authority import authority
 from tests.ec2.helpers import KEY, WORKER, order

@@ -18,14 +18,19 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import SlotState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
-from penstock.usecases import agents, configuring, jobs, logs, sweeping, tidings
-from penstock.usecases.agents import Hello
+from penstock.kernel.errors import Refused
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.logs import logs
+from penstock.usecases.site import apply
+from penstock.usecases.units import cloud_events
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.ec2.authority import authority
 from tests.ec2.fake import Crash, Ec2, Instance
 from tests.ec2.helpers import HERE
@@ -73,7 +78,7 @@ class Whole:
         """Some time passes; whatever is due is done, and dies where it must."""
         self.twin.pass_time(seconds)
         self.ec2.now += seconds
-        for step in (self.twin.run, lambda: sweeping.sweep(self.twin.on), self.twin.run):
+        for step in (self.twin.run, lambda: sweep.sweep(self.twin.on), self.twin.run):
             with suppress(Crash):
                 step()
 
@@ -117,7 +122,7 @@ def whole(ec2: Ec2) -> Whole:
     twin = Twin()
     twin.drivers = Elastic(ec2)
     object.__setattr__(twin.on, "drivers", twin.drivers)
-    configuring.apply(twin.on, "admin", CONFIG, "site.toml")
+    apply.apply(twin.on, "admin", CONFIG, "site.toml")
     twin.run()
     return Whole(ec2, twin)
 
@@ -191,7 +196,7 @@ def test_shortages_that_pass(whole: Whole) -> None:
 
 def test_a_shortage_that_lasts_costs_its_probes_and_no_other_call(whole: Whole) -> None:
     """Jobs that wait for what there is none of do not list machines each time that they look."""
-    configuring.apply(whole.twin.on, "admin", f"{CONFIG}limit = 4\n", "site.toml")
+    apply.apply(whole.twin.on, "admin", f"{CONFIG}limit = 4\n", "site.toml")
     whole.ec2.short = {("*", "*", "spot"), ("*", "*", "on-demand")}
     found = [submit(whole.twin, ADA) for _ in range(4)]
     whole.twin.run()
@@ -226,13 +231,13 @@ def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
     (first,) = whole.ec2.instances
     whole.ec2.end(first, "Server.SpotInstanceTermination")
     for _ in range(2):
-        tidings.hear(whole.twin.on, ends(first))
+        cloud_events.hear(whole.twin.on, ends(first))
     whole.twin.run()
     assert job_of(whole.twin, job).attempt == 2
     assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).attempts[0].reason
     assert_it_went_well(whole, see_off(whole, job))
     for machine in whole.ec2.instances:
-        tidings.hear(whole.twin.on, ends(machine))
+        cloud_events.hear(whole.twin.on, ends(machine))
     assert_it_went_well(whole, job)
 
 
@@ -242,7 +247,7 @@ def test_what_a_machine_printed_that_ended_at_boot_is_told_when_its_end_is(whole
     (first,) = whole.ec2.instances
     whole.ec2.consoles[first] = "kernel panic"
     whole.ec2.end(first, "Client.InstanceInitiatedShutdown")
-    tidings.hear(whole.twin.on, ends(first))
+    cloud_events.hear(whole.twin.on, ends(first))
     assert "kernel panic" in [event.line.payload for event in logs.read(whole.twin.on, job, 0, 99)]
     assert_it_went_well(whole, see_off(whole, job))
 
@@ -251,7 +256,7 @@ def test_a_spot_machine_that_is_taken_back_finishes_what_it_can(whole: Whole) ->
     job = submit(whole.twin, ADA)
     whole.twin.run()
     (first,) = whole.ec2.instances
-    tidings.hear(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
+    cloud_events.hear(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
     assert_it_went_well(whole, see_off(whole, job))
     assert job_of(whole.twin, job).attempt == 1
 
@@ -260,7 +265,7 @@ def test_a_spot_machine_that_is_taken_back_finishes_what_it_can(whole: Whole) ->
 def strict(whole: Whole) -> Whole:
     """A site that lets only the machines in that it launched."""
     papers = CONFIG.replace("[targets", f'identity = """\n{authority().pem}"""\n[targets', 1)
-    configuring.apply(whole.twin.on, "admin", papers, "site.toml")
+    apply.apply(whole.twin.on, "admin", papers, "site.toml")
     whole.twin.run()
     return whole
 
@@ -297,7 +302,7 @@ def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None
     whole.ec2.lag = 40
     job = submit(whole.twin, ADA)
     whole.twin.run()
-    jobs.cancel(whole.twin.on, ADA, job)
+    cancel.cancel(whole.twin.on, ADA, job)
     for _ in range(20):
         whole.go_on(11)
     assert job_of(whole.twin, job).outcome is Outcome.CANCELLED
@@ -317,7 +322,7 @@ def test_a_machine_that_was_waited_for_is_not_taken_for_gone(whole: Whole, is_lo
     while not whole.ec2.instances:
         with suppress(Crash):
             whole.go_on(31)
-    jobs.cancel(whole.twin.on, ADA, job)
+    cancel.cancel(whole.twin.on, ADA, job)
     for _ in range(40):
         whole.go_on(11)
         if slots(whole.twin, "target/default", SlotState.FREE):
@@ -336,7 +341,7 @@ def test_a_machine_that_shows_up_after_its_worker_was_put_back_is_ended(whole: W
     whole.ec2.short, whole.ec2.lag = set(), 300
     while not whole.ec2.instances:
         whole.go_on(31)
-    jobs.cancel(whole.twin.on, ADA, job)
+    cancel.cancel(whole.twin.on, ADA, job)
     for _ in range(3):
         whole.go_on(31)
     assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]

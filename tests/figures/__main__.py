@@ -6,7 +6,7 @@ import argparse
 import sys
 from dataclasses import astuple
 
-from penstock.domain.pools import SlotState
+from penstock.domain.pools.pools import SlotState
 from tests.concurrency.run import SPAWN
 from tests.figures import chaos, decisions, grants, scale, servers
 from tests.figures.counting import Counts

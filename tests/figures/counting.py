@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from penstock.domain import granting
-from penstock.domain.jobs import Job
-from penstock.domain.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools import Slot, SlotName, SlotState
-from penstock.domain.rows import Change, Check, Create, Key, Row
-from penstock.domain.units import Unit
-from penstock.domain.users import User
-from penstock.usecases import acquiring, configuring, settling, submitting, units
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools.pools import Slot, SlotName, SlotState
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Check, Create, Key, Row
+from penstock.usecases.jobs import settle, submit
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
 from penstock.wire import SubmitJob
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin
@@ -98,7 +101,7 @@ class CountingTwin(Twin):
         super().__init__()
         self.store = CountingStore()
         self.on = replace(self.on, store=self.store)
-        configuring.apply(self.on, "root", SITE, "site.toml")
+        apply.apply(self.on, "root", SITE, "site.toml")
         self.run()
 
     def count(self, call: Callable[[], Any]) -> Counts:
@@ -114,7 +117,7 @@ class CountingTwin(Twin):
 
     def job(self, kind: str) -> Job:
         """A job that wants one resource, accepted."""
-        made = submitting.make(self.on, USER, SubmitJob("#!/bin/sh\n", resources=[kind])).job
+        made = submit.make(self.on, USER, SubmitJob("#!/bin/sh\n", resources=[kind])).job
         job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
         self.store.commit([Create(job)])
         return replace(job, version=1)
@@ -122,9 +125,9 @@ class CountingTwin(Twin):
     def holder(self, kind: str) -> Unit:
         """A job that has a resource and has just ended: the resource's unit, which is to be put back."""
         job = self.job(kind)
-        acquiring.acquire(self.on, job.id, 1, 1, "token")
+        scheduler.acquire(self.on, job.id, 1, 1, "token")
         self.run()
-        settling.settle(self.on, job.id, 1, None, "it had all that it asked for")
+        settle.settle(self.on, job.id, 1, None, "it had all that it asked for")
         self.queues.messages.clear()
         return next(row for row in self.store.rows.values() if isinstance(row, Unit) and row.job == job.id)
 
@@ -138,7 +141,7 @@ class CountingTwin(Twin):
                 job=job.id, attempt=1, order=need.order, step=need.step, name=need.name, type=need.type,
                 pool=need.pool, state=LeaseState.WAITING, token="token", since=self.world.now(),
             )  # fmt: skip
-            claims = granting.claims(job, need.step, self.world.now())
+            claims = grants.claims(job, need.step, self.world.now())
             self.store.commit([Create(job), Create(lease), *map(Create, claims)])
 
     def slots(self, pool: str, count: int, state: SlotState) -> None:
@@ -149,4 +152,4 @@ class CountingTwin(Twin):
 
     def release(self, unit: Unit) -> Counts:
         """What it takes to put a unit back and to grant what falls free."""
-        return self.count(lambda: units.advance(self.on, unit.id))
+        return self.count(lambda: advance.advance(self.on, unit.id))

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock.domain import endings, granting, leases, pools, resizing, units
-from penstock.domain.granting import Stock
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.leases import LeaseState
-from penstock.domain.rows import Create, holds
-from penstock.domain.units import CleanProof, UnitState
+from penstock.domain.jobs import outcome
+from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.pools import capacity, grants, leases, pools
+from penstock.domain.pools.grants import Stock
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.units import units
+from penstock.domain.units.units import CleanProof, UnitState
+from penstock.kernel.rows import Create, holds
 from tests.domain.helpers import NOW, claim, job, lease, pool, slot, unit
 
 SECONDS = 0.5
@@ -35,7 +37,7 @@ def _rate(decide: Callable[[], object]) -> float:
 
 def _decisions() -> dict[str, Callable[[], object]]:
     free = [slot(str(number)) for number in range(3)]
-    queue = [claim(f"J{number:02d}", count=9 if number < 8 else 1) for number in range(granting.WINDOW)]
+    queue = [claim(f"J{number:02d}", count=9 if number < 8 else 1) for number in range(grants.WINDOW)]
     stocks = {"resource/bench": Stock(pool(), queue, free)}
     held = pools.take(free[0], queue[0], 1, "r-1", NOW)
     running = replace(job(state=State.RUNNING), report=Report(Result.SUCCEEDED, "the script ended", NOW, 0))
@@ -44,13 +46,13 @@ def _decisions() -> dict[str, Callable[[], object]]:
     attempt = [lease(order, LeaseState.RELEASING) for order in range(4)]
     many = [slot(str(number)) for number in range(100)]
     return {
-        "`granting.pick`, the first eight of sixteen must wait": lambda: granting.pick("resource/bench", stocks),
+        "`granting.pick`, the first eight of sixteen must wait": lambda: grants.pick("resource/bench", stocks),
         "`pools.take` and its changes": lambda: pools.move(free[0], pools.take(free[0], queue[0], 1, "r-1", NOW)),
         "`pools.give_back` and its changes": lambda: pools.move(held, pools.give_back(held)),
-        "`endings.conclude`, by its report": lambda: endings.conclude(running, None, None, NOW),
+        "`endings.conclude`, by its report": lambda: outcome.conclude(running, None, None, NOW),
         "`units.hello`": lambda: units.hello(made, "hash", NOW, timedelta(minutes=2)),
         "`units.gone`": lambda: units.gone(dirty, proof, NOW),
         "`leases.next_release` of four": lambda: leases.next_release(attempt),
         "`rows.holds`": lambda: holds(Create(made), None),
-        "`resizing.fit` of a hundred slots": lambda: resizing.fit(pool(limit=100), many),
+        "`resizing.fit` of a hundred slots": lambda: capacity.fit(pool(limit=100), many),
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.domain.pools import Pool, SlotState, pool_key
-from penstock.domain.rows import Replace
-from penstock.usecases import acquiring
+from penstock.domain.pools.pools import Pool, SlotState, pool_key
+from penstock.kernel.rows import Replace
+from penstock.usecases.pools import scheduler
 from tests.figures.counting import CountingTwin, Counts
 
 LICENCE = "resource/licence"
@@ -26,7 +26,7 @@ def claim_by_queue(waiting: int) -> Counts:
     twin.holder("licence")
     twin.wait("licence", waiting)
     job = twin.job("licence")
-    return twin.count(lambda: acquiring.acquire(twin.on, job.id, 1, 1, "token"))
+    return twin.count(lambda: scheduler.acquire(twin.on, job.id, 1, 1, "token"))
 
 
 def wakes(kind: str, waiting: int, for_: str = "") -> Counts:
@@ -47,7 +47,7 @@ def by_size(slots: int, state: SlotState = SlotState.FREE) -> Counts:
         return twin.release(unit)
     twin.slots(LICENCE, slots - 1, state)
     twin.wait("licence", 1)
-    return twin.count(lambda: acquiring.serve(twin.on, LICENCE))
+    return twin.count(lambda: scheduler.serve(twin.on, LICENCE))
 
 
 def lowered(slots: int) -> Counts:

@@ -17,16 +17,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Change, Check, Create, Delete, Key
-from penstock.domain.units import Unit, unit_key
-from penstock.domain.users import User
+from penstock.aws import dynamodb
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.units.units import Unit, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Check, Create, Delete, Key
 from penstock.ports import Order
-from penstock.store import codec
-from penstock.usecases import agents, configuring, submitting
-from penstock.usecases.agents import Hello
+from penstock.usecases.jobs import submit
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.store import MemoryStore, with_version
 from tests.twin.world import START, Twin
@@ -104,13 +106,13 @@ class Works(Twin):
         self.outcomes: Counter[str] = Counter()
         self.done = 0
         self.sizes: list[int] = []
-        configuring.apply(self.on, "root", SITE, "site.toml")
+        apply.apply(self.on, "root", SITE, "site.toml")
         self.run()
 
     def submit(self, number: int) -> None:
         """Submit a job: a third wants two resources, a third one, a third none but its worker."""
         wanted = (["bench", "licence"], ["licence"], [])[number % 3]
-        job = submitting.submit(self.on, USER, SubmitJob("#!/bin/sh\n", resources=wanted), None)
+        job = submit.submit(self.on, USER, SubmitJob("#!/bin/sh\n", resources=wanted), None)
         self.open[job] = []
 
     def act(self) -> None:
@@ -144,7 +146,7 @@ class Works(Twin):
 
     def _drop(self, job: Job, keys: Sequence[Key]) -> None:
         if self.done % SAMPLED == 0:
-            self.sizes.append(sum(len(codec.dump(self.store.rows[key])) for key in keys))
+            self.sizes.append(sum(len(dynamodb.dump(self.store.rows[key])) for key in keys))
         for key in keys:
             del self.store.rows[key]
         flow = self.flows.executions.pop((job.id, job.attempt))

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.domain import granting
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Slot, SlotName, SlotState
-from penstock.domain.rows import Create
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Slot, SlotName, SlotState
+from penstock.kernel.rows import Create
 from penstock.system import System
-from penstock.usecases import acquiring, submitting
+from penstock.usecases.jobs import submit
+from penstock.usecases.pools import scheduler
 from penstock.wire import SubmitJob
 from tests.concurrency import cloud, crew, site
 from tests.concurrency.crew import Orders
@@ -64,7 +65,7 @@ def measure(servers: int) -> Served:
 def _fill(orders: Orders) -> None:
     """Slots that are free and claims that wait, as rows: nobody is served."""
     on, _, _ = crew.system(orders)
-    like = submitting.make(on, site.USER, SubmitJob("#!/bin/sh\n", resources=["licence"])).job
+    like = submit.make(on, site.USER, SubmitJob("#!/bin/sh\n", resources=["licence"])).job
     for number in range(CLAIMS):
         name = f"more-{number}"
         slot = Slot(pool=POOL, name=name, state=SlotState.FREE)
@@ -80,7 +81,7 @@ def _waiting(on: System, job: Job) -> Iterator[Job | Lease]:
         job=job.id, attempt=1, order=need.order, step=1, name=need.name, type=need.type, pool=need.pool,
         state=LeaseState.WAITING, token="token", since=now,
     )  # fmt: skip
-    yield from granting.claims(job, 1, now)  # type: ignore[misc]
+    yield from grants.claims(job, 1, now)  # type: ignore[misc]
 
 
 def _serve(orders: Orders, threads: int, barrier: threading.Barrier, lost: object) -> None:
@@ -97,9 +98,9 @@ def _serve(orders: Orders, threads: int, barrier: threading.Barrier, lost: objec
 def _serve_until_none_waits(orders: Orders, barrier: threading.Barrier, lost: object) -> None:
     on, store, messages = crew.system(orders)
     barrier.wait()
-    acquiring.serve(on, POOL)
+    scheduler.serve(on, POOL)
     while message := messages.take():
         if message["do"] == "serve":
-            acquiring.serve(on, POOL)
+            scheduler.serve(on, POOL)
     with lost.get_lock():  # type: ignore[attr-defined]
         lost.value += store.lost  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.pools import SlotState
+from penstock.domain.pools.pools import SlotState
 from tests.figures import grants, report
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from penstock import bootstrap
-from penstock.usecases import configuring
+from penstock.usecases.site import apply
 from tests.functions.service import SITE, Service, StrictStore
 from tests.twin.world import START, Twin
 
@@ -15,7 +15,7 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
     made = Twin()
     made.store = StrictStore()
     made.on = replace(made.on, store=made.store)
-    configuring.apply(made.on, "root", SITE, "site.toml")
+    apply.apply(made.on, "root", SITE, "site.toml")
     made.run()
     monkeypatch.setattr(bootstrap, "aws", lambda: made.on)
     return made

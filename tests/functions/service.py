@@ -14,9 +14,9 @@ import agent_api
 import api
 import jsonschema
 
-from penstock.domain.rows import Change, Create, Key, Replace, key_of
-from penstock.domain.users import Token, User, digest
-from penstock.store import codec
+from penstock.aws import dynamodb
+from penstock.domain.users.users import Token, User, digest
+from penstock.kernel.rows import Change, Create, Key, Replace, key_of
 from penstock.web.entry import document
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin
@@ -99,7 +99,7 @@ class StrictStore(MemoryStore):
         for change in changes:
             _check(key_of(change))
             if isinstance(change, Create | Replace):
-                size = len(codec.dump(change.row).encode())
+                size = len(dynamodb.dump(change.row).encode())
                 assert size < 400_000, f"{change.row.kind} of {size} bytes"
         assert len(changes) <= 100
         return super().commit(changes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job
+from penstock.domain.jobs.jobs import Job
 from tests.functions.service import SCRIPT, Service, refused
 
 

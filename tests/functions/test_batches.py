@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Fate, Tidings
-from penstock.domain.jobs import Job, Outcome, job_key
-from penstock.domain.rows import Create
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.jobs.jobs import Job, Outcome, job_key
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.kernel.rows import Create
+from penstock.ports import Fate, Tidings
 from tests.functions.service import Context, Service
 from tests.twin.world import START
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.failures import LINES, MEANINGS, Kind
+from penstock.domain.jobs.failures import LINES, MEANINGS, Kind
 from tests.functions.service import WORKER_TOKEN, Answer, Service, refused
 from tests.functions.test_operations import Stage
 

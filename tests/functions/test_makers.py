@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, NoCapacity, Shortage
+from penstock.kernel.errors import Misconfigured, NoCapacity, Shortage
 from penstock.ports import Order
-from penstock.usecases import sweeping
+from penstock.usecases import sweep
 from tests.functions.service import Service, conforms
 
 
@@ -59,14 +59,14 @@ def test_what_a_driver_said_of_the_account_is_for_operators(short: Service) -> N
 def test_when_it_was_compared_is_shown(service: Service) -> None:
     assert service.ask("GET", "/v1/wells/locks").json["compared"] is None
     service.twin.drivers.hand.create(Order("w-stray", "linux", "1"))
-    sweeping.sweep(service.twin.on)
+    sweep.sweep(service.twin.on)
     service.twin.pass_time(90)
     shown = service.ask("GET", "/v1/factories/hand").json["compared"]
     conforms(shown, "ComparedView")
     assert (shown["seconds_ago"], shown["failures"], shown["strays"]) == (90, 0, ["w-stray"])
     service.twin.drivers.hand.list = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     service.twin.pass_time(90)
-    sweeping.sweep(service.twin.on)
+    sweep.sweep(service.twin.on)
     shown = service.ask("GET", "/v1/factories/hand").json["compared"]
     assert (shown["failures"], shown["why"]) == (1, "ZeroDivisionError: division by zero")
     assert shown["seconds_ago"] == 180

@@ -16,11 +16,12 @@ import pytest
 from aws_lambda_powertools.metrics.provider.cold_start import reset_cold_start_flag
 
 from penstock import bootstrap
-from penstock.adapters.metrics import EmfMetrics
+from penstock.aws.cloudwatch import EmfMetrics
 from penstock.domain import metrics
-from penstock.domain.metric import Level
+from penstock.domain.metrics import Level
 from penstock.local.stack import SOURCES
-from penstock.usecases import configuring, sweeping
+from penstock.usecases import sweep
+from penstock.usecases.site import apply
 from tests.functions.service import Context, Service
 from tests.twin.world import Twin
 
@@ -119,9 +120,9 @@ def test_many_values_are_split(emf: EmfMetrics, count: int, capsys: pytest.Captu
 def test_a_sweep_of_very_many_pools_keeps_to_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     twin, emf = Twin(), EmfMetrics(Level.POOLS, "Penstock")
     twin.on = replace(twin.on, metrics=emf)
-    configuring.apply(twin.on, "root", SITE, "site.toml")
+    apply.apply(twin.on, "root", SITE, "site.toml")
     twin.run()
-    sweeping.sweep(twin.on)
+    sweep.sweep(twin.on)
     emf.flush_metrics()
     found = blocks(capsys)
     assert len(found) > 2 * MANY
@@ -159,7 +160,7 @@ def test_a_function_tells_its_metrics_when_it_has_ended(
 def test_a_function_that_fails_tells_what_it_had_counted(
     service: Service, own: EmfMetrics, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "settle_ended", lambda on: 1 / 0)
+    monkeypatch.setattr(sweep, "settle_ended", lambda on: 1 / 0)
     own.add(metrics.EVICTIONS, pool="target/linux")
     with pytest.raises(ZeroDivisionError):
         importlib.import_module("sweep").handler({}, Context())

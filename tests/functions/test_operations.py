@@ -12,11 +12,11 @@ import api
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from penstock.domain.github import checksets
+from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
-from penstock.domain.rows import Create
-from penstock.domain.units import Unit
-from penstock.usecases import units
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Create
+from penstock.usecases.units import advance
 from penstock.web import openapi
 from penstock.web.agentoperations import AGENT_OPERATIONS
 from penstock.web.operation import Operation
@@ -78,7 +78,7 @@ class Stage:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        service.twin.store.commit([Create(DELIVERY), Create(checksets.begin(EVENT, START))])
+        service.twin.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
         service.ask("POST", "/v1/users", {"name": "oxide:hubris"}, as_="root")
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])
@@ -131,7 +131,7 @@ class Stage:
         return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
 
     def key(self) -> str:
-        return units.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
+        return advance.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
 
     def prepare(self, operation: Operation, values: dict[str, str]) -> None:
         """Have happen what must have happened before."""

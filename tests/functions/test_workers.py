@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
-from penstock.domain.units import Unit
-from penstock.usecases import configuring
-from penstock.usecases.units import bootstrap_key
+from penstock.domain.units.units import Unit
+from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
+from penstock.usecases.site import apply
+from penstock.usecases.units.advance import bootstrap_key
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused
 from tests.functions.test_operations import Stage
 from tests.functions.test_requests import ODD, ULID
@@ -198,7 +198,7 @@ def test_what_a_machine_shows_of_itself_reaches_its_factory(
         return "it is another"
 
     monkeypatch.setattr(twin.drivers.hand, "stranger", stranger, raising=False)
-    configuring.apply(twin.on, "root", SITE.replace('"hand"', '"hand"\nidentity = "papers"', 1), "site.toml")
+    apply.apply(twin.on, "root", SITE.replace('"hand"', '"hand"\nidentity = "papers"', 1), "site.toml")
     service.submit()
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
     hello = {"worker": unit.id, "key": bootstrap_key(twin.on.signing_key(), unit.id), "token": WORKER_TOKEN}

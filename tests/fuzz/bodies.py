@@ -14,19 +14,19 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from penstock.domain import limits
-from penstock.domain.errors import Refused
-from penstock.domain.failures import heard
-from penstock.domain.github import checksets
+from penstock.aws import dynamodb
+from penstock.domain.github import commits
 from penstock.domain.github.deliveries import ACTIONS, Delivery
-from penstock.domain.logs import Most, hear
-from penstock.domain.logs import events as numbered
-from penstock.domain.rows import Row
-from penstock.store import codec
+from penstock.domain.jobs.failures import heard
+from penstock.domain.logs.logs import Most, hear
+from penstock.domain.logs.logs import events as numbered
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Row
 from penstock.system import NoForge
-from penstock.usecases.github import receiving
-from penstock.usecases.github.receiving import Hook
-from penstock.usecases.lines import parse
+from penstock.usecases.github import webhook as github_webhook
+from penstock.usecases.github.webhook import Hook
+from penstock.usecases.workers.agents import parse
 from penstock.web import views
 from penstock.web.agentoperations import AGENT_OPERATIONS
 from penstock.web.entry import body
@@ -85,15 +85,15 @@ def webhook(data: bytes) -> None:
     said = "sha256=" + hmac.new(b"secret", raw, hashlib.sha256).hexdigest()
     hook = Hook(raw, said, "d-1", NAMES[data[0] % len(NAMES)] if data else "push")
     try:
-        told = receiving.receive(on, hook)
+        told = github_webhook.receive(on, hook)
     except Refused as refused:
         _declared(refused)
         told = ""
     for row in list(on.store.rows.values()):
         _kept(row)
         if isinstance(row, Delivery) and row.event:
-            _kept(checksets.begin(row.event, row.received))
-    assert told != "stored" or receiving.receive(on, hook) == "known"
+            _kept(commits.begin(row.event, row.received))
+    assert told != "stored" or github_webhook.receive(on, hook) == "known"
 
 
 def _read(kind: type[Any], raw: bytes, *, is_encoded: bool = False) -> Any:
@@ -117,9 +117,9 @@ def _declared(refused: Refused) -> None:
 
 def _kept(row: Row) -> None:
     """A row comes back from the table as it went there."""
-    text = codec.dump(row)
+    text = dynamodb.dump(row)
     text.encode()
-    assert codec.load(row.kind, text, row.version) == row
+    assert dynamodb.load(row.kind, text, row.version) == row
 
 
 class Signed(NoForge):

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from ministack.services import dynamodb
 
-from penstock.domain.github import checksets
-from penstock.domain.rows import Create
+from penstock.domain.github import commits
+from penstock.kernel.rows import Create
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.sitefile import PRIVATE
 from tests.crash.sweep import Sweep
@@ -48,7 +48,7 @@ class Stage:
         self.waiting = self.job(resources=["bench"])
         self.given = self.job(inputs=["data"])
         self.tested = str(self.user("POST", "/v1/factories/hand/test", BODIES["test_factory"]).body["id"])
-        self.site.on.store.commit([Create(DELIVERY), Create(checksets.begin(EVENT, START))])
+        self.site.on.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
         self.user("PUT", f"/v1/jobs/{self.running}/store/answer", BODIES["put_value"])
         self.rest()
         self.real = self._real()

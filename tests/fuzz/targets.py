@@ -35,21 +35,27 @@ class Reader:
         return found
 
 
-TOML = ("tomllib", "penstock.domain.jobfile", "penstock.domain.sitetext")
+TOML = ("tomllib", "penstock.domain.jobfile", "penstock.toml.document")
 SITE = (
-    *(f"penstock.domain.site{part}" for part in ("", "parse", "keys", "canary", "github", "health", "identity")),
-    "penstock.domain.hosts", "penstock.usecases.configuring", "penstock.drivers",
+    *(f"penstock.domain.site.site{part}" for part in ("", "parse", "keys", "canary", "github", "health", "identity")),
+    "penstock.domain.units.hosts", "penstock.usecases.site.apply", "penstock.drivers",
 )  # fmt: skip
 JSON = ("penstock.web.entry", "penstock.wire")
 MACHINE = "penstock.agent"
 READERS = {
     reader.name: reader
     for reader in (
-        Reader("jobfile", "texts", "job_file", "job_files", (*TOML, "penstock.domain.jobset")),
+        Reader("jobfile", "texts", "job_file", "job_files", (*TOML, "penstock.domain.jobfile.sets")),
         Reader("site", "texts", "site", "sites", (*TOML, *SITE)),
         Reader("policy", "texts", "policy", "policies", (*TOML, "penstock.domain.github.policy")),
-        Reader("events", "bodies", "events", "events", (*JSON, "penstock.domain.logs", "penstock.usecases.agents")),
-        Reader("agent", "bodies", "agent", "agent", (*JSON, "penstock.domain.failures")),
+        Reader(
+            "events",
+            "bodies",
+            "events",
+            "events",
+            (*JSON, "penstock.domain.logs.logs", "penstock.usecases.workers.agents"),
+        ),
+        Reader("agent", "bodies", "agent", "agent", (*JSON, "penstock.domain.jobs.failures")),
         Reader("webhook", "bodies", "webhook", "deliveries", ("penstock.domain.github", "penstock.usecases.github")),
         Reader("bmat", "machine", "bmat", "asks", (MACHINE,)),
         Reader("archive", "machine", "archive", "archives", ("tarfile", "penstock.agent.archive"), 16384),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from penstock.domain import jobset, siteparse
-from penstock.domain.errors import Fault, Refused
 from penstock.domain.github import policy as policies
 from penstock.domain.github.policy import Policy
-from penstock.domain.jobfile import JobFile, Problem, Problems, parse
-from penstock.domain.looks import could_any
-from penstock.domain.site import Site, Target
+from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
+from penstock.domain.jobs.admission import could_any
+from penstock.domain.site import parse as site_parse
+from penstock.domain.site.site import Site, Target
 from penstock.drivers import Registry
+from penstock.kernel.errors import Fault, Refused
 from penstock.system import System
-from penstock.usecases import configuring
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 
 SAID = 4000
@@ -30,7 +30,7 @@ def job_file(data: bytes) -> None:
         return
     assert found.script.encode() == data
     assert parse(found.script, "job.sh") == found
-    arranged = jobset.arrange([found])
+    arranged = sets.arrange([found])
     if isinstance(arranged, Problems):
         _placed(text, arranged.items)
     else:
@@ -41,12 +41,12 @@ def site(data: bytes) -> None:
     """A site that passes can be asked for all that the service asks of it, and differs in nothing from itself."""
     text = data.decode("utf-8", "surrogatepass" if data.isascii() else "replace")
     try:
-        found = configuring.check(_on(), text, "site.toml")
+        found = apply.check(_on(), text, "site.toml")
     except Refused as refused:
         _bad_site(text, refused)
         return
-    assert siteparse.parse(text, "site.toml") == found
-    assert configuring.changes(found, found) == []
+    assert site_parse.parse(text, "site.toml") == found
+    assert apply.changes(found, found) == []
     _asked(found)
 
 

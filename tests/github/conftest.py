@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from moto import mock_aws
 from mypy_boto3_kms import KMSClient
 
-from penstock.adapters.appkey import KmsAppKey
+from penstock.aws.kms import KmsAppKey
 from tests.github.fake import serving
 from tests.github.rig import Rig
 

@@ -10,16 +10,18 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from penstock.adapters.appkey import KmsAppKey
-from penstock.adapters.github import GitHub
-from penstock.domain.github.checks import Check
-from penstock.domain.github.checksets import CheckSet, set_key
+from penstock.aws.github import GitHub
+from penstock.aws.kms import KmsAppKey
+from penstock.domain.github.checks import CheckRun
+from penstock.domain.github.commits import CheckSet, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
-from penstock.domain.jobs import Job, Result
-from penstock.domain.users import User
-from penstock.usecases import configuring, sweeping, users
-from penstock.usecases.github import receiving, steps
-from penstock.usecases.github.receiving import Hook
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.users.users import User
+from penstock.usecases import sweep
+from penstock.usecases.github import steps, webhook
+from penstock.usecases.github.webhook import Hook
+from penstock.usecases.site import apply
+from penstock.usecases.users import users
 from tests.github.fake import APP, FakeGitHub, Repo, signature
 from tests.twin.world import MemoryVault, TestWorld, Twin
 from tests.usecases.test_one_job import finish, hello, job_of
@@ -78,7 +80,7 @@ class Rig:
 
     def set_up(self) -> None:
         """Apply a site, and fill the repository."""
-        configuring.apply(self.on, "root", SITE.format(app=APP, url=self.fake.url), "site.toml")
+        apply.apply(self.on, "root", SITE.format(app=APP, url=self.fake.url), "site.toml")
         self.twin.run()
         self.repo = Repo("oxide/hubris", 55, rights={"ada": "write", "bob": "read"})
         self.fake.repos[55] = self.repo
@@ -98,7 +100,7 @@ class Rig:
         self.sent += 1
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         self.id = id or f"d-{self.sent}"
-        return receiving.receive(self.on, Hook(body, by or signature(SECRET, body), self.id, name))
+        return webhook.receive(self.on, Hook(body, by or signature(SECRET, body), self.id, name))
 
     def say(self, name: str, payload: Any) -> str:
         """A webhook, and all that follows; what it led to."""
@@ -116,8 +118,8 @@ class Rig:
         assert found is not None
         return found
 
-    def checks(self, sha: str = A) -> dict[str, Check]:
-        rows = self.on.store.find(set_key(55, sha).pk, "check#", Check)
+    def checks(self, sha: str = A) -> dict[str, CheckRun]:
+        rows = self.on.store.find(set_key(55, sha).pk, "check#", CheckRun)
         return {row.name: row for row in rows}
 
     def jobs(self, sha: str = A) -> dict[str, Job]:
@@ -137,7 +139,7 @@ class Rig:
     def later(self, seconds: float) -> None:
         """Time passes, and the sweep comes."""
         self.twin.pass_time(seconds)
-        sweeping.sweep(self.on)
+        sweep.sweep(self.on)
         self.twin.run()
 
     def now(self) -> datetime:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.github.checksets import Stage
+from penstock.domain.github.commits import Stage
 from penstock.domain.published import EVERY, Series, series_key
-from penstock.domain.users import User
-from penstock.usecases import auditing, users
-from penstock.usecases.github import binding
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.usecases.github import repositories
+from penstock.usecases.users import audit, users
 from tests.github.fake import Repo
 from tests.github.payloads import check_suite, push
 from tests.github.rig import CONFIG, JOBS, A, B, Rig, job
@@ -52,7 +52,7 @@ def test_who_takes_a_name_over_gets_nothing_and_an_operator_is_told_how_to_accep
 
 def test_what_was_accepted_is_run(taken: Rig) -> None:
     taken.say("push", by_another())
-    assert binding.accept(taken.on, NAME, NEW, "root").repository_id == NEW
+    assert repositories.accept(taken.on, NAME, NEW, "root").repository_id == NEW
     again = check_suite(B, "eve")
     again["repository"] |= {"id": NEW}
     taken.say("check_suite", again)
@@ -84,32 +84,32 @@ def test_who_took_a_name_over_says_nothing_of_what_is_published_under_it(taken: 
 )
 def test_what_cannot_be_accepted(rig: Rig, name: str, id: int, status: int) -> None:
     with pytest.raises(Refused) as caught:
-        binding.accept(rig.on, name, id, "root")
+        repositories.accept(rig.on, name, id, "root")
     assert caught.value.status == status
 
 
 def test_a_name_of_no_user_is_nobody_elses(rig: Rig) -> None:
-    assert binding.is_of(rig.on, "oxide:none", NEW)
+    assert repositories.is_of(rig.on, "oxide:none", NEW)
 
 
 def test_what_is_revoked_while_it_is_accepted_stays_revoked(taken: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     users.change(taken.on, NAME, "target.lab", grant=True)
-    note = auditing.note
+    note = audit.note
 
     def meanwhile(*told: Any) -> Any:
-        monkeypatch.setattr(auditing, "note", note)
+        monkeypatch.setattr(audit, "note", note)
         users.change(taken.on, NAME, "target.lab", grant=False)
         return note(*told)
 
-    monkeypatch.setattr(auditing, "note", meanwhile)
-    assert binding.accept(taken.on, NAME, NEW, "root").privileges == ()
+    monkeypatch.setattr(audit, "note", meanwhile)
+    assert repositories.accept(taken.on, NAME, NEW, "root").privileges == ()
     assert users.find(taken.on, NAME).privileges == ()
 
 
 def test_an_acceptance_is_in_the_audit_and_twice_is_once(taken: Rig) -> None:
     for _ in range(2):
-        binding.accept(taken.on, NAME, NEW, "root")
-    found, _ = auditing.listed(taken.on, "root", None, 100, "")
+        repositories.accept(taken.on, NAME, NEW, "root")
+    found, _ = audit.listed(taken.on, "root", None, 100, "")
     assert [(each.what, each.detail) for each in found if each.did == "accept repository"] == [
         (f"user {NAME}", "55 to 77")
     ]
@@ -129,8 +129,8 @@ def test_who_is_bound_keeps_what_was_changed_meanwhile_and_is_bound_once(
         return is_of(user, id)
 
     monkeypatch.setattr(User, "is_of", meanwhile)
-    assert isinstance(binding.owner(rig.on, NAME, 55), User)
+    assert isinstance(repositories.owner(rig.on, NAME, 55), User)
     bound = users.find(rig.on, NAME)
     assert (bound.privileges, bound.repository_id) == ((), 55)
-    assert binding.owner(rig.on, NAME, 55) == bound
+    assert repositories.owner(rig.on, NAME, 55) == bound
     assert users.find(rig.on, NAME).version == bound.version

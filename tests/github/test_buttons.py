@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from penstock.domain.github import checks
-from penstock.domain.github.checksets import Stage
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.rows import Replace
-from penstock.usecases import users
-from penstock.usecases.github import calls, running, showing
+from penstock.domain.github.commits import Stage
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.kernel.rows import Replace
+from penstock.usecases.github import check_runs, client, commits
+from penstock.usecases.users import users
 from tests.github.fake import Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, B, Rig, job
@@ -46,7 +46,7 @@ def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pyte
     def and_show(message: Mapping[str, Any], after: int = 0) -> None:
         if "check" in message and not shown:
             shown.append(message)
-            showing.show(rig.on, checks.key_of(message["check"]))
+            check_runs.show(rig.on, checks.key_of(message["check"]))
         else:
             tell(message, after)
 
@@ -59,7 +59,7 @@ def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pyte
 
 def test_a_set_that_moved_meanwhile_is_not_written_over(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """A newer commit comes while it is looked up whether an outsider may have jobs run: that one's news stand."""
-    members = calls.is_member
+    members = client.is_member
 
     def and_newer(*asked: Any) -> bool:
         if rig.set(A).stage is Stage.PLANNED and not rig.set(A).why:
@@ -67,7 +67,7 @@ def test_a_set_that_moved_meanwhile_is_not_written_over(rig: Rig, monkeypatch: p
             assert rig.on.store.commit([Replace(was, replace(was, why="heard again"))])
         return members(*asked)
 
-    monkeypatch.setattr(calls, "is_member", and_newer)
+    monkeypatch.setattr(client, "is_member", and_newer)
     rig.say("pull_request", pull_request(A))
     assert rig.set(A).why == "heard again"
     assert (rig.set(A).stage, rig.set(A).due is not None) == (Stage.PLANNED, True)
@@ -260,7 +260,7 @@ def test_who_dies_in_a_re_run_is_followed_by_one_who_goes_on(rig: Rig, monkeypat
     rig.finish(rig.jobs()["build"].id)
     rig.hook("check_run", check_run(rig.fake.shown("build"), "ada", "rerun"))
     with monkeypatch.context() as patch:
-        patch.setattr(running, "_plan_again", lambda *_: 1 / 0)
+        patch.setattr(commits, "_plan_again", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             rig.step({"delivery": rig.id})
     assert [(name, row.run) for name, row in rig.checks().items()] == [("build", 1), ("test", 2)]

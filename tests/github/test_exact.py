@@ -8,18 +8,21 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.github import EARLY
-from penstock.domain.errors import Refused
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Check
-from penstock.domain.github.checksets import Stage
-from penstock.domain.jobs import Job
+from penstock.aws.github import EARLY
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, CheckRun
+from penstock.domain.github.commits import Stage
+from penstock.domain.github.deliveries import BODY_BYTES
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.store import Value, value_key
 from penstock.domain.published import EVERY, Access, Series, series_key
-from penstock.domain.rows import Delete, Replace
-from penstock.domain.values import Value, value_key
-from penstock.forge import Ask, Scope, Told
-from penstock.usecases import configuring, published, submitting
-from penstock.usecases.github import calls, hints, receiving, running, tokens
-from penstock.usecases.github.receiving import BODY_BYTES, Hook
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Delete, Replace
+from penstock.ports import Ask, Scope, Told
+from penstock.usecases import published
+from penstock.usecases.github import client, commits, hints, tokens, webhook
+from penstock.usecases.github.webhook import Hook
+from penstock.usecases.jobs import submit
+from penstock.usecases.site import apply
 from penstock.wire import SubmitJob
 from tests.github.fake import INSTALLATION, signature
 from tests.github.payloads import check_run, pull_request, push
@@ -40,7 +43,7 @@ def gone(rig: Rig, row: Any) -> None:
 
 def test_only_the_token_of_a_check_is_hinted_at(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = running_job(rig)
-    by_hand = submitting.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
+    by_hand = submit.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
     other = next(each for each in rig.all_jobs() if each.id == by_hand)
     hinted: list[Any] = []
     monkeypatch.setattr(hints, "hint", lambda on, message: hinted.append(message))
@@ -75,8 +78,8 @@ def no_policy(rig: Rig) -> None:
 
 
 def not_served(rig: Rig) -> None:
-    text = SITE.replace("oxide/*", "others/*").format(app=calls.app(rig.on).app, url=rig.fake.url)
-    configuring.apply(rig.on, "root", text, "site.toml")
+    text = SITE.replace("oxide/*", "others/*").format(app=client.app(rig.on).app, url=rig.fake.url)
+    apply.apply(rig.on, "root", text, "site.toml")
 
 
 @pytest.mark.parametrize("change", [no_policy, not_served])
@@ -86,7 +89,7 @@ def test_who_may_have_none_is_given_an_empty_one(
     mine = running_job(rig)
     change(rig)
     put: list[Any] = []
-    monkeypatch.setattr(tokens.values, "put", lambda *given: put.append(given))
+    monkeypatch.setattr(tokens.store, "put", lambda *given: put.append(given))
     assert not tokens.mint(rig.on, mine.id)
     assert [each[2].text for each in put] == [""]
 
@@ -95,13 +98,13 @@ def test_who_may_have_none_is_given_an_empty_one(
 
 
 def test_a_token_that_github_does_not_make_is_told_as_it_said(rig: Rig) -> None:
-    app = calls.app(rig.on)
+    app = client.app(rig.on)
     scope = Scope(INSTALLATION, 55, {"packages": "write"})
     assert rig.forge.call(app, Ask("GET", "/repositories/55", scope)).status == 422
 
 
 def test_a_token_is_made_anew_while_the_old_one_is_good_for_a_while(rig: Rig) -> None:
-    app, scope = calls.app(rig.on), Scope(INSTALLATION, 55, {"contents": "read"})
+    app, scope = client.app(rig.on), Scope(INSTALLATION, 55, {"contents": "read"})
     rig.forge.call(app, Ask("GET", "/repositories/55", scope))
     before = len(rig.fake.tokens)
     ((_, until),) = (each for each in rig.forge._tokens.values())
@@ -112,17 +115,17 @@ def test_a_token_is_made_anew_while_the_old_one_is_good_for_a_while(rig: Rig) ->
 
 
 def test_only_an_answer_of_200_says_who_may_write(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = calls.Repository(1, 55, "oxide/hubris")
+    of = client.Repository(1, 55, "oxide/hubris")
     for status, may in ((404, False), (200, True)):
-        monkeypatch.setattr(calls, "call", lambda on, ask, status=status: Told(status, {"permission": "admin"}))
-        assert calls.may_write(rig.on, of, "eve") is may
+        monkeypatch.setattr(client, "call", lambda on, ask, status=status: Told(status, {"permission": "admin"}))
+        assert client.may_write(rig.on, of, "eve") is may
 
 
 def test_a_body_may_be_as_big_as_that_and_no_bigger(rig: Rig) -> None:
     for size, status in ((BODY_BYTES, 400), (BODY_BYTES + 1, 413)):
         body = b"x" * size
         with pytest.raises(Refused) as error:
-            receiving.receive(rig.on, Hook(body, signature(SECRET, body), "d-1", "push"))
+            webhook.receive(rig.on, Hook(body, signature(SECRET, body), "d-1", "push"))
         assert error.value.status == status
 
 
@@ -133,18 +136,18 @@ def planned(rig: Rig) -> list[Any]:
     """The jobs of a commit that was planned and is to be submitted, with what was submitted of it taken note of."""
     rig.say("push", push(A))
     seen: list[Any] = []
-    submit = running.submit
+    submit = commits.submit
 
     def noting(on: Any, found: Any, members: Any, others: Any, *, outsider: bool) -> None:
         seen.append(members)
         submit(on, found, members, others, outsider=outsider)
 
-    running.submit = noting
+    commits.submit = noting
     try:
-        running.run_again(rig.on, rig.set())
+        commits.run_again(rig.on, rig.set())
         rig.twin.run()
     finally:
-        running.submit = submit
+        commits.submit = submit
     return list(seen[-1])
 
 
@@ -154,7 +157,7 @@ def test_a_job_may_be_called_like_the_check_of_the_commit(rig: Rig) -> None:
     rig.say("pull_request", pull_request(A))
     rig.say("check_run", check_run(rig.fake.shown(CONTROL_NAME), "ada", "approve"))
     assert [each.name for each in rig.all_jobs()] == [CONTROL_NAME]
-    rows = rig.on.store.find(rig.set().key.pk, "check#", Check)
+    rows = rig.on.store.find(rig.set().key.pk, "check#", CheckRun)
     assert [(row.number, bool(row.job)) for row in rows] == [(CONTROL, False), (CONTROL + 1, True)]
 
 
@@ -166,8 +169,8 @@ def test_what_was_noted_is_not_noted_again(rig: Rig, monkeypatch: pytest.MonkeyP
     assert checks["build"].job
     assert checks["bad"].told
     submitted: list[Any] = []
-    monkeypatch.setattr(submitting, "submit", lambda *given, **more: submitted.append(given))
-    running.submit(rig.on, rig.set(), members, {}, outsider=False)
+    monkeypatch.setattr(submit, "submit", lambda *given, **more: submitted.append(given))
+    commits.submit(rig.on, rig.set(), members, {}, outsider=False)
     assert submitted == []
     assert rig.checks() == checks
 
@@ -181,7 +184,7 @@ def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_
         assert rig.on.store.commit([Replace(fresh, replace(fresh, stage=Stage.SUPERSEDED))])
 
     before_the_next_commit(rig.twin, superseded)
-    running.submit(rig.on, found, members, {}, outsider=False)
+    commits.submit(rig.on, found, members, {}, outsider=False)
     rig.twin.run()
     assert rig.set().stage is Stage.SUPERSEDED
     left: list[Job] = [each for each in rig.jobs().values() if not (each.is_settled or each.cancelled_by)]

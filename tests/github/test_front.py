@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.github.checksets import Stage
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.specs import Spec, spec_key
-from penstock.usecases import jobs, logs
+from penstock.domain.github.commits import Stage
+from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
+from penstock.usecases.jobs import cancel
+from penstock.usecases.logs import logs
 from tests.github.fake import INSTALLATION
 from tests.github.payloads import push
 from tests.github.rig import CONFIG, JOBS, A, B, Rig, job
@@ -187,7 +187,7 @@ def test_a_token_of_ours_is_good_for_one_repository_and_what_is_needed(rig: Rig)
 
 def test_a_job_is_cancelled_by_its_user_and_shown_so(rig: Rig) -> None:
     rig.say("push", push(A))
-    jobs.cancel(rig.on, rig.user, rig.jobs()["build"].id)
+    cancel.cancel(rig.on, rig.user, rig.jobs()["build"].id)
     rig.twin.run()
     assert rig.fake.shown("build")["conclusion"] == "cancelled"
     assert rig.jobs()["test"].outcome is Outcome.FAILED

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Unknown
-from penstock.domain.github.checksets import TRIES, Stage
-from penstock.domain.jobs import Outcome
-from penstock.domain.rows import Replace
-from penstock.usecases import sweeping
-from penstock.usecases.github import running, showing
+from penstock.domain.github.commits import TRIES, Stage
+from penstock.domain.jobs.jobs import Outcome
+from penstock.kernel.errors import Unknown
+from penstock.kernel.rows import Replace
+from penstock.usecases import sweep
+from penstock.usecases.github import check_runs, commits
 from tests.github.payloads import pull_request, push
 from tests.github.rig import A, B, Rig, job
 
@@ -95,7 +95,7 @@ def test_who_dies_before_noting_a_check_run_makes_no_second(rig: Rig, monkeypatc
     rig.commit(A, build=job("build"))
     rig.hook("push", push(A))
     with monkeypatch.context() as patch:
-        patch.setattr(showing, "_next", die)
+        patch.setattr(check_runs, "_next", die)
         with pytest.raises(Died):
             rig.twin.run()
     rig.twin.run()
@@ -113,7 +113,7 @@ def test_who_dies_between_submit_and_note_submits_no_second(rig: Rig, monkeypatc
 
     rig.hook("push", push(A))
     with monkeypatch.context() as patch:
-        patch.setattr(running, "_note", die)
+        patch.setattr(commits, "_note", die)
         with pytest.raises(Died):
             rig.twin.run()
     assert len(rig.all_jobs()) == 1
@@ -130,7 +130,7 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
     rig.commit(B, build=job("build"))
     rig.hook("pull_request", pull_request(A, author="ada"))
     with monkeypatch.context() as patch:
-        patch.setattr(running, "_note", die)
+        patch.setattr(commits, "_note", die)
         with pytest.raises(Died):
             rig.twin.run()
     rig.repo.ends["pull/12"] = B
@@ -143,11 +143,11 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
 def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = running._note
+    note = commits._note
     rig.commit(B, build=job("build"))
 
     def slowly(*given: object) -> object:
-        monkeypatch.setattr(running, "_note", note)
+        monkeypatch.setattr(commits, "_note", note)
         rig.repo.ends["pull/12"] = B
         rig.hook("pull_request", pull_request(B, author="ada"))
         rig.step({"delivery": rig.id})
@@ -156,7 +156,7 @@ def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
         return note(*given)  # type: ignore[arg-type]
 
     rig.hook("pull_request", pull_request(A, author="ada"))
-    monkeypatch.setattr(running, "_note", slowly)
+    monkeypatch.setattr(commits, "_note", slowly)
     rig.twin.run()
     found = [each for each in rig.all_jobs() if each.tags["commit"] == A]
     assert {each.outcome for each in found} == {Outcome.CANCELLED}
@@ -184,7 +184,7 @@ def test_what_is_not_there_needs_no_step(rig: Rig) -> None:
     assert not rig.step({"set": ["55", A]})
     assert not rig.step({})
     assert not rig.fake.asked
-    sweeping.sweep(rig.on)
+    sweep.sweep(rig.on)
 
 
 def test_a_commit_that_github_takes_no_check_run_for(rig: Rig) -> None:

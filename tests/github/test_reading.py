@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.github.checksets import Stage
-from penstock.forge import Told
-from penstock.usecases import submitting
-from penstock.usecases.github import calls
-from penstock.usecases.github.calls import Repository
+from penstock.domain.github.commits import Stage
+from penstock.kernel.errors import Refused
+from penstock.ports import Told
+from penstock.usecases.github import client
+from penstock.usecases.github.client import Repository
+from penstock.usecases.jobs import submit
 from tests.github.fake import INSTALLATION, Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, Rig, job
@@ -91,10 +91,10 @@ def test_nobody_is_asked_about_who_is_nobody(two: Rig) -> None:
 
 def test_who_may_read_is_what_github_says_and_nothing_else(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     of = Repository(INSTALLATION, 55, "oxide/hubris")
-    assert calls.may_read(two.on, of, "oxide/keys", "ada")
-    assert not calls.may_read(two.on, of, "oxide/keys", "eve")
+    assert client.may_read(two.on, of, "oxide/keys", "ada")
+    assert not client.may_read(two.on, of, "oxide/keys", "eve")
     monkeypatch.setattr(two.forge, "call", lambda *_: Told(404, {"permission": "read"}))
-    assert not calls.may_read(two.on, of, "oxide/keys", "ada")
+    assert not client.may_read(two.on, of, "oxide/keys", "ada")
 
 
 def test_an_approval_by_who_may_not_read_it_either_is_told(two: Rig) -> None:
@@ -134,4 +134,4 @@ def test_a_repository_is_looked_at_again_when_a_job_is_run_again(two: Rig) -> No
 def test_a_job_of_a_commit_is_not_run_again_by_hand(two: Rig) -> None:
     two.say("push", push(A))
     with pytest.raises(Refused, match="press Re-run"):
-        submitting.retry(two.on, two.user, two.jobs()["reads"])
+        submit.retry(two.on, two.user, two.jobs()["reads"])

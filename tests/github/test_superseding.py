@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.github.checksets import Stage
-from penstock.domain.jobs import Outcome
+from penstock.domain.github.commits import Stage
+from penstock.domain.jobs.jobs import Outcome
 from tests.github.payloads import check_suite, pull_request, push
 from tests.github.rig import A, B, C, Rig, job
 

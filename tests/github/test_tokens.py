@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused, Unknown
+from penstock.aws import dynamodb
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
-from penstock.domain.jobs import Job
-from penstock.domain.rows import Create, Delete, Replace
-from penstock.domain.values import Value, sealed_as, value_key
-from penstock.forge import Told
-from penstock.store import codec
-from penstock.usecases import submitting, values
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.store import Value, sealed_as, value_key
+from penstock.kernel.errors import Refused, Unknown
+from penstock.kernel.rows import Create, Delete, Replace
+from penstock.ports import Told
 from penstock.usecases.github import hints, tokens
-from penstock.usecases.values import Put
+from penstock.usecases.jobs import store, submit
+from penstock.usecases.jobs.store import Put
 from penstock.wire import SubmitJob
 from tests.github.fake import Minted
 from tests.github.payloads import check_run, pull_request, push
@@ -38,7 +38,7 @@ def ask(rig: Rig, job: Job) -> str | None:
     """What `bmat store get GITHUB_TOKEN` finds, after another look."""
     for _ in range(2):
         tokens.wanted(rig.on, job, "GITHUB_TOKEN")
-        found = values.read(rig.on, job, "GITHUB_TOKEN")
+        found = store.read(rig.on, job, "GITHUB_TOKEN")
         if found:
             assert found[1] == bool(found[0]), "it is secret, if there is one"
             return found[0] or None
@@ -66,10 +66,10 @@ def test_it_is_in_no_row_and_no_log_in_clear(rig: Rig) -> None:
     job = running(rig)
     token = ask(rig, job)
     assert token
-    assert not [row.key for row in rig.twin.store.rows.values() if token in codec.dump(row)]
+    assert not [row.key for row in rig.twin.store.rows.values() if token in dynamodb.dump(row)]
     assert "GitHub front end put GITHUB_TOKEN (secret) into the job's store" in told(rig.twin, job.id)
     with pytest.raises(Refused):
-        values.shown(rig.on, job, "GITHUB_TOKEN")
+        store.shown(rig.on, job, "GITHUB_TOKEN")
     rig.finish(job.id)
     assert rig.on.store.get(value_key(job.id, "GITHUB_TOKEN"), Value) is None
 
@@ -98,7 +98,7 @@ def test_an_old_one_is_replaced_and_one_that_is_over_is_not_handed_out(rig: Rig)
     assert second != first
     rig.twin.pass_time(56 * 60)
     tokens.wanted(rig.on, job, "GITHUB_TOKEN")
-    assert values.read(rig.on, job, "GITHUB_TOKEN") is None
+    assert store.read(rig.on, job, "GITHUB_TOKEN") is None
     assert ask(rig, job) not in (None, first, second)
 
 
@@ -106,7 +106,7 @@ def test_only_a_running_job_of_the_front_end_gets_one(rig: Rig) -> None:
     rig.say("push", push(A))
     waiting = rig.jobs()["test"]
     assert ask(rig, waiting) is None
-    by_hand = submitting.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
+    by_hand = submit.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
     rig.twin.run()
     rig.hello(by_hand)
     assert ask(rig, next(each for each in rig.all_jobs() if each.id == by_hand)) is None
@@ -134,7 +134,7 @@ def test_permissions_that_the_app_has_not_got(rig: Rig) -> None:
     assert ask(rig, job) is None
     why = "GitHub answers 422: The permissions requested are not granted to this installation: ['packages']"
     assert DENIED + why in told(rig.twin, job.id)
-    assert values.read(rig.on, job, "GITHUB_TOKEN") == ("", False)
+    assert store.read(rig.on, job, "GITHUB_TOKEN") == ("", False)
     asked = len(rig.fake.asked)
     assert ask(rig, job) is None
     assert len(rig.fake.asked) == asked
@@ -183,11 +183,11 @@ def test_who_has_ended_meanwhile_is_given_nothing(rig: Rig, monkeypatch: pytest.
 def test_another_value_and_ones_own_of_that_name_are_left_alone(rig: Rig) -> None:
     job = running(rig)
     tokens.wanted(rig.on, job, "OTHER")
-    values.put(rig.on, job, Put("GITHUB_TOKEN", "mine", by="oxide:hubris"))
+    store.put(rig.on, job, Put("GITHUB_TOKEN", "mine", by="oxide:hubris"))
     rig.twin.pass_time(3600)
     tokens.wanted(rig.on, job, "GITHUB_TOKEN")
     rig.twin.run()
-    assert values.read(rig.on, job, "GITHUB_TOKEN") == ("mine", False)
+    assert store.read(rig.on, job, "GITHUB_TOKEN") == ("mine", False)
     assert not tokens.mint(rig.on, job.id)
 
 
@@ -308,7 +308,7 @@ def test_only_who_revokes_opens_what_is_kept_for_that(rig: Rig) -> None:
     job = running(rig)
     token = ask(rig, job)
     (row,) = rows(rig)
-    assert token not in codec.dump(row)
+    assert token not in dynamodb.dump(row)
     with pytest.raises(ValueError, match="not sealed as that"):
         rig.on.vault.open(row.sealed, sealed_as(job.id, "GITHUB_TOKEN"))
 

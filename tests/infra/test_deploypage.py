@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from infra.settings import Settings
-from penstock.domain import siteparse
-from penstock.domain.site import Site
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import Registry
 
 PAGE = (Path(__file__).parents[2] / "docs/operators/README.md").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def test_every_option_of_a_deployment_is_in_the_table_and_no_other() -> None:
 
 def test_the_first_site_is_good() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    site = siteparse.parse(example, "site.toml")
+    site = parse.parse(example, "site.toml")
     assert isinstance(site, Site), site
     for kind, makers in (("factory", site.factories), ("well", site.wells)):
         for maker in makers.values():

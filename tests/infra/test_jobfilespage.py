@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from penstock.agent.bmat import parser
-from penstock.domain import limits
 from penstock.domain.jobfile import JobFile, parse
 from penstock.domain.jobfile.keys import KEYS
 from penstock.domain.jobfile.matrix import AXES, PLACES
+from penstock.kernel import limits
 
 ROOT = Path(__file__).parents[2]
 USERS = ROOT / "docs/users"

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from infra.retentionpage import page
-from penstock.domain.retention import Spans
+from penstock.domain.artifacts.retention import Spans
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -10,8 +10,8 @@ import pytest
 
 from infra.queues import NAMES
 from infra.sizes import GITHUB_SIZES, SIZES
-from penstock.domain.absence import CALL_WITHIN
-from penstock.domain.units import CLEAN_WITHIN
+from penstock.domain.units.units import CLEAN_WITHIN
+from penstock.domain.units.visibility import CALL_WITHIN
 from penstock.local.stack import SOURCES
 from tests.infra.template import Template
 

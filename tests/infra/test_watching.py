@@ -15,9 +15,8 @@ from infra import dimensions
 from infra.metricspage import page
 from penstock.cli.app import cli
 from penstock.domain import metrics
-from penstock.domain.metric import Level
-from penstock.domain.metrics import METRICS, NAMESPACE
-from penstock.domain.site import Site
+from penstock.domain.metrics import METRICS, NAMESPACE, Level
+from penstock.domain.site.site import Site
 from penstock.local.stack import SOURCES
 from tests.infra.template import Template, text
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.jobfile import JobFile, Post, check_asked, check_inputs, parse
+from penstock.kernel import limits
 from tests.jobfile.helpers import below, only
 
 KEY_ROWS = [

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.domain.jobfile import JobFile, Problem, parse
 from penstock.domain.jobfile.keys import KEYS
-from penstock.domain.jobfile.locate import Spot, locate, nearest
-from penstock.domain.jobfile.tokens import tokenise
+from penstock.toml.document import Spot, locate, nearest, tokenise
 
 TOML = r'''
 # a comment [with] = marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.jobfile import JobFile, Matrix, Problems, Publish, parse, variant
-from penstock.domain.jobset import arrange
+from penstock.domain.jobfile.sets import arrange
 from tests.jobfile.helpers import below, only
 
 

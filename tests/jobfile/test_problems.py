@@ -2,8 +2,8 @@
 
 import pytest
 
-from penstock.domain import limits
 from penstock.domain.jobfile import Fault, JobFile, check_key, parse
+from penstock.kernel import limits
 from tests.jobfile.helpers import NAMED, below, items, only
 
 

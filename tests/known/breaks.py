@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import granting, jobs
-from penstock.domain.jobs import Job
-from penstock.domain.leases import LeaseState, Need
-from penstock.domain.pools import Claim, Pool, Slot, collection
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
-from penstock.domain.units import Unit
-from penstock.usecases import acquiring, stocktaking, submitting
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import LeaseState, Need
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
+from penstock.usecases.jobs import submit
+from penstock.usecases.pools import scheduler
 from tests.twin.store import MemoryStore
 from tests.twin.world import MemoryFlows
 
@@ -92,29 +94,29 @@ def slot_stays_free(patch: pytest.MonkeyPatch) -> None:
 
 def claims_again(patch: pytest.MonkeyPatch) -> None:
     """`acquiring._claim`: a step that is told again does not look what it claimed before."""
-    original = acquiring._claim
+    original = scheduler._claim
 
     def claim(on: Any, job: str, attempt: int, step: int, token: str) -> Any:
-        for lease in acquiring.step_of(on, job, attempt, step):
+        for lease in scheduler.step_of(on, job, attempt, step):
             claim = on.store.find(collection(lease.pool), f"wait#500#{job}", Claim)
             on.store.commit([Delete(lease), *map(Delete, claim)])
         return original(on, job, attempt, step, token)
 
-    patch.setattr(acquiring, "_claim", claim)
+    patch.setattr(scheduler, "_claim", claim)
 
 
 def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     """`acquiring._claim`: the unit is begun at once, and waits for its slot together with its lease."""
-    original = acquiring._claim
+    original = scheduler._claim
 
     def claim(on: Any, *given: Any) -> Any:
         changes, held = original(on, *given)
-        made = [acquiring._unit(on, lease, "hand") for lease in held if changes]
+        made = [scheduler._unit(on, lease, "hand") for lease in held if changes]
         for unit in made:
             on.queues.advance(unit.id, False)
         return [*changes, *map(Create, made)], held
 
-    patch.setattr(acquiring, "_claim", claim)
+    patch.setattr(scheduler, "_claim", claim)
 
 
 def as_named(patch: pytest.MonkeyPatch) -> None:
@@ -125,7 +127,7 @@ def as_named(patch: pytest.MonkeyPatch) -> None:
             kind = site.resources[ask.type]
             yield Need(order, order, ask.name, ask.type, kind.pool, kind.well, {}, site.takes(kind.uses))
 
-    patch.setattr(submitting, "_resources", resources)
+    patch.setattr(submit, "_resources", resources)
 
 
 def worker_first(patch: pytest.MonkeyPatch) -> None:
@@ -141,17 +143,17 @@ def worker_first(patch: pytest.MonkeyPatch) -> None:
 
 def head_of_the_line(patch: pytest.MonkeyPatch) -> None:
     """`granting._grantable`: nobody may pass whoever is ahead in one of the queues."""
-    patch.setattr(granting, "OVERTAKEN", 0)
+    patch.setattr(grants, "OVERTAKEN", 0)
 
 
 def passes_without_end(patch: pytest.MonkeyPatch) -> None:
     """`granting._grantable`: nobody asks how often those ahead were overtaken."""
-    patch.setattr(granting, "OVERTAKEN", 10_000)
+    patch.setattr(grants, "OVERTAKEN", 10_000)
 
 
 def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
     """`granting.pick`: who had to wait once, waits for the slot that it saw, whatever else falls free."""
-    pick = granting.pick
+    pick = grants.pick
     waiting: set[Key] = set()
 
     def stuck(pool: str, stocks: Any) -> Any:
@@ -162,12 +164,12 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
             waiting.update(claim.key for claim in stocks[pool].claims)
         return found
 
-    patch.setattr(granting, "pick", stuck)
+    patch.setattr(grants, "pick", stuck)
 
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`granting.pick`: a claim that did not show itself for a minute has lost its place."""
-    stocks_of, pick = stocktaking.read, granting.pick
+    stocks_of, pick = scheduler.read, grants.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
@@ -179,13 +181,13 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
         young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
         return pick(pool, {**stocks, pool: replace(stock, claims=young)})
 
-    patch.setattr(stocktaking, "read", remember)
-    patch.setattr(granting, "pick", recent)
+    patch.setattr(scheduler, "read", remember)
+    patch.setattr(grants, "pick", recent)
 
 
 def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:
     """`acquiring.serve`: a lock around it, which an error leaves taken."""
-    serve, taken = acquiring.serve, set()
+    serve, taken = scheduler.serve, set()
 
     def locked(on: Any, pool: str) -> None:
         if pool not in taken:
@@ -193,19 +195,19 @@ def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:
             serve(on, pool)
             taken.remove(pool)
 
-    patch.setattr(acquiring, "serve", locked)
+    patch.setattr(scheduler, "serve", locked)
 
 
 def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
     """`acquiring.acquire`: what cannot be had at once is an error."""
-    acquire = acquiring.acquire
+    acquire = scheduler.acquire
 
     def now_or_never(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         acquire(on, job, attempt, step, token)
-        if any(lease.state is LeaseState.WAITING for lease in acquiring.step_of(on, job, attempt, step)):
+        if any(lease.state is LeaseState.WAITING for lease in scheduler.step_of(on, job, attempt, step)):
             on.flows.fail(token, "Unsatisfiable", "nothing is available")
 
-    patch.setattr(acquiring, "acquire", now_or_never)
+    patch.setattr(scheduler, "acquire", now_or_never)
 
 
 def waits_without_deadline(patch: pytest.MonkeyPatch) -> None:

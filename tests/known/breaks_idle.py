@@ -8,29 +8,30 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain import granting, idle
-from penstock.domain.granting import Pick, Stock
-from penstock.domain.units import CleanProof, Unit
-from penstock.domain.warmth import Warm
+from penstock.domain.pools import grants
+from penstock.domain.pools.grants import Pick, Stock
+from penstock.domain.pools.pools import Warm
+from penstock.domain.units import reuse
+from penstock.domain.units.units import CleanProof, Unit
 
 
 def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
     """`granting._room`: what is leaving already is not counted, so that one unit after the other has to go."""
-    room = granting._room
+    room = grants._room
 
     def blind(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
         seen = {name: [slot for slot in stock.idle if not slot.leaving] for name, stock in stocks.items()}
         return room(claim, {name: replace(stock, idle=seen[name]) for name, stock in stocks.items()})
 
-    patch.setattr(granting, "_room", blind)
+    patch.setattr(grants, "_room", blind)
 
 
 def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
     """`idle.keep`: a unit counts as idle from when it was ordered."""
-    keep = idle.keep
+    keep = reuse.keep
 
     def kept(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
         until = (unit.born or now) + timedelta(seconds=warm.idle)
         return replace(keep(unit, proof, warm, now, lease), until=until, due=until)
 
-    patch.setattr(idle, "keep", kept)
+    patch.setattr(reuse, "keep", kept)

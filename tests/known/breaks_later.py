@@ -8,41 +8,35 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import endings, leases, pools
-from penstock.domain import resizing as domain_resizing
-from penstock.domain import units as domain_units
-from penstock.domain.errors import DriverError
-from penstock.domain.jobs import Job
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Replace
-from penstock.domain.units import CleanProof, Unit, UnitState
+from penstock import transaction
+from penstock.domain.jobs import outcome
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import capacity as domain_resizing
+from penstock.domain.pools import leases, pools
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units import units as domain_units
+from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Replace
 from penstock.ports import Order
-from penstock.usecases import (
-    acquiring,
-    agents,
-    cooling,
-    freeing,
-    race,
-    reconciling,
-    resizing,
-    retrying,
-    returning,
-    sweeping,
-    turns,
-    units,
-)
-from penstock.usecases.reconciling import Compared
+from penstock.usecases import cooldowns, sweep
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.pools import resize as pools_resize
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import advance, driver_calls, reconcile, release, retire, reuse
+from penstock.usecases.units.reconcile import Compared
+from penstock.usecases.workers import agents
 
 
 def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
     """`units._order`: the driver is asked with an id of its own each time."""
-    order = units._order
+    order = advance._order
 
     def fresh(on: Any, unit: Unit) -> Order:
         return replace(order(on, unit), id=f"w-{on.world.ulid()}")
 
-    patch.setattr(units, "_order", fresh)
+    patch.setattr(advance, "_order", fresh)
 
 
 def unit_is_never_due(patch: pytest.MonkeyPatch) -> None:
@@ -64,64 +58,66 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
             [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
         )
 
-    patch.setattr(units, "_hand_over", hand_over)
+    patch.setattr(advance, "_hand_over", hand_over)
 
 
 def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     """`units._hand_over`: what was made goes to whoever is first in the queue by then."""
-    hand_over = units._hand_over
+    hand_over = advance._hand_over
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
-        on.store.commit(freeing._give_back(on, unit))
-        acquiring.serve(on, unit.pool)
+        on.store.commit(retire._give_back(on, unit))
+        scheduler.serve(on, unit.pool)
         hand_over(on, unit, made)
 
-    patch.setattr(units, "_hand_over", offered)
+    patch.setattr(advance, "_hand_over", offered)
 
 
 def errors_are_final(patch: pytest.MonkeyPatch) -> None:
     """`units._make`: any error of a driver fails the job."""
-    refused = cooling.refused
+    refused = cooldowns.refused
 
-    def fatal(on: Any, unit: Unit, leave: cooling.Leave, error: DriverError) -> Any:
-        units._fail(on, unit, "Unsatisfiable", str(error))
+    def fatal(on: Any, unit: Unit, leave: cooldowns.Leave, error: DriverError) -> Any:
+        advance._fail(on, unit, "Unsatisfiable", str(error))
         return refused(on, unit, leave, error)
 
-    patch.setattr(cooling, "refused", fatal)
+    patch.setattr(cooldowns, "refused", fatal)
 
 
 def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
     """`returning.put_back`: a slot comes back when its cleaning failed, or takes more than half an hour."""
-    again = retrying.again
+    again = driver_calls.again
 
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
         is_old = on.world.now() - unit.since > timedelta(minutes=30)
         if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
-            race.run(on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
-            turns.go_on(on, unit)
+            transaction.run(on, lambda: release._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
+            reuse.pass_turn(on, unit)
         else:
             again(on, unit, reason, after)
 
-    patch.setattr(retrying, "again", hasty)
+    patch.setattr(driver_calls, "again", hasty)
 
 
 def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
     """`returning.put_back`: what no row says was made, is not cleaned."""
-    put_back = returning.put_back
+    put_back = release.put_back
 
     def only(on: Any, unit: Unit) -> None:
         if unit.made:
             put_back(on, unit)
             return
-        race.run(on, lambda: returning._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made")))
-        turns.go_on(on, unit)
+        transaction.run(
+            on, lambda: release._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
+        )
+        reuse.pass_turn(on, unit)
 
-    patch.setattr(returning, "put_back", only)
+    patch.setattr(release, "put_back", only)
 
 
 def one_janitor(patch: pytest.MonkeyPatch) -> None:
     """`returning.put_back`: one thing is cleaned at a time, the oldest first."""
-    put_back = returning.put_back
+    put_back = release.put_back
 
     def in_turn(on: Any, unit: Unit) -> None:
         rows = [*on.store.listed("resources", Unit), *on.store.listed("workers", Unit)]
@@ -129,33 +125,33 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
         if min(dirty, key=lambda row: row.since).id == unit.id:
             put_back(on, unit)
         else:
-            retrying.again(on, unit, None, 45)
+            driver_calls.again(on, unit, None, 45)
 
-    patch.setattr(returning, "put_back", in_turn)
+    patch.setattr(release, "put_back", in_turn)
 
 
 def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
     """`turns.go_on`: who frees a slot does not hand it over."""
-    go_on = turns.go_on
+    go_on = reuse.pass_turn
 
     def silent(on: Any, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(acquiring, "serve", lambda on, pool: None)
+            inner.setattr(scheduler, "serve", lambda on, pool: None)
             go_on(on, unit)
 
-    patch.setattr(turns, "go_on", silent)
+    patch.setattr(reuse, "pass_turn", silent)
 
 
 def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
     """`resizing.resize`: who changes a limit does not look who waits."""
-    resize = resizing.resize
+    resize = pools_resize.resize
 
     def silent(on: Any, pool: str) -> None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(acquiring, "serve", lambda on, pool: None)
+            inner.setattr(scheduler, "serve", lambda on, pool: None)
             resize(on, pool)
 
-    patch.setattr(resizing, "resize", silent)
+    patch.setattr(pools_resize, "resize", silent)
 
 
 def takes_from_holders(patch: pytest.MonkeyPatch) -> None:
@@ -174,12 +170,12 @@ def outlives_its_lease(patch: pytest.MonkeyPatch) -> None:
 
 def silence_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
     """`units._lose`: an agent that is not heard of is waited for."""
-    patch.setattr(units, "_lose", lambda on, unit: None)
+    patch.setattr(advance, "_lose", lambda on, unit: None)
 
 
 def tries_without_end(patch: pytest.MonkeyPatch) -> None:
     """`endings._may_retry`: there is always a next attempt."""
-    patch.setattr(endings, "_may_retry", lambda job: True)
+    patch.setattr(outcome, "_may_retry", lambda job: True)
 
 
 def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:
@@ -208,26 +204,26 @@ def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
 
 def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
     """`sweeping.serve_all`: a hand-over that was lost stays lost."""
-    patch.setattr(sweeping, "serve_all", lambda on: ([], []))
+    patch.setattr(sweep, "serve_all", lambda on: ([], []))
 
 
 def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
     """`sweeping.sweep`: what fails for one row stops the others."""
 
-    def sweep(on: Any) -> sweeping.Swept:
-        for kind, key in on.store.overdue(on.world.now(), sweeping.AT_ONCE):
+    def sweep(on: Any) -> usecases_sweep.Swept:
+        for kind, key in on.store.overdue(on.world.now(), usecases_sweep.AT_ONCE):
             try:
-                sweeping.nudge(on, kind, key)
+                usecases_sweep.nudge(on, kind, key)
             except Exception:
                 break
-        return sweeping.Swept()
+        return usecases_sweep.Swept()
 
-    patch.setattr(sweeping, "sweep", sweep)
+    patch.setattr(usecases_sweep, "sweep", sweep)
 
 
 def leaves_strays(patch: pytest.MonkeyPatch) -> None:
     """`reconciling.reconcile`: nobody looks what exists outside."""
-    patch.setattr(reconciling, "reconcile", lambda on: Compared())
+    patch.setattr(reconcile, "reconcile", lambda on: Compared())
 
 
 def absence_counts(patch: pytest.MonkeyPatch) -> None:
@@ -240,7 +236,7 @@ def absence_counts(patch: pytest.MonkeyPatch) -> None:
                 on.store.commit([Replace(unit, domain_units.soil(unit, "not listed", on.world.now()))])
         return Compared()
 
-    patch.setattr(reconciling, "reconcile", destroy)
+    patch.setattr(reconcile, "reconcile", destroy)
 
 
 def rows_before_the_list(patch: pytest.MonkeyPatch) -> None:
@@ -261,4 +257,4 @@ def _destroy(patch: pytest.MonkeyPatch, known: Any) -> None:
             driver.destroy(found, on.world.now())
         return Compared(strays=len(strays))
 
-    patch.setattr(reconciling, "reconcile", destroy)
+    patch.setattr(reconcile, "reconcile", destroy)

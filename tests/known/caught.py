@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from tests.known.site import Known
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.users import User
+from penstock.domain.users.users import User
 from tests.known.site import ADA, Known
 
 

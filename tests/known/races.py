@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from penstock.domain.jobs import Job, Result, State
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.units import Unit
+from penstock.domain.jobs.jobs import Job, Result, State
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Change, Create, Replace
 from tests.twin.world import Twin
 
 Which = Callable[[Change], bool]

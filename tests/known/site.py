@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.pools import Claim, Pool, Slot, collection
-from penstock.domain.site import Shape
-from penstock.domain.units import CleanProof, Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection
+from penstock.domain.site.site import Shape
+from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import configuring, resizing
+from penstock.usecases.pools import resize
+from penstock.usecases.site import apply
 from tests.twin.world import START, TestDrivers, Twin
 from tests.twin.world import Hand as PlainHand
 
@@ -132,7 +133,7 @@ class Known(Twin):
         made = Drivers()
         self.drivers, self.factory, self.well = made, made.hand, made.own
         self.on = replace(self.on, drivers=made)
-        configuring.apply(self.on, "admin", SITE, "site.toml")
+        apply.apply(self.on, "admin", SITE, "site.toml")
         self.run()
 
 
@@ -154,8 +155,8 @@ def units_of(twin: Twin, job: str) -> list[Unit]:
 
 def set_limit(twin: Twin, pool: str, limit: int, names: tuple[str, ...] | None = None, *, amount: bool = False) -> None:
     """What an operator and the scheduler do when a limit changes."""
-    configuring.set_pool(twin.on, pool, Shape(limit, names, amount))
-    resizing.resize(twin.on, pool)
+    apply.set_pool(twin.on, pool, Shape(limit, names, amount))
+    resize.resize(twin.on, pool)
 
 
 def assert_nothing_is_left(twin: Known) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
-from penstock.usecases import agents, jobs, settling
+from penstock.usecases.jobs import jobs, settle
+from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import grants, just_before, renews, restart
@@ -28,7 +29,7 @@ def test_an_update_reads_again_what_it_overwrites_so_that_one_resource_is_leased
     twin.pass_time(30)
 
     def end() -> None:
-        settling.settle(twin.on, job, 1, "Lost", "it was given up")
+        settle.settle(twin.on, job, 1, "Lost", "it was given up")
         twin.run()
 
     with just_before(twin, renews, end), pytest.raises(Refused):

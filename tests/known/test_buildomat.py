@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Moved, Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.users import User
-from penstock.usecases import agents, jobs, sweeping, turns, units
-from penstock.usecases.agents import Hello
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Moved, Refused
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import cancel
+from penstock.usecases.units import advance, reuse
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.known import breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, restart
@@ -35,7 +38,7 @@ def test_one_job_in_error_stops_the_assignment_of_all_that_are_younger(twin: Kno
 
     twin.flows.start = failing  # type: ignore[assignment]
     twin.pass_time(61)
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     steps = [message for message in twin.queues.messages if message[2]["job"] != first]
     restart(twin)
     twin.queues.messages.extend(steps)
@@ -84,12 +87,12 @@ def test_leases_are_process_memory_and_lost_with_it(twin: Known, ada: User) -> N
     restart(twin)
     assert agents.heartbeat(twin.on, caller)["lease_seconds"] == 120
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turns, "go_on", lambda on, unit: None)  # the process is gone before it hands anything over
+        patch.setattr(reuse, "pass_turn", lambda on, unit: None)  # the process is gone before it hands anything over
         finish(twin, first)
         for _ in range(2):
             restart(twin)
             twin.pass_time(61)
-            sweeping.sweep(twin.on)
+            usecases_sweep.sweep(twin.on)
             twin.run()
     sweep(twin)
     assert holders(twin, "resource/bench") == {"bench-1": second}
@@ -103,7 +106,7 @@ def test_the_worker_of_a_cancelled_job_idles_for_half_an_hour(twin: Known, ada: 
     job = submit(twin, ada)
     twin.run()
     assert len(twin.factory.made) == 1
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert job_of(twin, job).outcome is Outcome.CANCELLED
     assert_nothing_is_left(twin)
@@ -115,7 +118,7 @@ def test_a_job_is_taken_by_another_worker_than_the_one_that_was_made_for_it(twin
     first, second = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, second).id
-    given = agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
+    given = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
     assert given["job"] == second
     hello(twin, first)
     with pytest.raises(Refused):
@@ -129,7 +132,7 @@ def test_a_machine_that_is_not_listed_yet_is_taken_for_gone(twin: Known, ada: Us
     twin.run()
     made = dict(twin.factory.made)
     twin.factory.made.clear()
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     twin.run()
     twin.factory.made.update(made)
     sweep(twin)

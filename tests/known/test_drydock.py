@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import SlotState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, agents, jobs, settling, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import cancel, settle
+from penstock.usecases.jobs import cancel as jobs_cancel
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, dying, ends, frees, grants, just_before, starts, withdraws
@@ -38,7 +43,7 @@ def test_race_2_more_is_built_than_the_limit_allows(twin: Known, ada: User) -> N
     """A count is only a hint: somebody else takes what is left before each grant. SLOT-1"""
     for _ in range(5):
         submit(twin, ada, target="linux")
-    with always_before(twin, grants, lambda: acquiring.serve(twin.on, "target/linux")):
+    with always_before(twin, grants, lambda: scheduler.serve(twin.on, "target/linux")):
         twin.run()
     assert sorted(holders(twin, "target/linux")) == ["1", "2"]
     assert len(twin.factory.made) == 2
@@ -85,7 +90,7 @@ def test_race_5_several_releases_at_once(twin: Known, ada: User) -> None:
     first, second, third = (submit(twin, ada, resources=["bench"]) for _ in range(3))
     twin.run()
     bench = units_of(twin, first)[0]
-    with just_before(twin, frees_bench, lambda: units.advance(twin.on, bench.id)):
+    with just_before(twin, frees_bench, lambda: advance.advance(twin.on, bench.id)):
         run_to_end(twin, first)
     assert [(slot.job, slot.fence) for slot in held(twin, "resource/bench")] == [(second, 2)]
     run_to_end(twin, second)
@@ -131,7 +136,7 @@ def test_race_7_a_resource_dies_between_acquire_and_activate(twin: Known, ada: U
     job = submit(twin, ada, resources=["bench"])
 
     def cancel() -> None:
-        jobs.cancel(twin.on, ada, job)
+        jobs_cancel.cancel(twin.on, ada, job)
         twin.run()
 
     twin.well.meanwhile["create"] = cancel
@@ -147,9 +152,9 @@ def test_race_8_a_worker_says_hello_in_the_moment_in_which_it_is_given_up(twin: 
     twin.run()
     old = worker_of(twin, job).id
     twin.factory.unclean = [NotYet(5, "it is still going down")] * 4
-    key = units.bootstrap_key(twin.on.signing_key(), old)
+    key = advance.bootstrap_key(twin.on.signing_key(), old)
     twin.pass_time(601)
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     with just_before(twin, ends, lambda: agents.hello(twin.on, Hello(old, key, TOKEN))):
         twin.run()
     assert (job_of(twin, job).state, job_of(twin, job).attempt) == (State.QUEUED, 2)
@@ -183,7 +188,7 @@ def test_race_10_one_lease_starts_many_builds(twin: Known, ada: User) -> None:
     twin.run()
     token = str(twin.flows.executions[job, 1].token)
     for _ in range(3):
-        acquiring.acquire(twin.on, job, 1, 0, token)
+        scheduler.acquire(twin.on, job, 1, 0, token)
         twin.queues.advance(worker_of(twin, job).id, is_worker=True)
         twin.run()
     assert list(holders(twin, "target/linux").values()) == [job]
@@ -222,7 +227,7 @@ def test_race_14_a_task_that_fails_drops_its_clean_up(twin: Known, ada: User) ->
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    with dying(settling, "put_back"):
+    with dying(settle, "put_back"):
         finish(twin, job)
     assert job_of(twin, job).is_settled
     for _ in range(3):
@@ -236,8 +241,8 @@ def test_race_15_a_command_arrives_while_a_lease_is_activated(twin: Known, ada: 
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
-    with just_before(twin, starts, lambda: jobs.cancel(twin.on, ada, job)), pytest.raises(Refused):
+    ask = Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
+    with just_before(twin, starts, lambda: cancel.cancel(twin.on, ada, job)), pytest.raises(Refused):
         agents.hello(twin.on, ask)
     twin.run()
     assert job_of(twin, job).outcome is Outcome.CANCELLED

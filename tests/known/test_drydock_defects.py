@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet
-from penstock.usecases import jobs
+from penstock.usecases.jobs import cancel
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import grants, just_before
@@ -53,7 +53,7 @@ def test_defect_c_a_resource_nobody_wants_any_more_is_built_on(twin: Known, ada:
     twin.well.says = [NotYet(60, "it is being built")]
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
-    jobs.cancel(twin.on, ada, first)
+    cancel.cancel(twin.on, ada, first)
     twin.run()
     assert holders(twin, "resource/bench") == {"bench-1": second}, "at once"
     twin.pass_time(61)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import User
-from penstock.usecases import acquiring, agents, configuring, units
-from penstock.usecases.agents import Hello
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, grants, just_before
@@ -23,7 +26,7 @@ WEEK = 7 * 24 * 3600
 def test_two_builds_with_one_label_get_the_same_resource(twin: Known, ada: User) -> None:
     """JENKINS lockable-resources#123: both chose among the free ones before either had locked. SLOT-1"""
     made = [submit(twin, ada, resources=["licence"]) for _ in range(3)]
-    with always_before(twin, grants, lambda: acquiring.serve(twin.on, "resource/licence")):
+    with always_before(twin, grants, lambda: scheduler.serve(twin.on, "resource/licence")):
         twin.run()
     assert sorted(holders(twin, "resource/licence").items()) == [("1", made[0]), ("2", made[1])]
 
@@ -35,7 +38,7 @@ def test_one_build_reserves_twice(twin: Known, ada: User) -> None:
     token = str(twin.flows.executions[job, 1].token)
 
     def again() -> None:
-        acquiring.acquire(twin.on, job, 1, 1, token)
+        scheduler.acquire(twin.on, job, 1, 1, token)
 
     with just_before(twin, claims, again):
         twin.run()
@@ -63,7 +66,7 @@ def test_an_edited_label_is_not_looked_at_again(twin: Known, ada: User) -> None:
     many = [submit(twin, ada, target="linux") for _ in range(3)]
     named = [submit(twin, ada, resources=["bench"]) for _ in range(2)]
     twin.run()
-    configuring.resize(twin.on, "target/linux", 3)
+    apply.resize(twin.on, "target/linux", 3)
     twin.run()
     set_limit(twin, "resource/bench", 2, ("bench-1", "bench-2"))
     twin.run()
@@ -94,7 +97,7 @@ def test_time_in_the_queue_counts_as_time_of_the_build(twin: Known, ada: User) -
     run_on = twin.world.now() + timedelta(hours=1)
     run_to_end(twin, first)
     worker = worker_of(twin, second).id
-    given = agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    given = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert given["deadline"] >= run_on.isoformat()
     assert job_of(twin, second).state is State.RUNNING
     assert (job_of(twin, second).due or run_on) > run_on

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
 from penstock.ports import NotYet
-from penstock.usecases import agents, configuring, jobs
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, just_before, renews, restart
@@ -105,7 +107,7 @@ def test_an_instance_is_started_before_the_database_hears_of_it(twin: Known, ada
         twin.run()
     assert list(twin.factory.made) == [worker_of(twin, job).id]
     assert worker_of(twin, job).made is None
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert_nothing_is_left(twin)
 
@@ -158,7 +160,7 @@ def test_editing_the_configuration_confuses_what_is_running(twin: Known, ada: Us
     twin.run()
     hello(twin, job)
     without = SITE.replace('names = ["board-1"]', 'names = ["board-2"]').replace("limit = 2", "limit = 1", 1)
-    configuring.apply(twin.on, "admin", without, "site.toml")
+    apply.apply(twin.on, "admin", without, "site.toml")
     twin.run()
     assert holders(twin, "resource/board") == {"board-1": job}
     finish(twin, job)

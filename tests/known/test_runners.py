@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import QuotaReached, Refused, Unreached
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import QuotaReached, Refused, Unreached
 from penstock.ports import Order
-from penstock.usecases import acquiring, agents, configuring, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, frees, gives_up, grants, just_before, restart
@@ -53,7 +57,7 @@ def test_a_busy_runner_is_killed_as_an_orphan(twin: Known, ada: User) -> None:
     twin.run()
     caller = hello(twin, job)
     twin.pass_time(121)
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     with just_before(twin, gives_up, lambda: agents.heartbeat(twin.on, caller)):
         twin.run()
     assert job_of(twin, job).state is State.RUNNING
@@ -66,7 +70,7 @@ def test_a_runner_that_is_started_during_the_clean_up_is_killed_by_it(twin: Know
     """terraform-aws-github-runner#4391. Karpenter: list the cloud before the ledger, for the ledger is first. UNIT-1"""
     job = submit(twin, ada)
     twin.factory.meanwhile["list"] = twin.run
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     assert list(twin.factory.made) == [worker_of(twin, job).id]
     run_to_end(twin, job)
 
@@ -88,7 +92,7 @@ def test_a_runner_is_stolen_by_another_job(twin: Known, ada: User) -> None:
     """terraform-aws-github-runner#3130, cdk-github-runners#974: whoever had the label took it. SEC-2 JOB-2"""
     one, other = submit(twin, ada), submit(twin, ada)
     twin.run()
-    key = units.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id)
+    key = advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id)
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(worker_of(twin, other).id, key, "u" * 43))
     hello(twin, other)
@@ -145,7 +149,7 @@ def unreached(*_: Any) -> bool:
 def test_one_job_gets_two_runners(twin: Known, ada: User) -> None:
     """cdk-github-runners#382, #607: an event that came twice started two. JOB-2"""
     job = submit(twin, ada, target="linux")
-    assert not acquiring.start(twin.on, job), "the flow is named after the attempt, and there is one"
+    assert not scheduler.start(twin.on, job), "the flow is named after the attempt, and there is one"
     messages = list(twin.queues.messages)
     twin.run()
     twin.queues.messages.extend(messages)
@@ -171,7 +175,7 @@ def test_a_job_waits_for_a_runner_while_there_is_capacity(twin: Known, ada: User
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(acquiring, "serve", lambda on, pool: None)
+        patch.setattr(scheduler, "serve", lambda on, pool: None)
         run_to_end(twin, first)
     restart(twin)
     assert not holders(twin, "resource/bench")
@@ -233,11 +237,11 @@ def test_a_manager_that_starts_deletes_all_instances(twin: Known, ada: User) -> 
 def test_a_limit_that_is_lowered_meanwhile_is_passed(twin: Known, ada: User) -> None:
     """Karpenter's NodePool limits are soft: what was decided before a change is launched after it. SLOT-1"""
     job = submit(twin, ada, target="small")
-    with just_before(twin, grants, lambda: configuring.resize(twin.on, "quota/vcpus", 2)):
+    with just_before(twin, grants, lambda: apply.resize(twin.on, "quota/vcpus", 2)):
         twin.run()
     assert used(twin, "quota/vcpus") == (0, 0)
     assert not units_of(twin, job)
-    configuring.resize(twin.on, "quota/vcpus", 8)
+    apply.resize(twin.on, "quota/vcpus", 8)
     twin.run()
     run_to_end(twin, job)
     assert_nothing_is_left(twin)

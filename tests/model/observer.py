@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.jobs import Job, Result
-from penstock.domain.leases import Lease, prefix
-from penstock.domain.pools import Claim, Pool, Slot
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Row
-from penstock.domain.units import Unit, unit_key
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.pools.leases import Lease, prefix
+from penstock.domain.pools.pools import Claim, Pool, Slot
+from penstock.domain.units.units import Unit, unit_key
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row
 from tests.model import pools
 from tests.twin.store import MemoryStore
 

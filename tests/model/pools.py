@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeGuard
 
-from penstock.domain import granting
-from penstock.domain.pools import Claim, Pool, Slot, pool_key
-from penstock.domain.rows import Change, Create, Key, Replace, Row
-from penstock.domain.units import Unit
+from penstock.domain.pools import grants
+from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
 
 
 def slot_state(slot: Slot) -> str:
@@ -72,7 +72,7 @@ def check_promises(rows: Collection[Row]) -> None:
     held = {(slot.pool, slot.name): slot.unit for slot in slots if slot.unit}
     wanted = {place: unit.id for unit in rows if _holds(unit) for place in ((unit.pool, unit.slot), *unit.also)}
     assert held == wanted, "a unit has all that its lease takes, and nobody else has any of it"
-    assert all(row.overtaken <= granting.OVERTAKEN for row in rows if isinstance(row, Claim)), "overtaken too often"
+    assert all(row.overtaken <= grants.OVERTAKEN for row in rows if isinstance(row, Claim)), "overtaken too often"
 
 
 def _holds(row: Row) -> TypeGuard[Unit]:

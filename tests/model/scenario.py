@@ -6,13 +6,17 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Result, job_key
-from penstock.domain.pools import Pool
-from penstock.domain.rows import Change
-from penstock.domain.units import Unit
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, jobs, settling, submitting, sweeping, units
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.pools.pools import Pool
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel, settle, submit
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
 from penstock.wire import SubmitJob
 from tests.model.observer import ObservedStore
 from tests.twin.world import START, Twin
@@ -82,7 +86,7 @@ class Scenario:
         self.store = DyingStore()
         self.twin.store = self.store
         object.__setattr__(self.twin.on, "store", self.store)
-        configuring.apply(self.twin.on, "admin", SITE, "site.toml")
+        apply.apply(self.twin.on, "admin", SITE, "site.toml")
         self.twin.run()
         self.jobs = [self._submit() for _ in range(4)]
 
@@ -90,7 +94,7 @@ class Scenario:
         names = self.dice.choice(ASKS)
         wanted = {f"r{n}": {"type": name} for n, name in enumerate(names)}
         ask = SubmitJob("#!/bin/sh\n", resources=wanted or None)
-        return submitting.submit(self.twin.on, ADA, ask, None)
+        return submit.submit(self.twin.on, ADA, ask, None)
 
     def walk(self) -> None:
         """Go on until every job is settled and nothing is held; time passes when nothing else happens."""
@@ -126,7 +130,7 @@ class Scenario:
         if not events:
             self.twin.pass_time(self.pause)
             self.pause = min(2 * self.pause, 86_400)
-            sweeping.sweep(self.twin.on)
+            sweep.sweep(self.twin.on)
             return not self._is_over()
         self.pause = max(61, self.pause // 2)
         event = self.dice.choice(events)
@@ -134,7 +138,7 @@ class Scenario:
             self._deliver(self.dice.choice(due))
         elif event == "settle":
             given = flows.settling[0]
-            if self._alive(lambda: settling.settle(self.twin.on, *given)):
+            if self._alive(lambda: settle.settle(self.twin.on, *given)):
                 flows.settling.popleft()
         else:
             self._call(self.dice.choice(self._agents()))
@@ -145,16 +149,16 @@ class Scenario:
         self.orders -= 1
         pool, most = self.dice.choice(sorted(LIMITS.items()))
         if self.dice.random() < 0.3:
-            self._alive(lambda: configuring.pause(self.twin.on, pool, paused=self.dice.random() < 0.5))
+            self._alive(lambda: apply.pause(self.twin.on, pool, paused=self.dice.random() < 0.5))
         else:
-            self._alive(lambda: configuring.resize(self.twin.on, pool, self.dice.randint(0, most + 1)))
+            self._alive(lambda: apply.resize(self.twin.on, pool, self.dice.randint(0, most + 1)))
 
     def _reopen(self) -> bool:
         """Before time passes all is as the site says again; False when it was."""
         shut = [pool for pool in self.store.rows.values() if isinstance(pool, Pool) and self._is_shut(pool)]
         for pool in shut:
-            configuring.pause(self.twin.on, pool.name, paused=False)
-            configuring.resize(self.twin.on, pool.name, LIMITS[pool.name])
+            apply.pause(self.twin.on, pool.name, paused=False)
+            apply.resize(self.twin.on, pool.name, LIMITS[pool.name])
         return bool(shut)
 
     def _is_shut(self, pool: Pool) -> bool:
@@ -205,7 +209,7 @@ class Scenario:
             (self.over if worker in self.welcome else self.welcome).add(worker)
 
     def _hello(self, worker: str) -> None:
-        key = units.bootstrap_key(self.twin.on.signing_key(), worker)
+        key = advance.bootstrap_key(self.twin.on.signing_key(), worker)
         agents.hello(self.twin.on, agents.Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:
@@ -216,4 +220,4 @@ class Scenario:
 
     def _cancel(self) -> None:
         with suppress(Refused):
-            self._alive(lambda: jobs.cancel(self.twin.on, ADA, self.dice.choice(self.jobs)))
+            self._alive(lambda: cancel.cancel(self.twin.on, ADA, self.dice.choice(self.jobs)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import granting
-from penstock.domain.jobs import Job, Outcome, job_key
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.rows import Replace
+from penstock.domain.jobs.jobs import Job, Outcome, job_key
+from penstock.domain.pools import grants
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.kernel.rows import Replace
 from tests.model.observer import ACTIONS, Stray, actions_of
 from tests.model.scenario import Scenario
 
@@ -17,7 +17,7 @@ SEEDS = 60
 @pytest.fixture(autouse=True)
 def _overtaken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small bound is one that is reached."""
-    monkeypatch.setattr(granting, "OVERTAKEN", 1)
+    monkeypatch.setattr(grants, "OVERTAKEN", 1)
 
 
 def test_without_faults_all_succeed() -> None:

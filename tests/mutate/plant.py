@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from penstock.domain.rows import Change, Check, Create, Delete, Replace, Row, key_of
-from penstock.store.table import Table
+from penstock.aws.dynamodb import Table
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, key_of
 from tests.mutate.scope import UNSAFE, modules, source
 from tests.mutate.sites import Mutant, mutated
 from tests.twin.store import MemoryStore

@@ -107,7 +107,7 @@ class Record:
         """Write the entries of the functions that there are, in their order. One not yet tried whole has no digest."""
         lines, last = [HEAD], ""
         for module, function in mutated():
-            entry = self.entries.get((module, function), Entry())
+            entry = self.entries.get((module, function)) or Entry(tests=self.hints.get((module, function), set()))
             lines += [f"{module}\n"] * (module != last)
             if self.untried.get((module, function)):
                 entry = replace(entry, digest="", tests=entry.tests | self.hints.get((module, function), set()))

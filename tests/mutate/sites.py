@@ -14,7 +14,7 @@ from tokenize import COMMENT, generate_tokens
 
 from tests.mutate.scope import functions, modules, source
 
-STORE = "penstock.store.table"
+STORE = "penstock.aws.dynamodb"
 """Here comparisons make conditions of DynamoDB, and have mutants of their own."""
 
 CHANGES = ("Create", "Replace", "Delete", "Check")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pg8000.native import Connection
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.postgres import session
 from penstock.drivers.wells.postgres.names import Names

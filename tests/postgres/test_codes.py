@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
 from penstock.drivers.wells.postgres import codes, session
 from penstock.drivers.wells.postgres.session import CALL_SECONDS, Server
 from penstock.drivers.wells.postgres.settings import Settings
 from penstock.drivers.wells.postgres.well import PostgresWell
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
 from tests.postgres.cluster import ADMIN, PASSWORDS, Cluster
 from tests.postgres.helpers import HERE, NOW, ONE, SETTINGS, gone, made, order, well
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain import siteparse
-from penstock.domain.jobfile import JobFile, parse
-from penstock.domain.site import Site
+from penstock.domain.jobfile import JobFile
+from penstock.domain.jobfile import parse as jobfile_parse
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import Registry
 from penstock.drivers.wells.postgres import codes, session
 from penstock.drivers.wells.postgres.settings import Options, Settings
@@ -30,18 +31,18 @@ def rows(heading: str) -> dict[str, str]:
 
 
 def test_the_examples_are_a_site_and_a_job_for_it() -> None:
-    site = siteparse.parse(EXAMPLE, "examples/postgres.toml")
+    site = parse.parse(EXAMPLE, "examples/postgres.toml")
     assert isinstance(site, Site), site
     maker = site.wells["databases"]
     assert Registry({}).complaints("well", maker.driver, maker.settings) == []
-    job = parse((ROOT / "examples" / "database.sh").read_text(), "examples/database.sh")
+    job = jobfile_parse((ROOT / "examples" / "database.sh").read_text(), "examples/database.sh")
     assert isinstance(job, JobFile)
     assert [PostgresWell.objections(ask.options, maker.settings, {}) for ask in job.resources] == [[]]
 
 
 def test_the_site_of_the_page_is_one_but_for_its_certificate() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
-    site = siteparse.parse(example, "docs/operators/wells/postgres.md")
+    site = parse.parse(example, "docs/operators/wells/postgres.md")
     assert isinstance(site, Site), site
     complaints = Registry({}).complaints("well", "postgres", site.wells["databases"].settings)
     assert [each.partition(":")[0] for each in complaints] == ["`postgres.ca` is no certificate"]

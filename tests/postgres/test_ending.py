@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.domain.errors import Misconfigured, Unknown
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
+from penstock.kernel.errors import Misconfigured, Unknown
 from tests.postgres.cluster import ADMIN, OWNER, PASSWORDS, Cluster
 from tests.postgres.helpers import NAMES, NOW, ONE, TWO, gone, made, order, used, well
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError
 from penstock.drivers.wells.postgres.well import PostgresWell
+from penstock.kernel.errors import DriverError
 from tests.postgres.cluster import Cluster
 from tests.postgres.faults import UNANSWERED, WAYS, Breaking
 from tests.postgres.helpers import NOW, ONE, gone, insisted, made, order, used, well

@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, settling, submitting, units
-from penstock.usecases.agents import Hello
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.usecases.jobs import settle, submit
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import gone, insisted, surroundings, used, well
@@ -84,14 +87,14 @@ class Story:
 
     def _settle_flows(self) -> None:
         while self.twin.flows.settling:
-            settling.settle(self.twin.on, *self.twin.flows.settling.popleft())
+            settle.settle(self.twin.on, *self.twin.flows.settling.popleft())
 
     def greet(self) -> None:
         """Let every worker that was ordered say hello, and its job make its mess."""
         for unit in self.units(UnitKind.WORKER, UnitState.CREATING):
             if not unit.made:
                 continue
-            key = units.bootstrap_key(self.twin.on.signing_key(), unit.id)
+            key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
             told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))["resources"]["db"]["metadata"]
             self._use(told)
             self.running[unit.job] = told
@@ -126,7 +129,7 @@ class Story:
 def story(cluster: Cluster) -> Story:
     twin = Twin(7)
     twin.drivers._surroundings = surroundings()
-    configuring.apply(twin.on, "admin", SITE.format(port=cluster.port, limit=LIMIT), "site.toml")
+    apply.apply(twin.on, "admin", SITE.format(port=cluster.port, limit=LIMIT), "site.toml")
     twin.run()
     return Story(cluster, twin, random.Random(7))
 
@@ -134,7 +137,7 @@ def story(cluster: Cluster) -> Story:
 def test_many_jobs_share_a_few_databases_and_leave_nothing(story: Story) -> None:
     twin = story.twin
     ask = {"db": {"type": "database", "options": {"extensions": ["citext"], "connections": 2}}}
-    jobs = [submitting.submit(twin.on, ADA, SubmitJob("#!/bin/sh\n", resources=ask), None) for _ in range(JOBS)]
+    jobs = [submit.submit(twin.on, ADA, SubmitJob("#!/bin/sh\n", resources=ask), None) for _ in range(JOBS)]
     for _ in range(10 * JOBS):
         story.settle()
         story.greet()
@@ -176,7 +179,7 @@ def with_options(**options: Any) -> SubmitJob:
 
 def test_an_option_that_there_is_not_is_refused_at_submit(story: Story) -> None:
     with pytest.raises(Refused) as caught:
-        submitting.submit(story.twin.on, ADA, with_options(speed=1), None)
+        submit.submit(story.twin.on, ADA, with_options(speed=1), None)
     assert any("speed" in fault.message for fault in caught.value.faults)
 
 
@@ -189,13 +192,13 @@ def test_an_option_that_there_is_not_is_refused_at_submit(story: Story) -> None:
 )
 def test_an_option_that_the_site_does_not_have_is_refused_at_submit(story: Story, options: Any, why: str) -> None:
     with pytest.raises(Refused) as caught:
-        submitting.submit(story.twin.on, ADA, with_options(**options), None)
+        submit.submit(story.twin.on, ADA, with_options(**options), None)
     assert any(why in fault.message for fault in caught.value.faults)
 
 
 @pytest.mark.parametrize(("options", "why"), [({"version": 1}, "and no 1")])
 def test_what_only_the_server_knows_fails_the_job_at_once(story: Story, options: Any, why: str) -> None:
-    job = submitting.submit(story.twin.on, ADA, with_options(**options), None)
+    job = submit.submit(story.twin.on, ADA, with_options(**options), None)
     story.settle()
     found = story.twin.store.get(job_key(job), Job)
     assert found

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from pg8000.exceptions import DatabaseError
 
-from penstock.domain.errors import DriverError, Misconfigured, Unsatisfiable
+from penstock.kernel.errors import DriverError, Misconfigured, Unsatisfiable
 from penstock.ports import NotYet, Ready
 from tests.postgres import helpers
 from tests.postgres.cluster import Cluster, programs

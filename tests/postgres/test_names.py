@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import ids
-from penstock.domain.errors import Misconfigured
 from penstock.drivers.wells.postgres import secrets
 from penstock.drivers.wells.postgres.names import LONGEST, Names, quoted, text
+from penstock.kernel import ids
+from penstock.kernel.errors import Misconfigured
 from tests.postgres.helpers import NAMES, NOW, ONE
 
 

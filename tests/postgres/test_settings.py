@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Unsatisfiable
 from penstock.drivers import Registry
 from penstock.drivers.wells.postgres import credentials, keys
 from penstock.drivers.wells.postgres.keys import CA_BYTES
 from penstock.drivers.wells.postgres.settings import Options, Settings
 from penstock.drivers.wells.postgres.well import PostgresWell
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from tests.postgres.helpers import HERE, SETTINGS
 
 GOOD: list[dict[str, Any]] = [

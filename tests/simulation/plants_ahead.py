@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import ahead as rules
-from penstock.domain import pools
-from penstock.domain.ahead import Room
-from penstock.domain.pools import Pool, Slot
-from penstock.domain.rows import Replace
-from penstock.usecases import ahead
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, Slot
+from penstock.domain.units import prewarm as rules
+from penstock.domain.units.prewarm import Room
+from penstock.kernel.rows import Replace
+from penstock.usecases.units import prewarm
 
 
 def takes_what_others_wait_for(patch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def takes_what_others_wait_for(patch: pytest.MonkeyPatch) -> None:
     def room(on: Any, pool: Pool, count: int) -> Room:
         return Room(pool, on.store.find(pools.collection(pool.name), "free#cold#", Slot, limit=count))
 
-    patch.setattr(ahead, "_room", room)
+    patch.setattr(prewarm, "_room", room)
 
 
 def makes_past_the_limit(patch: pytest.MonkeyPatch) -> None:

@@ -9,26 +9,30 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import pools, users
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.pools import Slot
-from penstock.domain.units import CleanProof, Unit, UnitState, unit_key
-from penstock.usecases import acquiring, agents, keeping
-from penstock.usecases.units import bootstrap_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Slot
+from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
+from penstock.domain.users import users
+from penstock.usecases.jobs import jobs
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import reuse
+from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.workers import agents
 
 
 def keep_without_cleaning(patch: pytest.MonkeyPatch) -> None:
     """A resource is kept as it is, and nobody asks its well."""
 
     def call(on: Any, unit: Unit) -> None:
-        keeping.keep(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"), timedelta(0))
+        reuse.keep(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"), timedelta(0))
 
-    patch.setattr(keeping, "_call", call)
+    patch.setattr(reuse, "_call", call)
 
 
 def called_by_two(patch: pytest.MonkeyPatch) -> None:
     """Two handlers make or clean a unit at the same time: the later of them may meet its next lease."""
-    patch.setattr(keeping, "alone", lambda on, unit, **_: unit)
+    patch.setattr(reuse, "alone", lambda on, unit, **_: unit)
 
 
 def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -43,7 +47,7 @@ def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def idle_makes_no_room(patch: pytest.MonkeyPatch) -> None:
     """Who waits for what an idle unit takes, waits until it has been idle for long enough."""
-    patch.setattr(acquiring, "make_room", lambda *_: None)
+    patch.setattr(scheduler, "make_room", lambda *_: None)
 
 
 def key_opens_again(patch: pytest.MonkeyPatch) -> None:
@@ -64,9 +68,9 @@ def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
         if unit is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
-            raise agents.Gone
+            raise jobs.Gone
         if unit.token_hash != users.digest(token):
-            raise agents.Gone
+            raise jobs.Gone
         return agents.Caller(unit, job)
 
     patch.setattr(agents, "authenticate", authenticate)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.fake import FakeDriver
 from penstock.ports import NotYet, Order, Ready
 from simulation.chaos import runner

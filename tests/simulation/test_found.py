@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.units import Unit
-from penstock.domain.users import User
-from penstock.usecases import configuring, jobs, resizing, settling, submitting, units
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import cancel, settle, submit
+from penstock.usecases.pools import resize
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 
@@ -23,10 +26,10 @@ def site(bench: str) -> str:
 def held_by_two(bench: str) -> tuple[Twin, list[str]]:
     """A twin in which two jobs hold a bench each."""
     twin = Twin()
-    configuring.apply(twin.on, "root", site(bench), "site.toml")
+    apply.apply(twin.on, "root", site(bench), "site.toml")
     twin.run()
     ask = SubmitJob("#!/bin/sh\n", target="linux", resources=["bench"])
-    begun = [submitting.submit(twin.on, ADA, ask, None) for _ in range(2)]
+    begun = [submit.submit(twin.on, ADA, ask, None) for _ in range(2)]
     twin.run()
     return twin, begun
 
@@ -38,12 +41,12 @@ def slots(twin: Twin, state: SlotState) -> list[str]:
 def test_a_named_slot_that_was_taken_out_does_not_come_back_in_anothers_place() -> None:
     """SLOT-1: one bench is not as good as another. Seed 31."""
     twin, (first, second) = held_by_two('names = ["bench-1", "bench-2"]')
-    configuring.apply(twin.on, "root", site('names = ["bench-1"]'), "site.toml")
+    apply.apply(twin.on, "root", site('names = ["bench-1"]'), "site.toml")
     twin.run()
-    jobs.cancel(twin.on, ADA, first)
+    cancel.cancel(twin.on, ADA, first)
     twin.run()
     assert slots(twin, SlotState.FREE) == ["bench-1"]
-    jobs.cancel(twin.on, ADA, second)
+    cancel.cancel(twin.on, ADA, second)
     twin.run()
     assert slots(twin, SlotState.FREE) == ["bench-1"]
     assert slots(twin, SlotState.OFF) == ["bench-2"]
@@ -53,19 +56,19 @@ def test_a_slot_that_is_withdrawn_while_it_is_given_back_is_not_swapped_with_its
     """RULE-3: a release that loses a race reads again. Seed 200."""
     twin, (_, second) = held_by_two("limit = 2")
     bench = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == second)
-    jobs.cancel(twin.on, ADA, second)
-    settling.settle(twin.on, *twin.flows.settling.popleft())
-    configuring.resize(twin.on, "resource/bench", 0)
+    cancel.cancel(twin.on, ADA, second)
+    settle.settle(twin.on, *twin.flows.settling.popleft())
+    apply.resize(twin.on, "resource/bench", 0)
     find = twin.store.find
 
     def racing(pk: str, prefix: str, kind: Any, **how: Any) -> Sequence[Any]:
         """The resize comes between the two reads of a release: of its slot, and of those that others hold."""
         if prefix == "held#":
             twin.store.find = find  # type: ignore[method-assign]
-            resizing.resize(twin.on, "resource/bench")
+            resize.resize(twin.on, "resource/bench")
         return find(pk, prefix, kind, **how)
 
     twin.store.find = racing  # type: ignore[method-assign,assignment]
-    units.advance(twin.on, bench.id)
+    advance.advance(twin.on, bench.id)
     assert twin.store.find == find
     assert slots(twin, SlotState.OFF) == [bench.slot]

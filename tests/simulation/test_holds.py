@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units import Unit
-from penstock.usecases import custody, returning, units
+from penstock.domain.units.units import Unit
+from penstock.usecases.units import advance, maintenance, release
 from simulation import runner
 from simulation.runner import Run
 from tests.simulation.test_planted import SEEDS
@@ -17,19 +17,19 @@ from tests.simulation.test_planted import SEEDS
 
 def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
     """A unit's next step is taken whether it is held or not."""
-    patch.setattr(custody, "waits", lambda on, unit: False)
-    patch.setattr(units.units, "begin", lambda unit, now: replace(unit, begun=unit.begun or now))
+    patch.setattr(maintenance, "waits", lambda on, unit: False)
+    patch.setattr(advance.units, "begin", lambda unit, now: replace(unit, begun=unit.begun or now))
 
 
 def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     """A driver is told to destroy, and nothing says so before: a hold that comes meanwhile is granted."""
-    patch.setattr(returning, "_begin", lambda on, unit: unit)
-    original = units.units.soil
+    patch.setattr(release, "_begin", lambda on, unit: unit)
+    original = advance.units.soil
 
     def soil(unit: Unit, *given: Any, **more: Any) -> Unit:
         return replace(original(unit, *given, **more), begun=None)
 
-    patch.setattr(units.units, "soil", soil)
+    patch.setattr(advance.units, "soil", soil)
 
 
 @pytest.mark.parametrize("plant", [the_sweep_forgets_holds, destroyed_before_it_is_written])

@@ -8,26 +8,22 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import granting, pools
-from penstock.domain import jobs as domain_jobs
-from penstock.domain.jobs import Job, Report, State, job_key
-from penstock.domain.leases import LeaseState, Need
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Change, Create, Delete, Replace
-from penstock.domain.units import CleanProof, Unit, unit_key
-from penstock.usecases import (
-    acquiring,
-    agents,
-    jobs,
-    race,
-    reconciling,
-    returning,
-    settling,
-    submitting,
-    sweeping,
-)
-from penstock.usecases.fencing import Gone
-from penstock.usecases.reconciling import Compared
+from penstock import transaction
+from penstock.domain.jobs import jobs as domain_jobs
+from penstock.domain.jobs.jobs import Job, Report, State, job_key
+from penstock.domain.pools import grants, pools
+from penstock.domain.pools.leases import LeaseState, Need
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units.units import CleanProof, Unit, unit_key
+from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.usecases import sweep
+from penstock.usecases.jobs import jobs, settle, submit
+from penstock.usecases.jobs.jobs import Gone
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import reconcile, release
+from penstock.usecases.units import release as units_release
+from penstock.usecases.units.reconcile import Compared
+from penstock.usecases.workers import agents
 from simulation import runner
 from simulation.__main__ import main
 from tests.simulation import plants_ahead, plants_warm
@@ -45,21 +41,21 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def serve_before_write(patch: pytest.MonkeyPatch) -> None:
     """A claim serves its pool, and only then writes its place in the queue: a release in between wakes nobody."""
-    serve, acquire = acquiring.serve, acquiring.acquire
+    serve, acquire = scheduler.serve, scheduler.acquire
 
     def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
-        for need in acquiring._needs(on.store.get(job_key(job), Job), attempt, step):
+        for need in scheduler._needs(on.store.get(job_key(job), Job), attempt, step):
             serve(on, need.pool)
-        held = race.run(on, lambda: acquiring._claim(on, job, attempt, step, token))
+        held = transaction.run(on, lambda: scheduler._claim(on, job, attempt, step, token))
         if not held or held[0].state is not LeaseState.WAITING:
             acquire(on, job, attempt, step, token)
 
-    patch.setattr(acquiring, "acquire", early)
+    patch.setattr(scheduler, "acquire", early)
 
 
 def release_without_fence(patch: pytest.MonkeyPatch) -> None:
     """A release that comes twice frees the slot without asking who has it by now."""
-    original = returning._release
+    original = units_release._release
 
     def release(on: Any, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
         changes, is_first = original(on, unit_id, proof)
@@ -67,7 +63,7 @@ def release_without_fence(patch: pytest.MonkeyPatch) -> None:
         slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
         return (pools.move(slot, pools.give_back(slot)), True) if slot and not is_first else (changes, is_first)
 
-    patch.setattr(returning, "_release", release)
+    patch.setattr(units_release, "_release", release)
 
 
 def keep_the_claim(patch: pytest.MonkeyPatch) -> None:
@@ -89,30 +85,30 @@ def start_at_once(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         if job is None or job.state is not State.QUEUED:
             return True
-        return bool(on.flows.start(job.id, job.attempt, acquiring.steps(job.needs)))
+        return bool(on.flows.start(job.id, job.attempt, scheduler.steps(job.needs)))
 
     def put_back(on: Any, job_id: str, attempt: int) -> None:
         original(on, job_id, attempt)
         start(on, job_id)
 
-    original = settling.put_back
-    patch.setattr(acquiring, "start", start)
-    patch.setattr(settling, "put_back", put_back)
+    original = settle.put_back
+    patch.setattr(scheduler, "start", start)
+    patch.setattr(settle, "put_back", put_back)
 
 
 def one_by_one(patch: pytest.MonkeyPatch) -> None:
     """Two licences are acquired one after the other: two jobs may each hold one, and wait for ever."""
-    original = submitting._resources
+    original = submit._resources
 
     def apart(*given: Any) -> Iterator[Need]:
         return (replace(need, step=need.order) for need in original(*given))
 
-    patch.setattr(submitting, "_resources", apart)
+    patch.setattr(submit, "_resources", apart)
 
 
 def no_sweep(patch: pytest.MonkeyPatch) -> None:
     """Nobody makes up for what was lost."""
-    patch.setattr(sweeping, "sweep", lambda on: sweeping.Swept())
+    patch.setattr(sweep, "sweep", lambda on: sweep.Swept())
 
 
 def old_agents_write(patch: pytest.MonkeyPatch) -> None:
@@ -144,7 +140,7 @@ def anybody_cancels(patch: pytest.MonkeyPatch) -> None:
 
 def free_before_clean(patch: pytest.MonkeyPatch) -> None:
     """A slot comes back as soon as its lease ends, cleaned or not."""
-    original = returning.put_back
+    original = release.put_back
 
     def hasty(on: Any, unit: Unit) -> None:
         slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
@@ -152,18 +148,18 @@ def free_before_clean(patch: pytest.MonkeyPatch) -> None:
             on.store.commit(list(pools.move(slot, pools.give_back(slot))))
         original(on, unit)
 
-    patch.setattr(returning, "put_back", hasty)
+    patch.setattr(release, "put_back", hasty)
 
 
 def last_comes_first(patch: pytest.MonkeyPatch) -> None:
     """A pool is served from the end of its queue."""
 
     def pick(pool: str, stocks: Any) -> Any:
-        turns = granting._turns(stocks)
-        found = (granting._grantable(claim, stocks, turns) for claim in reversed(stocks[pool].claims))
+        turns = grants._turns(stocks)
+        found = (grants._grantable(claim, stocks, turns) for claim in reversed(stocks[pool].claims))
         return next((each for each in found if each), None)
 
-    patch.setattr(granting, "pick", pick)
+    patch.setattr(grants, "pick", pick)
 
 
 def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
@@ -174,7 +170,7 @@ def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
             on.drivers.factory("made-up", {"name": "north"}).destroy(unit, on.world.now())
         return Compared()
 
-    patch.setattr(reconciling, "reconcile", destroy)
+    patch.setattr(reconcile, "reconcile", destroy)
 
 
 PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (

@@ -6,9 +6,8 @@ import re
 from collections import defaultdict
 from functools import cache
 
-from penstock.domain.metric import Level, Metric
-from penstock.domain.metrics import METRICS
-from penstock.domain.site import Site
+from penstock.domain.metrics import METRICS, Level, Metric
+from penstock.domain.site.site import Site
 
 ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 """What every id of ours has in it."""

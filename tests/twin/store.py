@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.rows import Change, Check, Create, Delete, Key, Row, holds, key_of
-from penstock.store import codec
+from penstock.aws import dynamodb
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, holds, key_of
 
 R = TypeVar("R", bound=Row)
 
@@ -65,7 +65,7 @@ class MemoryStore:
         elif not isinstance(change, Check):
             version = (change.row if isinstance(change, Create) else change.was).version + 1
             row = with_version(change.row, version)
-            self.rows[row.key] = codec.load(row.kind, codec.dump(row), version)
+            self.rows[row.key] = dynamodb.load(row.kind, dynamodb.dump(row), version)
 
     def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
         rows = [(key, row.deadline) for key, row in self.rows.items() if row.deadline and row.later is later]

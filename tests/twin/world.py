@@ -16,15 +16,18 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from penstock.domain import ids, parts
-from penstock.domain.identity import PublicKey
-from penstock.domain.parts import Part
-from penstock.domain.units import CleanProof
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.volumes import Part
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.oidc import PublicKey
 from penstock.drivers import Registry
+from penstock.kernel import ids
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
-from penstock.usecases import acquiring, judging, resizing, settling, units, waking
 from penstock.usecases.github import steps
+from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.units import advance
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.store import MemoryStore
 
@@ -150,7 +153,7 @@ class MemoryObjects:
     def join(self, name: str, count: int, composite: str) -> None:
         there = self.begun.get(name, {})
         digests = [hashlib.sha256(there[number]).hexdigest() for number in sorted(there)]
-        if len(there) == count and parts.composite(digests) == composite:
+        if len(there) == count and volumes.composite(digests) == composite:
             self.objects[name] = b"".join(there[number] for number in sorted(there))
             self.abandon(name)
 
@@ -330,7 +333,7 @@ class Twin:
         """Deliver messages and settle flows until nothing is due."""
         for _ in range(10_000):
             if self.flows.settling:
-                settling.settle(self.on, *self.flows.settling.popleft())
+                settle.settle(self.on, *self.flows.settling.popleft())
             elif not self.deliver():
                 return
         raise AssertionError("the messages never end")
@@ -351,21 +354,21 @@ class Twin:
             steps.step(self.on, message)
             return
         if queue != "schedule":
-            units.advance(self.on, message["unit"])
+            advance.advance(self.on, message["unit"])
             return
         given = dict(message)
         step = given.pop("do")
         if step == "acquire":
-            acquiring.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
+            scheduler.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
         elif step == "run":
-            acquiring.run(self.on, given["job"], given["attempt"], given["token"])
+            scheduler.run(self.on, given["job"], given["attempt"], given["token"])
         else:
             take: dict[str, Callable[..., object]] = {
-                "serve": acquiring.serve,
-                "resize": resizing.resize,
-                "start": acquiring.start,
-                "judge": judging.judge,
-                "wake": waking.wake,
+                "serve": scheduler.serve,
+                "resize": resize.resize,
+                "start": scheduler.start,
+                "judge": prerequisites.judge,
+                "wake": settle.wake,
                 "github": lambda on, hint: on.forge.tell(hint),
             }
             take[step](self.on, *given.values())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain.hosts import Host, host_key
-from penstock.domain.jobs import Result
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, hosts
-from penstock.usecases.agents import Hello
-from penstock.usecases.hosts import Ask
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.hosts import Host, host_key
+from penstock.domain.users.users import User
+from penstock.usecases.site import apply as site_apply
+from penstock.usecases.workers import agents, hosts
+from penstock.usecases.workers.agents import Hello
+from penstock.usecases.workers.hosts import Ask
 from tests.twin.world import START, Twin
 
 LAB = """
@@ -36,7 +37,7 @@ def lab(text: str = LAB) -> Twin:
 
 
 def apply(twin: Twin, text: str) -> None:
-    configuring.apply(twin.on, "admin", text, "site.toml")
+    site_apply.apply(twin.on, "admin", text, "site.toml")
     twin.run()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from penstock.domain.rows import Change
+from penstock.kernel.rows import Change
 from tests.twin.world import Twin
 
 

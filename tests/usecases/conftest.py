@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.users import User
-from penstock.usecases import configuring
+from penstock.domain.users.users import User
+from penstock.usecases.site import apply
 from tests.twin.world import START, Twin
 
 SITE = """
@@ -32,7 +32,7 @@ limit = 2
 
 def new_twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 

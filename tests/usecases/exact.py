@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.leases import Lease, lease_key
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Replace, Row
-from penstock.domain.units import Unit
-from penstock.domain.users import User
-from penstock.usecases import configuring
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Replace, Row
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 from tests.usecases.steps import live
 from tests.usecases.test_one_job import hello, submit
@@ -20,7 +20,7 @@ from tests.usecases.test_one_job import hello, submit
 def site(toml: str) -> Twin:
     """A site of its own."""
     made = Twin()
-    configuring.apply(made.on, "admin", toml, "site.toml")
+    apply.apply(made.on, "admin", toml, "site.toml")
     made.run()
     return made
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from penstock.domain.archives import Archive, archive_key
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Result
-from penstock.domain.outputs import Output
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
-from penstock.usecases import agents, expiring, outputs
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.logs.archives import Archive, archive_key
+from penstock.domain.users.users import User
+from penstock.usecases.artifacts import expire, outputs
+from penstock.usecases.workers import agents
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.exact import drop
@@ -59,7 +60,7 @@ def end_of(twin: Twin, job: str) -> datetime:
 
 def tidy(twin: Twin, times: int = 1) -> None:
     for _ in range(times):
-        assert expiring.tidy(twin.on).failed == 0
+        assert expire.tidy(twin.on).failed == 0
 
 
 def nothing_is_left(twin: Twin) -> bool:

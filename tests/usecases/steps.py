@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import State
-from penstock.domain.units import Unit, UnitState
-from penstock.usecases import sweeping
+from penstock.domain.jobs.jobs import State
+from penstock.domain.units.units import Unit, UnitState
+from penstock.usecases import sweep as usecases_sweep
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import (
     finish,
@@ -13,9 +13,9 @@ from tests.usecases.test_one_job import (
 )
 
 
-def sweep(twin: Twin, seconds: float = 61) -> sweeping.Swept:
+def sweep(twin: Twin, seconds: float = 61) -> usecases_sweep.Swept:
     twin.pass_time(seconds)
-    done = sweeping.sweep(twin.on)
+    done = usecases_sweep.sweep(twin.on)
     twin.run()
     return done
 

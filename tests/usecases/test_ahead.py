@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import ahead as rules
-from penstock.domain.errors import NoCapacity, Refused, Unsatisfiable
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Replace
-from penstock.domain.units import Unit, UnitKind, UnitState, is_coming, unit_key
-from penstock.domain.users import User
-from penstock.domain.warmth import Warm
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Pool, Warm, pool_key
+from penstock.domain.units import prewarm as rules
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_coming, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
+from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import acquiring, agents, ahead, configuring, custody, jobs, retiring, units
-from penstock.usecases.agents import Hello
+from penstock.usecases.jobs import cancel
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance, prewarm, retire
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.web import unitviews, views
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -55,7 +58,7 @@ LINUX = "target/linux"
 
 def a_twin(site: str = SITE) -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", site, "site.toml")
+    apply.apply(made.on, "admin", site, "site.toml")
     made.run()
     return made
 
@@ -144,7 +147,7 @@ def test_a_job_is_lent_one_whose_order_is_overdue(ada: User) -> None:
     """The message that asks its factory again was lost: it is late, but there is nobody yet who was not heard of."""
     twin = Twin()
     twin.drivers.hand.says = [NotYet(900)]
-    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
     unit = only(twin)
     twin.queues.messages.clear()
@@ -162,13 +165,13 @@ def test_nobody_looks_what_to_make_ahead_while_anybody_waits(twin: Twin, ada: Us
     waiting = [submit(twin, ada, target="linux") for _ in range(3)]
     twin.run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ahead, "fill", lambda on, name: looked.append(name))
-        acquiring.serve(twin.on, LINUX)
+        patch.setattr(prewarm, "fill", lambda on, name: looked.append(name))
+        scheduler.serve(twin.on, LINUX)
         assert looked == []
-        jobs.cancel(twin.on, ada, waiting[2])
+        cancel.cancel(twin.on, ada, waiting[2])
         twin.run()
         looked.clear()
-        acquiring.serve(twin.on, LINUX)
+        scheduler.serve(twin.on, LINUX)
     assert looked == [LINUX]
 
 
@@ -208,10 +211,10 @@ def test_nothing_is_made_ahead_from_what_is_closed(pool: str, closed: dict[str, 
     twin = a_twin(NONE)
     change_pool(twin, pool, **closed)
     change_pool(twin, LINUX, warm=Warm(least=1))
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert existing(twin) == []
     change_pool(twin, pool, **dict.fromkeys(closed, False))
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert len(existing(twin)) == 1
 
 
@@ -255,8 +258,8 @@ def test_two_that_look_at_once_make_one() -> None:
     """SLOT-1: both found none; whoever commits second finds the other's."""
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1, most=1))
-    before_the_next_commit(twin, lambda: ahead.fill(twin.on, LINUX))
-    ahead.fill(twin.on, LINUX)
+    before_the_next_commit(twin, lambda: prewarm.fill(twin.on, LINUX))
+    prewarm.fill(twin.on, LINUX)
     assert len(existing(twin)) == 1
 
 
@@ -270,11 +273,11 @@ def test_what_another_makes_while_one_looks_is_noticed() -> None:
         found = find(pk, prefix, *given, **how)
         if prefix == "free#warm#":
             twin.store.find = find  # type: ignore[method-assign]
-            ahead.fill(twin.on, LINUX)
+            prewarm.fill(twin.on, LINUX)
         return found
 
     twin.store.find = between  # type: ignore[method-assign, assignment]
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert len(existing(twin)) == 1
 
 
@@ -288,7 +291,7 @@ def test_a_unit_that_is_kept_meanwhile_is_one_of_them(ada: User) -> None:
     agent.finish(job)
     change_pool(twin, LINUX, warm=Warm(least=1, most=1))
     before_the_next_commit(twin, agent.hello)
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert only(twin).id == agent.worker
 
 
@@ -302,7 +305,7 @@ def test_a_grant_between_the_look_and_the_commit_goes_first(ada: User) -> None:
         twin.run()
 
     before_the_next_commit(twin, submitted)
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert [unit.job for unit in existing(twin)] == jobs
 
 
@@ -310,7 +313,7 @@ def test_a_lost_message_is_made_up_for_by_the_sweep() -> None:
     """UNIT-1: the row is there before anything is made, and is due."""
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1))
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     twin.queues.messages.clear()
     assert (only(twin).made, twin.drivers.hand.made) == (None, {})
     sweep(twin)
@@ -323,7 +326,7 @@ def test_a_worker_that_does_not_boot_is_destroyed_and_made_anew_later_and_later(
     assert unit_of(twin, first.id).state is UnitState.GONE
     setback = pool_of(twin).setback
     assert setback
-    assert (setback.count, setback.why) == (1, ahead.NO_HELLO)
+    assert (setback.count, setback.why) == (1, prewarm.NO_HELLO)
     assert existing(twin) == []
     sweep(twin)
     second = only(twin)
@@ -334,7 +337,7 @@ def test_a_worker_that_does_not_boot_is_destroyed_and_made_anew_later_and_later(
     assert only(twin).id not in (first.id, second.id)
     told_ = views.pool(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True).setback
     assert told_
-    assert (told_.count, told_.why) == (2, ahead.NO_HELLO)
+    assert (told_.count, told_.why) == (2, prewarm.NO_HELLO)
     at_rest(twin)
     assert pool_of(twin).setback is None
 
@@ -343,7 +346,7 @@ def test_what_can_never_be_made_is_not_tried_in_a_hot_loop() -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=2))
     twin.drivers.hand.says = [Unsatisfiable("no such image")]
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     twin.run()
     assert [unit.leases for unit in existing(twin)] == [0]
     setback = pool_of(twin).setback
@@ -357,15 +360,15 @@ def test_a_site_that_is_applied_again_tries_again_at_once(twin: Twin) -> None:
     """What an operator put right may be in a factory's settings, or outside."""
     sweep(twin, 601)
     assert pool_of(twin).setback
-    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
     assert (pool_of(twin).setback, only(twin).leases) == (None, 0)
 
 
 def test_how_much_is_made_ahead_is_told_when_a_site_is_applied() -> None:
-    told_ = configuring.apply(Twin().on, "admin", SITE, "site.toml")
+    told_ = apply.apply(Twin().on, "admin", SITE, "site.toml")
     assert "pool target/linux: new -> limit 3, up to 2 kept warm, 1 made ahead" in told_
-    assert "pool target/linux: new -> limit 3, up to 2 kept warm" in configuring.apply(Twin().on, "a", NONE, "s.toml")
+    assert "pool target/linux: new -> limit 3, up to 2 kept warm" in apply.apply(Twin().on, "a", NONE, "s.toml")
 
 
 def test_what_there_is_none_of_now_is_waited_for(twin: Twin, ada: User) -> None:
@@ -373,7 +376,7 @@ def test_what_there_is_none_of_now_is_waited_for(twin: Twin, ada: User) -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1))
     twin.drivers.hand.says = [NoCapacity("none left")]
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     twin.run()
     unit = only(twin)
     assert (unit.made, unit.reason, pool_of(twin).setback) == (None, "NoCapacity: none left", None)
@@ -389,7 +392,7 @@ def test_one_whose_agent_falls_silent_is_made_anew_later(twin: Twin) -> None:
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     setback = pool_of(twin).setback
     assert setback
-    assert setback.why == ahead.SILENT
+    assert setback.why == prewarm.SILENT
     assert existing(twin) == []
 
 
@@ -433,7 +436,7 @@ def worn_out(twin: Twin, agent: Agent) -> bool:
 
 def test_what_is_too_much_is_idle_no_longer_than_any(twin: Twin) -> None:
     agent = at_rest(twin)
-    configuring.apply(twin.on, "admin", NONE, "site.toml")
+    apply.apply(twin.on, "admin", NONE, "site.toml")
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
     assert worn_out(twin, agent)
@@ -449,7 +452,7 @@ def test_what_is_too_much_is_idle_no_longer_than_any(twin: Twin) -> None:
 )
 def test_what_the_site_would_not_have_made_so_is_made_anew(twin: Twin, other: str) -> None:
     agent = at_rest(twin)
-    configuring.apply(twin.on, "admin", other, "site.toml")
+    apply.apply(twin.on, "admin", other, "site.toml")
     twin.run()
     assert worn_out(twin, agent)
     assert only(twin).id != agent.worker
@@ -458,7 +461,7 @@ def test_what_the_site_would_not_have_made_so_is_made_anew(twin: Twin, other: st
 def test_a_target_that_the_site_has_no_more_makes_nothing(twin: Twin) -> None:
     agent = at_rest(twin)
     before, after = SITE.index("[targets.linux]"), SITE.index("[targets.other]")
-    configuring.apply(twin.on, "admin", SITE[:before] + SITE[after:], "site.toml")
+    apply.apply(twin.on, "admin", SITE[:before] + SITE[after:], "site.toml")
     twin.run()
     sweep(twin)
     assert unit_of(twin, agent.worker).state is UnitState.GONE
@@ -488,7 +491,7 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
 
 
 def first_hello(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, object]:
-    key = units.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
+    key = advance.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
     return agents.hello(twin.on, Hello(worker, key, token))
 
 
@@ -531,7 +534,7 @@ def test_the_key_is_worth_nothing_after_the_first_job(twin: Twin, ada: User) -> 
 def test_an_agent_that_comes_before_its_factorys_word(ada: User) -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1))
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert Agent(twin, only(twin).id).hello()["idle"]
     unit = only(twin)
     assert unit.made
@@ -568,7 +571,7 @@ def test_an_agent_that_is_there_is_heard_again_and_again(twin: Twin) -> None:
 def test_a_unit_on_its_way_can_be_held(twin: Twin, ada: User, root: User) -> None:
     """UNIT-3: nobody is lent it; another is made in its place; and it goes on when it is released."""
     unit = only(twin)
-    held = custody.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
+    held = maintenance.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
     assert held.due == held.hold.until  # type: ignore[union-attr]
     assert slots(twin, LINUX, "free#warm#") == []
     sweep(twin)
@@ -580,7 +583,7 @@ def test_a_unit_on_its_way_can_be_held(twin: Twin, ada: User, root: User) -> Non
     assert said["idle"]
     assert said["held_seconds"]
     assert unit_of(twin, unit.id).due == held.due
-    custody.release(twin.on, root, UnitKind.WORKER, unit.id)
+    maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     assert [slot.since is None for slot in slots(twin, LINUX, "free#warm#")] == [False]
 
 
@@ -588,15 +591,15 @@ def test_a_unit_on_its_way_can_be_held(twin: Twin, ada: User, root: User) -> Non
 def test_one_that_is_released_before_it_is_there_is_asked_for_again(root: User, is_made: bool) -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1))
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     if is_made:
         twin.run()
     unit = only(twin)
-    custody.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
+    maintenance.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
     twin.run()
     assert (unit_of(twin, unit.id).made is not None) is is_made
     twin.pass_time(1000)
-    custody.release(twin.on, root, UnitKind.WORKER, unit.id)
+    maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     assert [slot.since for slot in slots(twin, LINUX, "free#warm#")] == [None]
     twin.run()
     made = unit_of(twin, unit.id).made
@@ -605,7 +608,7 @@ def test_one_that_is_released_before_it_is_there_is_asked_for_again(root: User, 
     assert at_rest(twin).worker == unit.id
 
 
-@pytest.mark.parametrize("remove", [custody.drain, custody.recycle])
+@pytest.mark.parametrize("remove", [maintenance.drain, maintenance.recycle])
 def test_an_operator_has_it_destroyed(twin: Twin, root: User, remove: object) -> None:
     unit = only(twin)
     remove(twin.on, root, UnitKind.WORKER, unit.id, "old image")  # type: ignore[operator]
@@ -651,7 +654,7 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
         return create(order)
 
     wells.drivers.basin.create = slow  # type: ignore[method-assign]
-    ahead.fill(wells.on, "resource/db")
+    prewarm.fill(wells.on, "resource/db")
     wells.run()
     mine = [order.options for order in seen if order.id == seen[0].id]
     assert mine == [{}, {}, {"size": 3}]
@@ -663,7 +666,7 @@ def test_a_resource_that_is_not_ready_yet_is_asked_for_until_it_is() -> None:
     wells = a_twin(NONE)
     change_pool(wells, "resource/db", warm=Warm(least=1))
     wells.drivers.basin.says = [NotYet(5, "it is coming")]
-    ahead.fill(wells.on, "resource/db")
+    prewarm.fill(wells.on, "resource/db")
     wells.run()
     assert (only(wells).made, only(wells).is_making, only(wells).busy) == (None, True, None)
     wells.pass_time(6)
@@ -679,14 +682,14 @@ def test_a_resource_that_was_evicted_while_it_was_made_is_destroyed() -> None:
 
     def slow(order: Order) -> Ready | NotYet:
         wells.drivers.basin.create = create  # type: ignore[method-assign]
-        retiring.retire(wells.on, order.id, "it made room for others")
+        retire.retire(wells.on, order.id, "it made room for others")
         wells.run()
         seen.append(unit_of(wells, order.id).state)
         return create(order)
 
     seen: list[UnitState] = []
     wells.drivers.basin.create = slow  # type: ignore[method-assign]
-    ahead.fill(wells.on, "resource/db")
+    prewarm.fill(wells.on, "resource/db")
     wells.run()
     assert seen == [UnitState.GONE]
     assert [unit.made is not None for unit in existing(wells)] == [True]

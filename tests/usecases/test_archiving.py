@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import archives
-from penstock.domain.archives import Archive, ArchiveState, archive_key
-from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.logs import Batch, Event, Line
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, object_name
-from penstock.usecases import agents, archiving, configuring, dissolving, expiring, logs
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name
+from penstock.domain.logs import archives
+from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
+from penstock.domain.logs.logs import Batch, Event, Line
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.usecases.artifacts import expire
+from penstock.usecases.logs import archives as logs_archives
+from penstock.usecases.logs import logs
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
@@ -65,7 +69,7 @@ def look(twin: Twin, job: str, most: int = 40) -> None:
         if due is None:
             return
         twin.world.time = max(twin.world.time, due)
-        archiving.look(twin.on, job)
+        logs_archives.look(twin.on, job)
     raise AssertionError(f"it never ends: {row_of(twin, job)}")
 
 
@@ -107,14 +111,14 @@ def test_a_log_is_one_object_an_hour_after_its_job_has_settled(twin: Twin, ada: 
 def test_a_job_that_goes_on_has_nothing_to_archive(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     assert twin.store.get(archive_key(job), Archive) is None
-    archiving.look(twin.on, job)
-    archiving.end(twin.on, job)
+    logs_archives.look(twin.on, job)
+    logs_archives.end(twin.on, job)
     assert twin.store.get(archive_key(job), Archive) is None
 
 
 def test_an_attempt_that_is_followed_by_another_settles_no_log(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    assert archiving.settled(twin.on, job_of(twin, job)) == []
+    assert logs_archives.settled(twin.on, job_of(twin, job)) == []
 
 
 @pytest.mark.usefixtures("small")
@@ -262,7 +266,7 @@ def test_a_crash_at_any_step_costs_nothing_but_time(twin: Twin, ada: User, batch
         before = paged(twin, job)
         steps = Steps(twin, dies(at))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(archiving.log, "warning", lambda *_, **__: None)
+            patch.setattr(logs_archives.log, "warning", lambda *_, **__: None)
             _survive(twin, job)
         if steps.count < at:
             break
@@ -297,7 +301,7 @@ def test_it_waits_for_what_is_not_given_back_but_not_for_ever(twin: Twin, ada: U
     job = ended(twin, ada)
     (lease,) = of(twin, Lease)
     put(twin, lease, state=LeaseState.RELEASING)
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     row = row_of(twin, job)
     assert (row.state, row.due) == (ArchiveState.WAITING, twin.world.now() + HOUR)
     look(twin, job)
@@ -309,13 +313,13 @@ def test_it_waits_for_what_is_not_given_back_but_not_for_ever(twin: Twin, ada: U
 
 def test_a_site_says_how_long_a_log_is_rows(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    configuring.apply(twin.on, "admin", SITE + '[retention]\nlog = "2m"\n', "site.toml")
+    apply.apply(twin.on, "admin", SITE + '[retention]\nlog = "2m"\n', "site.toml")
     finish(twin, job)
     twin.pass_time(119)
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert not twin.objects.objects
     twin.pass_time(1)
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert is_archived(twin, job)
 
 
@@ -349,7 +353,7 @@ def test_a_job_of_which_nothing_was_said_has_no_object(twin: Twin, ada: User) ->
     job = ended(twin, ada)
     for batch in of(twin, Batch):
         drop(twin, batch)
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert row_of(twin, job).due is None
     assert not of(twin, Artifact)
     assert logs.read(twin.on, job, 0, 10) == []
@@ -362,7 +366,7 @@ def test_an_object_that_is_not_as_it_was_written_is_written_anew(twin: Twin, ada
     for wrong in (lambda content: content[:-1], lambda content: content + b"x", lambda content: b"y" + content[1:]):
         twin.objects.store = lambda name, content, wrong=wrong: store(name, wrong(content))  # type: ignore[method-assign, misc]
         twin.world.time = max(twin.world.time, row_of(twin, job).due or twin.world.time)
-        archiving.look(twin.on, job)
+        logs_archives.look(twin.on, job)
         assert row_of(twin, job).state is ArchiveState.WAITING
         assert paged(twin, job) == before
         assert not any(artifact.owners for artifact in of(twin, Artifact))
@@ -379,8 +383,8 @@ def test_an_object_that_is_not_as_it_was_written_is_written_anew(twin: Twin, ada
 def test_an_upload_that_the_store_forgot_is_begun_anew(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     job = ended(twin, ada)
     before = paged(twin, job)
-    monkeypatch.setattr(archiving, "STEPS", 3)
-    archiving.look(twin.on, job)
+    monkeypatch.setattr(logs_archives, "STEPS", 3)
+    logs_archives.look(twin.on, job)
     assert len(row_of(twin, job).parts) == 1
     twin.objects.uploads.clear()
     look(twin, job)
@@ -397,7 +401,7 @@ def test_an_artifact_that_was_forgotten_meanwhile_is_begun_anew(twin: Twin, ada:
 
     store = twin.objects.store
     twin.objects.store = lambda name, content: (store(name, content), forget())[0]  # type: ignore[method-assign, func-returns-value]
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert row_of(twin, job).state is ArchiveState.WAITING
     twin.objects.store = store  # type: ignore[method-assign]
     look(twin, job)
@@ -414,7 +418,7 @@ def test_a_store_that_is_down_is_asked_again_later_and_later(twin: Twin, ada: Us
 
     twin.objects.store = down  # type: ignore[method-assign]
     for _ in range(40):
-        expiring.tidy(twin.on)
+        expire.tidy(twin.on)
         twin.pass_time(60)
     waits = [int((later - now).total_seconds()) // 60 for now, later in pairwise(asked)]
     assert waits == [1, 2, 4, 8, 16]
@@ -446,14 +450,14 @@ def test_a_log_is_gone_with_the_retention_of_its_job(twin: Twin, ada: User) -> N
 def test_a_retention_that_ends_at_any_step_leaves_nothing(twin: Twin, ada: User) -> None:
     def ends(twin: Twin, job: str) -> None:
         twin.world.time = end_of(twin, job)
-        dissolving.look(twin.on, job)
-        dissolving.look(twin.on, job)
+        expire.look(twin.on, job)
+        expire.look(twin.on, job)
 
     for at in range(1, 1000):
         twin = _anew(twin)
         job = ended(twin, ada, 6)
         steps = Steps(twin, lambda number, at=at, twin=twin, job=job: ends(twin, job) if number == at else None)  # type: ignore[misc]
-        archiving.look(twin.on, job)
+        logs_archives.look(twin.on, job)
         if steps.count < at:
             break
         look(twin, job)
@@ -470,15 +474,15 @@ def test_a_retention_that_ends_at_any_step_leaves_nothing(twin: Twin, ada: User)
 def test_what_was_being_said_as_a_log_went_is_looked_for_once_more(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     (late,) = [batch for batch in of(twin, Batch) if batch.first == 1]
-    archiving.end(twin.on, job)
-    archiving.look(twin.on, job)
+    logs_archives.end(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert not of(twin, Batch)
     assert row_of(twin, job).due == twin.world.now() + archives.SETTLING
     twin.store.rows[late.key] = late
     look(twin, job)
     assert not of(twin, Batch)
     ends = row_of(twin, job)
-    archiving.end(twin.on, job)
+    logs_archives.end(twin.on, job)
     assert row_of(twin, job) == ends
 
 
@@ -487,7 +491,7 @@ def test_a_pinned_log_outlives_its_job(twin: Twin, ada: User) -> None:
     look(twin, job)
     (artifact,) = of(twin, Artifact)
     put(twin, artifact, owners=(*artifact.owners, "pin#ada"))
-    archiving.end(twin.on, job)
+    logs_archives.end(twin.on, job)
     (left,) = of(twin, Artifact)
     assert left.owners == ("pin#ada",)
     assert twin.objects.objects
@@ -522,10 +526,10 @@ def test_no_step_holds_much_and_no_look_takes_long(twin: Twin, ada: User, monkey
     looks = 0
     while row_of(twin, job).due:
         most.clear()
-        archiving.look(twin.on, job)
+        logs_archives.look(twin.on, job)
         twin.pass_time(60)
-        assert max(most) <= archiving.AT_ONCE
-        assert sum(most) <= archiving.STEPS * archiving.DELETED
+        assert max(most) <= logs_archives.AT_ONCE
+        assert sum(most) <= logs_archives.STEPS * logs_archives.DELETED
         looks += 1
     assert max(written) < 4000 + 1000
     assert min(written[:-1]) >= 4000
@@ -536,11 +540,11 @@ def test_no_step_holds_much_and_no_look_takes_long(twin: Twin, ada: User, monkey
 
 
 def test_rows_go_from_the_first_on_and_some_at_a_step(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archiving, "DELETED", 20)
-    monkeypatch.setattr(archiving, "STEPS", 3)
+    monkeypatch.setattr(logs_archives, "DELETED", 20)
+    monkeypatch.setattr(logs_archives, "STEPS", 3)
     job = ended(twin, ada, 40)
     rows = len(of(twin, Batch))
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     left = sorted(batch.first for batch in of(twin, Batch))
     assert len(left) == rows - 20
     assert left[0] > 20
@@ -551,11 +555,11 @@ def test_rows_go_from_the_first_on_and_some_at_a_step(twin: Twin, ada: User, mon
 
 def test_a_look_before_its_time_does_nothing(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
-    before_the_next_commit(twin, lambda: archiving.look(twin.on, job))
-    archiving.look(twin.on, job)
+    before_the_next_commit(twin, lambda: logs_archives.look(twin.on, job))
+    logs_archives.look(twin.on, job)
     assert is_archived(twin, job)
     rows = dict(twin.store.rows)
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert dict(twin.store.rows) == rows
 
 
@@ -574,13 +578,13 @@ def test_a_sweep_stops_in_time(twin: Twin, ada: User) -> None:
             Archive(job=job, state=ArchiveState.WAITING, since=settled, settled=settled, due=settled), version=1
         )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(archiving, "look", slow)
-        expiring.tidy(twin.on)
+        patch.setattr(logs_archives, "look", slow)
+        expire.tidy(twin.on)
     assert looked == sorted(jobs)[:2]
 
 
 def test_a_full_log_is_told_to_the_agent(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", SITE + "[limits]\nlog_events = 100\n", "site.toml")
+    apply.apply(twin.on, "admin", SITE + "[limits]\nlog_events = 100\n", "site.toml")
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
     lines = [Line(twin.world.now(), "stdout", "xx", 0) for _ in range(120)]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, agents, jobs, settling, units
-from penstock.usecases.agents import Hello
+from penstock.usecases.jobs import cancel, jobs, settle
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import (
@@ -33,12 +36,12 @@ def test_a_job_settles_once(twin: Twin, ada: User, error: str | None, outcome: O
     caller = hello(twin, job)
     finish(twin, job)
     settled = job_of(twin, job)
-    settling.settle(twin.on, job, 1, error, "again")
-    settling.settle(twin.on, job, 2, error, "an attempt that never was")
+    settle.settle(twin.on, job, 1, error, "again")
+    settle.settle(twin.on, job, 2, error, "an attempt that never was")
     with pytest.raises(Refused):
         agents.finish(twin.on, caller, Result.FAILED, "late", 1)
     with pytest.raises(Refused):
-        jobs.cancel(twin.on, ada, job)
+        cancel.cancel(twin.on, ada, job)
     twin.run()
     assert job_of(twin, job) == settled
     assert settled.outcome is outcome
@@ -64,9 +67,9 @@ def test_a_worker_whose_greeting_was_not_passed_on_is_not_told_off(twin: Twin, a
     worker = worker_of(twin, job).id
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.flows, "succeed", lambda token: None)
-        agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     flow = twin.flows.executions[job, 1]
-    acquiring.acquire(twin.on, job, 1, 0, str(flow.token))
+    scheduler.acquire(twin.on, job, 1, 0, str(flow.token))
     twin.run()
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)
@@ -101,7 +104,7 @@ def test_a_worker_is_known_by_its_key_and_its_first_token(twin: Twin, ada: User)
     job, other = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    key, others = (units.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
+    key, others = (advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
     said = [status(twin, Hello(worker, wrong, TOKEN)) for wrong in ("", "0" * 64, others)]
     assert said == [401, 401, 401]
     assert status(twin, Hello(worker, key, TOKEN)) == 200
@@ -128,7 +131,7 @@ def test_secrets_are_kept_as_digests_and_die_with_their_lease(twin: Twin, ada: U
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    key = units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    key = advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
     assert TOKEN not in str(twin.store.rows)
     assert key not in str(twin.store.rows)
     finish(twin, job)
@@ -143,7 +146,7 @@ def test_a_unit_whose_well_is_gone_waits_for_the_operator(twin: Twin, ada: User)
     for _ in range(5):
         sweep(twin)
     assert "no such image" in jobs.explain(twin.on, job_of(twin, job)).summary
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     sweep(twin)
     assert job_of(twin, job).outcome is Outcome.CANCELLED
     assert [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.is_a is UnitKind.WORKER]

@@ -7,13 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.audit import KEPT, Entry
-from penstock.domain.errors import Refused, Unsatisfiable
-from penstock.domain.jobs import Outcome
-from penstock.domain.rows import Change, Create
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import Token, User
-from penstock.usecases import auditing, configuring, custody, jobs, privileges, quarantining, users
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.audit import KEPT, Entry
+from penstock.domain.users.users import Token, User
+from penstock.kernel.errors import Refused, Unsatisfiable
+from penstock.kernel.rows import Change, Create
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance, quarantine
+from penstock.usecases.users import audit, privileges, users
 from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
@@ -47,12 +50,10 @@ def test_what_is_done_with_users(twin: Twin, root: User) -> None:
 
 
 def test_what_is_done_with_the_site_and_its_pools(twin: Twin) -> None:
-    configuring.apply(
-        twin.on, "root", SITE.replace("limit = 2\n[targets.default]", "limit = 3\n[targets.default]"), "s"
-    )
-    configuring.resize(twin.on, "target/linux", 5, "root")
-    configuring.pause(twin.on, "target/linux", paused=True, by="root")
-    configuring.pause(twin.on, "target/linux", paused=False, by="root")
+    apply.apply(twin.on, "root", SITE.replace("limit = 2\n[targets.default]", "limit = 3\n[targets.default]"), "s")
+    apply.resize(twin.on, "target/linux", 5, "root")
+    apply.pause(twin.on, "target/linux", paused=True, by="root")
+    apply.pause(twin.on, "target/linux", paused=False, by="root")
     assert entries(twin) == sorted(
         [
             ("root", "apply config", "s", "targets.linux changed"),
@@ -68,10 +69,10 @@ def test_what_is_done_with_units(twin: Twin, ada: User, root: User) -> None:
     twin.run()
     hello(twin, job)
     unit = worker_of(twin, job).id
-    custody.hold(twin.on, root, UnitKind.WORKER, unit, "a look", 60)
-    custody.release(twin.on, root, UnitKind.WORKER, unit)
-    custody.drain(twin.on, root, UnitKind.WORKER, unit, "old")
-    custody.recycle(twin.on, root, UnitKind.WORKER, unit, "broken")
+    maintenance.hold(twin.on, root, UnitKind.WORKER, unit, "a look", 60)
+    maintenance.release(twin.on, root, UnitKind.WORKER, unit)
+    maintenance.drain(twin.on, root, UnitKind.WORKER, unit, "old")
+    maintenance.recycle(twin.on, root, UnitKind.WORKER, unit, "broken")
     assert entries(twin) == sorted(
         [
             ("root", "hold", f"worker {unit}", "for 60 s: a look"),
@@ -92,15 +93,15 @@ def test_what_is_removed_by_hand(twin: Twin, ada: User, root: User) -> None:
         sweep(twin, 900)
     unit = worker_of(twin, job)
     assert unit.state is UnitState.QUARANTINED
-    quarantining.removed(twin.on, root, UnitKind.WORKER, unit.id, "sold")
+    quarantine.removed(twin.on, root, UnitKind.WORKER, unit.id, "sold")
     assert entries(twin) == [("root", "remove", f"worker {unit.id}", "sold")]
 
 
 def test_cancelling_anothers_job_is_noted_and_ones_own_is_not(twin: Twin, ada: User, root: User) -> None:
     mine, hers = submit(twin, ada), submit(twin, ada)
-    jobs.cancel(twin.on, ada, mine)
-    jobs.cancel(twin.on, root, hers)
-    jobs.cancel(twin.on, root, hers)
+    cancel.cancel(twin.on, ada, mine)
+    cancel.cancel(twin.on, root, hers)
+    cancel.cancel(twin.on, root, hers)
     twin.run()
     assert job_of(twin, hers).outcome is Outcome.CANCELLED
     assert entries(twin) == [("root", "cancel", f"job {hers}", "of ada")]
@@ -112,8 +113,8 @@ def test_what_changes_nothing_is_not_noted(twin: Twin) -> None:
     with pytest.raises(Refused):
         users.create(twin.on, "eve", [], "root")
     users.change(twin.on, "eve", "a", grant=False, by="root")
-    configuring.apply(twin.on, "root", SITE, "site.toml")
-    configuring.pause(twin.on, "target/linux", paused=False, by="root")
+    apply.apply(twin.on, "root", SITE, "site.toml")
+    apply.pause(twin.on, "target/linux", paused=False, by="root")
     assert entries(twin) == before
 
 
@@ -122,9 +123,9 @@ DEEDS: dict[str, Callable[[Twin], object]] = {
     "grant": lambda twin: users.change(twin.on, "eve", "c", grant=True, by="root"),
     "revoke": lambda twin: users.change(twin.on, "eve", "a", grant=False, by="root"),
     "make token": lambda twin: users.issue(twin.on, "eve", None, "root"),
-    "apply config": lambda twin: configuring.apply(twin.on, "root", SITE + "\n", "s"),
-    "resize": lambda twin: configuring.resize(twin.on, "target/linux", 5, "root"),
-    "pause": lambda twin: configuring.pause(twin.on, "target/linux", paused=True, by="root"),
+    "apply config": lambda twin: apply.apply(twin.on, "root", SITE + "\n", "s"),
+    "resize": lambda twin: apply.resize(twin.on, "target/linux", 5, "root"),
+    "pause": lambda twin: apply.pause(twin.on, "target/linux", paused=True, by="root"),
 }
 
 
@@ -153,38 +154,38 @@ def test_entries_are_listed_by_page_by_whom_and_since_when(twin: Twin) -> None:
     for at in range(5):
         users.create(twin.on, f"u{at}", [], "root" if at % 2 else "ann")
         twin.world.time += timedelta(hours=1)
-    first, page = auditing.listed(twin.on, "", None, 2, "")
+    first, page = audit.listed(twin.on, "", None, 2, "")
     assert [each.what for each in first] == ["user u4", "user u3"]
-    second, _ = auditing.listed(twin.on, "", None, 2, page or "")
+    second, _ = audit.listed(twin.on, "", None, 2, page or "")
     assert [each.what for each in second] == ["user u2", "user u1"]
-    by_ann, page = auditing.listed(twin.on, "ann", None, 100, "")
+    by_ann, page = audit.listed(twin.on, "ann", None, 100, "")
     assert ([each.what for each in by_ann], page) == (["user u4", "user u2", "user u0"], None)
-    late, page = auditing.listed(twin.on, "", first[1].at, 100, "")
+    late, page = audit.listed(twin.on, "", first[1].at, 100, "")
     assert ([each.what for each in late], page) == (["user u4", "user u3"], None)
-    assert auditing.listed(twin.on, "nobody", None, 100, "") == ([], None)
+    assert audit.listed(twin.on, "nobody", None, 100, "") == ([], None)
 
 
 def test_a_filtered_page_looks_at_so_many_and_goes_on_from_there(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "SCANNED", 2)
-    monkeypatch.setattr(auditing, "READ", 2)
+    monkeypatch.setattr(audit, "SCANNED", 2)
+    monkeypatch.setattr(audit, "READ", 2)
     for at in range(5):
         twin.world.time += timedelta(seconds=1)
         users.create(twin.on, f"u{at}", [], "root" if at else "ann")
-    found, page = auditing.listed(twin.on, "ann", None, 100, "")
+    found, page = audit.listed(twin.on, "ann", None, 100, "")
     assert found == []
     pages = 1
     while page:
-        more, page = auditing.listed(twin.on, "ann", None, 100, page)
+        more, page = audit.listed(twin.on, "ann", None, 100, page)
         found, pages = [*found, *more], pages + 1
     assert ([each.what for each in found], pages) == (["user u0"], 4)
 
 
 def test_a_long_detail_is_clipped_and_an_entry_expires() -> None:
     twin = Twin()
-    (change,) = auditing.note(twin.on, [Create(User(name="x", created=START))], "root", "did", "what", "y" * 5000)[1:]
+    (change,) = audit.note(twin.on, [Create(User(name="x", created=START))], "root", "did", "what", "y" * 5000)[1:]
     assert isinstance(change, Create)
     entry = change.row
     assert isinstance(entry, Entry)
     assert entry.detail == "y" * 997 + "..."
     assert entry.expiry == entry.at + KEPT
-    assert auditing.note(twin.on, [], "root", "did", "what") == []
+    assert audit.note(twin.on, [], "root", "did", "what") == []

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.users import User
-from penstock.store import codec
-from penstock.usecases import agents, configuring, planning, submitting, units
-from penstock.usecases.agents import Hello
+from penstock.aws import dynamodb
+from penstock.domain.jobs.jobs import Spec, spec_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.usecases.jobs import submit
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
@@ -25,13 +28,13 @@ CHECK = f"1/{'a' * 40}/1"
 def told(twin: Twin, job: str) -> dict[str, Any]:
     twin.run()
     worker = worker_of(twin, job).id
-    answer = agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    answer = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
     return answer
 
 
 def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> None:
-    job = submitting.submit(twin.on, ada, SubmitJob(HEAD + "#: rust_toolchain = true\n", env=ENV), None, check=CHECK)
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD + "#: rust_toolchain = true\n", env=ENV), None, check=CHECK)
     answer = told(twin, job)
     assert answer["repository"] == {
         "name": "oxide/hubris",
@@ -45,30 +48,30 @@ def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> 
     assert [each["workdir"] for each in answer["tasks"]] == ["/work/oxide/hubris"]
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
-    assert codec.load("spec", codec.dump(spec), spec.version) == spec
+    assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
 
 
 def test_a_check_that_wants_no_clone(twin: Twin, ada: User) -> None:
-    job = submitting.submit(twin.on, ada, SubmitJob(HEAD + "#: skip_clone = true\n", env=ENV), None, check=CHECK)
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD + "#: skip_clone = true\n", env=ENV), None, check=CHECK)
     answer = told(twin, job)
     assert (answer["repository"]["clone"], answer["tasks"][0]["workdir"]) == (False, "/work")
     finish(twin, job)
-    again = submitting.retry(twin.on, ada, job_of(twin, job))
+    again = submit.retry(twin.on, ada, job_of(twin, job))
     assert told(twin, again)["repository"] is None
 
 
 def test_a_job_by_hand_comes_from_nowhere_whatever_its_environment(twin: Twin, ada: User) -> None:
     """SEC-2: else it would be given a worker that clones, and waits for a token that nobody makes."""
-    answer = told(twin, submitting.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None))
+    answer = told(twin, submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None))
     assert (answer["repository"], answer["toolchain"], answer["tasks"][0]["workdir"]) == (None, "", "/work")
 
 
 def test_a_channel_of_rusts_is_told(twin: Twin, ada: User) -> None:
-    job = submitting.submit(twin.on, ada, SubmitJob(HEAD + '#: rust_toolchain = "1.85"\n'), None)
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD + '#: rust_toolchain = "1.85"\n'), None)
     assert told(twin, job)["toolchain"] == "1.85"
 
 
-@pytest.mark.parametrize("do", [planning.plan, lambda on, user, ask: submitting.submit(on, user, ask, None)])
+@pytest.mark.parametrize("do", [submit.plan, lambda on, user, ask: submit.submit(on, user, ask, None)])
 def test_who_submits_by_hand_has_no_file_that_names_a_toolchain(twin: Twin, ada: User, do: Any) -> None:
     with pytest.raises(Refused, match="submitted by hand") as refused:
         do(twin.on, ada, SubmitJob(HEAD + "#: rust_toolchain = true\n"))
@@ -78,16 +81,16 @@ def test_who_submits_by_hand_has_no_file_that_names_a_toolchain(twin: Twin, ada:
 
 def test_what_its_forge_began_with_a_clone_is_run_again_there(twin: Twin, ada: User) -> None:
     """By hand it would have no token, and so no repository."""
-    job = submitting.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
     told(twin, job)
     finish(twin, job)
     with pytest.raises(Refused, match="press Re-run") as refused:
-        submitting.retry(twin.on, ada, job_of(twin, job))
+        submit.retry(twin.on, ada, job_of(twin, job))
     assert (refused.value.status, refused.value.code) == (409, "run-by-its-forge")
 
 
 def test_a_forge_of_the_sites_own_is_where_it_says(twin: Twin, ada: User) -> None:
     api = 'api = "https://github.example.com/api/v3"'
-    configuring.apply(twin.on, "admin", f"{SITE}[github]\napp = 1\nrepositories = []\n{api}\n", "site.toml")
-    job = submitting.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
+    apply.apply(twin.on, "admin", f"{SITE}[github]\napp = 1\nrepositories = []\n{api}\n", "site.toml")
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
     assert told(twin, job)["repository"]["url"] == "https://github.example.com/oxide/hubris"

@@ -6,16 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain import breakage
-from penstock.domain.cooling import Cause, CoolDown
-from penstock.domain.errors import NoCapacity, Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Pool, SlotState, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User, digest
+from penstock.domain.cooldowns import Cause, CoolDown
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Pool, SlotState, pool_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User, digest
+from penstock.kernel.errors import NoCapacity, Refused
 from penstock.ports import NotYet
-from penstock.usecases import agents, breaking, configuring, cooling, custody, jobs
-from penstock.usecases.agents import Hello
+from penstock.usecases import cooldowns
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import quarantine as units_quarantine
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
@@ -30,7 +35,7 @@ DAY = 24 * 3600
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", CHECKED, "site.toml")
+    apply.apply(made.on, "admin", CHECKED, "site.toml")
     made.run()
     return made
 
@@ -53,7 +58,7 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         job = submit(twin, ada, target=target)
         twin.run()
         worker = worker_of(twin, job).id
-        key = agents.bootstrap_key(twin.on.signing_key(), worker)
+        key = advance.bootstrap_key(twin.on.signing_key(), worker)
         reply = agents.hello(twin.on, Hello(worker, key, TOKEN))
         twin.run()
         assert reply["health"] == {"before": scripts[0], "after": scripts[1], "timeout_seconds": 60}
@@ -66,9 +71,9 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
 def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="linux")
     twin.run()
-    configuring.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
+    apply.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
     worker = worker_of(twin, job).id
-    reply = agents.hello(twin.on, Hello(worker, agents.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    reply = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert reply["health"]["before"] == ""
 
 
@@ -135,13 +140,13 @@ def test_a_machine_that_is_found_broken_is_on_its_way_out(twin: Twin, ada: User)
     job, worker = running(twin, ada)
     agents.broken(twin.on, agents.authenticate(twin.on, job, TOKEN), WHY)
     with pytest.raises(Refused) as refused:
-        custody.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 60)
+        maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 60)
     assert refused.value.code == "too-late-to-hold"
 
 
 def test_a_broken_worker_that_is_held_stays(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    custody.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 3600)
+    maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 3600)
     breaks(twin, job)
     found = unit_of(twin, worker.id)
     assert (found.state, found.broken) == (UnitState.DIRTY, WHY)
@@ -161,7 +166,7 @@ def test_one_that_cannot_be_made_anew_is_quarantined_and_the_job_goes_on_elsewhe
     finish(twin, job)
     assert job_of(twin, job).outcome is Outcome.SUCCEEDED
     assert len(slots(twin, "target/other", SlotState.HELD)) == 1
-    custody.release(twin.on, ROOT, worker.is_a, worker.id)
+    maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     twin.run()
     assert unit_of(twin, worker.id).state is UnitState.GONE, "what was wrong was put right"
     assert len(slots(twin, "target/other", SlotState.FREE)) == 2
@@ -177,7 +182,7 @@ def test_one_that_is_not_broken_is_destroyed_whatever_its_driver(twin: Twin, ada
 def test_one_whose_factory_is_no_more_is_not_quarantined_for_that(twin: Twin, ada: User) -> None:
     twin.drivers.quarantining = True
     job, worker = running(twin, ada)
-    configuring.apply(twin.on, "admin", "", "site.toml")
+    apply.apply(twin.on, "admin", "", "site.toml")
     breaks(twin, job)
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
 
@@ -237,7 +242,7 @@ def test_while_it_is_held_it_stays_though_it_cannot_be_cleaned(twin: Twin, ada: 
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
-    custody.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "looking", 60)
+    maintenance.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "looking", 60)
     agent.finish(job)
     cannot_clean(twin, agent)
     assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).broken) == (
@@ -252,7 +257,7 @@ def test_a_stranger_cannot_say_that_a_worker_is_broken(twin: Twin, ada: User) ->
     before = unit_of(twin, agent.worker)
     cannot_clean(twin, agent, "x" * 45)
     assert unit_of(twin, agent.worker) == before
-    breaking.cannot_be_cleaned(twin.on, "w-none", digest(agent.token(1)), "busy")
+    units_quarantine.cannot_be_cleaned(twin.on, "w-none", digest(agent.token(1)), "busy")
     idle = unit_of(twin, agent.worker)
     agent.hello()
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
@@ -305,7 +310,7 @@ def in_a_row(twin: Twin, ada: User, how: Callable[[Twin, str], None], times: int
 
 def jobs_end(twin: Twin, job: str, ada: User) -> None:
     if not job_of(twin, job).is_settled:
-        jobs.cancel(twin.on, ada, job)
+        cancel.cancel(twin.on, ada, job)
         twin.run()
 
 
@@ -342,7 +347,7 @@ def test_one_that_nobody_waited_for_tells_nothing(twin: Twin, ada: User) -> None
     in_a_row(twin, ada, broken_before, 2)
     job = submit(twin, ada, target="other")
     twin.run()
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert pool(twin).broken == 2
 
@@ -366,7 +371,7 @@ def test_quarantined_ones_are_counted_too_and_once(twin: Twin, ada: User) -> Non
     (worker,) = [
         row for row in twin.store.rows.values() if isinstance(row, Unit) and row.state is UnitState.QUARANTINED
     ]
-    custody.release(twin.on, ROOT, worker.is_a, worker.id)
+    maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     twin.run()
     assert (unit_of(twin, worker.id).state, pool(twin).broken) == (UnitState.GONE, 1)
 
@@ -404,7 +409,7 @@ def test_a_probe_that_does_not_boot_either_cools_for_longer(twin: Twin, ada: Use
     (after,) = rows(twin)
     assert (after.count, after.probe) == (2, None)
     assert after.until - twin.world.now() > before.until - before.since
-    assert pool(twin).broken == breakage.IN_A_ROW + 1
+    assert pool(twin).broken == quarantine.BROKEN_IN_A_ROW + 1
 
 
 def test_a_probe_whose_target_has_a_check_works_when_its_job_has_ended(twin: Twin, ada: User) -> None:
@@ -442,7 +447,7 @@ def test_a_probe_whose_machine_is_slow_to_order_goes_on_asking(twin: Twin, ada: 
     for _ in range(9):
         sweep(twin, 61)
     assert (worker_of(twin, job).is_probe, job_of(twin, job).state) == (True, State.ACQUIRING)
-    assert cooling.told(twin.on, worker_of(twin, job)) == []
+    assert cooldowns.told(twin.on, worker_of(twin, job)) == []
 
 
 def test_who_is_no_probe_takes_nothing_off(twin: Twin, ada: User) -> None:
@@ -455,5 +460,5 @@ def test_who_is_no_probe_takes_nothing_off(twin: Twin, ada: User) -> None:
 def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
     in_a_row(twin, ada, broken_before, 2)
-    breaking.came_back(twin.on, worker)
+    units_quarantine.came_back(twin.on, worker)
     assert rows(twin) == []

@@ -11,29 +11,31 @@ from typing import Any
 import pytest
 
 from penstock.domain import caches as rules
-from penstock.domain import limits, parts
-from penstock.domain.artifacts import Artifact
-from penstock.domain.audit import Entry
-from penstock.domain.caches import CacheEntry, CacheUse
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job
-from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
-from penstock.domain.rows import Create
-from penstock.domain.users import User
-from penstock.domain.volumes import LENT, Volume, VolumeState, object_name, volume_key
-from penstock.usecases import (
-    assigning,
-    caches,
-    configuring,
-    evicting,
-    expiring,
-    explaining,
-    pinning,
-    settling,
-    sites,
-    submitting,
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import (
+    LENT,
+    PART_BYTES,
+    WHOLE_BYTES,
+    Volume,
+    VolumeState,
+    object_name,
+    volume_key,
 )
+from penstock.domain.caches import CacheEntry, CacheUse
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
+from penstock.usecases import caches
+from penstock.usecases.artifacts import expire, explain, pins
 from penstock.usecases.caches import Ask
+from penstock.usecases.jobs import settle
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.workers import assignment
 from penstock.web import views
 from penstock.wire import SubmitJob
 from penstock.wire.agent import AgentParts
@@ -95,7 +97,7 @@ def entries(twin: Twin) -> set[str]:
 def adds_up(twin: Twin) -> bool:
     """What is said to be taken is what the entries take."""
     rows = of(twin, CacheEntry)
-    use = evicting.taken(twin.on, "ada")
+    use = caches.taken(twin.on, "ada")
     return (use.size, use.count) == (sum(row.size for row in rows), len(rows))
 
 
@@ -107,7 +109,7 @@ def refused(call: Callable[[], object]) -> tuple[int, str]:
 
 def with_quota(most: int) -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", f"{SITE}[limits]\ncache_bytes = {most}\n", "site.toml")
+    apply.apply(made.on, "admin", f"{SITE}[limits]\ncache_bytes = {most}\n", "site.toml")
     made.run()
     return made
 
@@ -147,7 +149,7 @@ def test_the_first_of_two_writers_has_the_key_and_the_second_is_told(twin: Twin,
     assert found(twin, job) == first
     assert caches.begin(twin.on, job, ask(), 1, DIGEST) == {"there": True, "id": first, "job": job.id, "scope": "trunk"}
     twin.world.time += LENT
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert set(twin.objects.objects) == {object_name(first)}
     assert adds_up(twin)
 
@@ -208,10 +210,10 @@ def test_a_branch_restores_its_own_before_the_trunks(twin: Twin, ada: User) -> N
 def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
     """SEC-2: nothing of a job's file has to do with it."""
     script = '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: tags = { cache_scope = "trunk", scope = "trunk" }\n'
-    job = submitting.submit(twin.on, ada, SubmitJob(script, cache_scope=BRANCH), None)
+    job = jobs_submit.submit(twin.on, ada, SubmitJob(script, cache_scope=BRANCH), None)
     assert job_of(twin, job).cache_scope == views.job(job_of(twin, job), []).cache_scope == BRANCH
     wrong = script.replace("tags = {", "cache_scope = 1 #")
-    assert refused(lambda: submitting.submit(twin.on, ada, SubmitJob(wrong), None))[1] == "bad-job-file"
+    assert refused(lambda: jobs_submit.submit(twin.on, ada, SubmitJob(wrong), None))[1] == "bad-job-file"
     with pytest.raises(Refused) as told:
         submit(twin, ada, cache_scope="a b")
     assert (told.value.status, [each.where for each in told.value.faults]) == (400, ["cache_scope"])
@@ -227,7 +229,7 @@ def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin
     assert told == {
         "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/users/caches.md)"
     }  # fmt: skip
-    again = job_of(twin, submitting.retry(twin.on, ada, run(twin, ada, BRANCH, owner="oxide:x")))
+    again = job_of(twin, jobs_submit.retry(twin.on, ada, run(twin, ada, BRANCH, owner="oxide:x")))
     assert again.cache_scope == BRANCH
 
 
@@ -251,17 +253,17 @@ def test_what_nobody_restores_goes_in_time_and_not_before(twin: Twin, ada: User)
     id = save(twin, run(twin, ada))
     (row,) = of(twin, CacheEntry)
     twin.world.time = row.until - timedelta(seconds=1)
-    expiring.tidy(twin.on)
-    evicting.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    expire.tidy(twin.on)
+    caches.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
     assert entries(twin) == {id}
-    (going,) = explaining.foresee(twin.on, 60).going
+    (going,) = explain.foresee(twin.on, 60).going
     assert (going.id, going.at) == (id, row.until)
     assert "the cache deps of ada" in going.why
     twin.world.time = row.until
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert entries(twin) == set()
     assert adds_up(twin)
-    evicting.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    caches.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
 
 
 def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User) -> None:
@@ -269,13 +271,13 @@ def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User
     id = save(twin, run(twin, ada))
     job = run(twin, ada)
     assert found(twin, job) == id
-    evicting.delete(twin.on, ada, id)
+    caches.delete(twin.on, ada, id)
     assert found(twin, job) is None
     twin.world.time += rules.SIGNED
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert object_name(id) in twin.objects.objects
     twin.world.time += LENT - rules.SIGNED
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert object_name(id) not in twin.objects.objects
 
 
@@ -283,7 +285,7 @@ def test_an_entry_that_goes_while_it_is_found_may_be_fetched_still(twin: Twin, a
     id = save(twin, run(twin, ada))
     job = run(twin, ada)
     twin.world.time += rules.TOUCHED
-    before_the_next_commit(twin, lambda: evicting.delete(twin.on, ada, id))
+    before_the_next_commit(twin, lambda: caches.delete(twin.on, ada, id))
     assert found(twin, job) == id
     assert entries(twin) == set()
     assert adds_up(twin)
@@ -292,11 +294,11 @@ def test_an_entry_that_goes_while_it_is_found_may_be_fetched_still(twin: Twin, a
 def test_what_somebody_pinned_stays_when_the_cache_lets_it_go(twin: Twin, ada: User) -> None:
     """ART-1"""
     id = save(twin, run(twin, ada))
-    pinning.pin(twin.on, ada, id, "to look at", None)
-    evicting.delete(twin.on, ada, id)
+    pins.pin(twin.on, ada, id, "to look at", None)
+    caches.delete(twin.on, ada, id)
     (row,) = [row for row in of(twin, Artifact) if row.id == id]
     assert row.owners == ("pin#ada",)
-    assert refused(lambda: evicting.find(twin.on, ada, id)) == (404, "cache-not-found")
+    assert refused(lambda: caches.find_entry(twin.on, ada, id)) == (404, "cache-not-found")
 
 
 def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
@@ -313,7 +315,7 @@ def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
     assert b not in entries(twin)
     assert refused(lambda: caches.begin(twin.on, job, ask("f"), 31, DIGEST)) == (413, "cache-too-big")
     assert save(twin, job, "g", 30) in entries(twin)
-    assert evicting.taken(twin.on, "ada").size == 30
+    assert caches.taken(twin.on, "ada").size == 30
 
 
 def test_the_quota_of_one_owner_is_none_of_anothers(ada: User) -> None:
@@ -382,7 +384,7 @@ def test_an_attempt_that_is_over_adds_nothing_and_pushes_nothing_out(ada: User) 
     job = run(twin, ada, retries=1)
     other, same, id = sent(twin, job, "other"), sent(twin, job, "other"), sent(twin, job)
     assert caches.commit(twin.on, job, ask("other"), other)["kept"] is True
-    settling.settle(twin.on, job.id, 1, "Lost", "its worker was lost")
+    settle.settle(twin.on, job.id, 1, "Lost", "its worker was lost")
     assert refused(lambda: caches.begin(twin.on, job, ask(), 1, DIGEST)) == (410, "lease-gone")
     assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (410, "lease-gone")
     assert refused(lambda: caches.commit(twin.on, job, ask("other"), same)) == (410, "lease-gone")
@@ -393,7 +395,7 @@ def test_an_attempt_that_ends_meanwhile_adds_nothing(twin: Twin, ada: User) -> N
     """SLOT-3"""
     job = run(twin, ada, retries=1)
     id = sent(twin, job)
-    before_the_next_commit(twin, lambda: settling.settle(twin.on, job.id, 1, "Lost", "its worker was lost"))
+    before_the_next_commit(twin, lambda: settle.settle(twin.on, job.id, 1, "Lost", "its worker was lost"))
     assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (410, "lease-gone")
     assert entries(twin) == set()
 
@@ -430,7 +432,7 @@ def test_an_archive_that_came_too_late_is_none(twin: Twin, ada: User) -> None:
     assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (404, "archive-not-found")
     other = sent(twin, job)
     twin.world.time += DAY
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert refused(lambda: caches.commit(twin.on, job, ask(), other)) == (404, "archive-not-found")
 
 
@@ -508,18 +510,18 @@ def test_who_may_see_and_delete_what_a_cache_has(twin: Twin, ada: User, root: Us
     eve = User(name="eve", created=twin.world.now(), version=1)
     job = run(twin, ada)
     a, b, c = (save(twin, job, key) for key in "abc")
-    rows, page = evicting.listed(twin.on, ada, "ada", 2, "")
+    rows, page = caches.listed(twin.on, ada, "ada", 2, "")
     assert ([row.id for row in rows], page) == ([c, b], b)
-    rows, page = evicting.listed(twin.on, root, "ada", 2, b)
+    rows, page = caches.listed(twin.on, root, "ada", 2, b)
     assert ([row.id for row in rows], page) == ([a], None)
-    assert refused(lambda: evicting.listed(twin.on, eve, "ada", 2, "")) == (403, "privilege-missing")
-    assert refused(lambda: evicting.listed(twin.on, root, "A b", 2, "")) == (400, "bad-request")
-    assert refused(lambda: evicting.delete(twin.on, eve, a)) == (404, "cache-not-found")
-    assert refused(lambda: evicting.find(twin.on, ada, "x" * 5000)) == (404, "cache-not-found")
-    assert evicting.find(twin.on, root, a).words == "a"
-    assert evicting.delete(twin.on, root, a).id == a
-    assert evicting.delete(twin.on, ada, b).id == b
-    assert refused(lambda: evicting.delete(twin.on, ada, b)) == (404, "cache-not-found")
+    assert refused(lambda: caches.listed(twin.on, eve, "ada", 2, "")) == (403, "privilege-missing")
+    assert refused(lambda: caches.listed(twin.on, root, "A b", 2, "")) == (400, "bad-request")
+    assert refused(lambda: caches.delete(twin.on, eve, a)) == (404, "cache-not-found")
+    assert refused(lambda: caches.find_entry(twin.on, ada, "x" * 5000)) == (404, "cache-not-found")
+    assert caches.find_entry(twin.on, root, a).words == "a"
+    assert caches.delete(twin.on, root, a).id == a
+    assert caches.delete(twin.on, ada, b).id == b
+    assert refused(lambda: caches.delete(twin.on, ada, b)) == (404, "cache-not-found")
     assert entries(twin) == {c}
     assert [(row.by, row.did, row.what) for row in of(twin, Entry) if "cache" in row.did] == [
         ("root", "delete cache", f"cache {a}")
@@ -528,7 +530,7 @@ def test_who_may_see_and_delete_what_a_cache_has(twin: Twin, ada: User, root: Us
 
 def test_what_is_being_sent_is_no_cache_yet(twin: Twin, ada: User) -> None:
     id = sent(twin, run(twin, ada))
-    assert refused(lambda: evicting.find(twin.on, ada, id)) == (404, "cache-not-found")
+    assert refused(lambda: caches.find_entry(twin.on, ada, id)) == (404, "cache-not-found")
 
 
 def test_the_agent_is_told_of_the_caches_in_the_file(twin: Twin, ada: User) -> None:
@@ -536,16 +538,16 @@ def test_the_agent_is_told_of_the_caches_in_the_file(twin: Twin, ada: User) -> N
         '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: [cache.deps]\n#: paths = ["x"]\n#: key = "k"\n'
         '#: restore_keys = ["a"]\n'
     )
-    job = submitting.submit(twin.on, ada, SubmitJob(script), None)
+    job = jobs_submit.submit(twin.on, ada, SubmitJob(script), None)
     twin.run()
-    told = assigning.assignment(twin.on, hello(twin, job).job, sites.current(twin.on), "w", is_kept=False)
+    told = assignment.assignment(twin.on, hello(twin, job).job, configuration.current(twin.on), "w", is_kept=False)
     assert told["caches"] == [{"name": "deps", "paths": ("x",), "key": "k", "restore_keys": ("a",)}]
     assert told["limits"]["cache_bytes"] == 1024**3
 
 
 def test_why_an_archive_is_kept_names_the_cache(twin: Twin, ada: User) -> None:
     id = save(twin, run(twin, ada))
-    kept = explaining.why(twin.on, pinning.find(twin.on, ada, id))
+    kept = explain.why(twin.on, pins.find(twin.on, ada, id))
     (row,) = of(twin, CacheEntry)
     assert kept.until == row.until
     assert [keeper.owner for keeper in kept.keepers] == [row.owner]
@@ -556,7 +558,7 @@ def test_a_big_archive_comes_in_parts(twin: Twin, ada: User) -> None:
     digests = [hashlib.sha256(each).hexdigest() for each in data]
     size, whole = sum(map(len, data)), hashlib.sha256(b"".join(data)).hexdigest()
     job = run(twin, ada)
-    begun = caches.begin(twin.on, job, ask(), size, whole, parts.composite(digests))
+    begun = caches.begin(twin.on, job, ask(), size, whole, volumes.composite(digests))
     assert (begun["url"], begun["part_bytes"]) == ("", PART_BYTES)
     leaves = caches.in_parts(twin.on, job, AgentParts(begun["id"], 1, digests))["parts"]
     assert refused(lambda: caches.commit(twin.on, job, ask(), begun["id"])) == (409, "cache-incomplete")
@@ -579,7 +581,7 @@ def test_a_job_sends_parts_of_its_own_archives_alone(twin: Twin, ada: User) -> N
 def test_an_archive_may_be_bigger_than_what_is_taken_in_one_piece(ada: User) -> None:
     twin = with_quota(3 * WHOLE_BYTES)
     bounds = f"cache_bytes = {3 * WHOLE_BYTES}\noutput_bytes = {2 * WHOLE_BYTES}"
-    configuring.apply(twin.on, "admin", f"{SITE}[limits]\n{bounds}", "site.toml")
+    apply.apply(twin.on, "admin", f"{SITE}[limits]\n{bounds}", "site.toml")
     job = run(twin, ada)
     assert caches.begin(twin.on, job, ask(), 2 * WHOLE_BYTES, DIGEST, DIGEST)["part_bytes"] == PART_BYTES
     assert refused(lambda: caches.begin(twin.on, job, ask("b"), 2 * WHOLE_BYTES, DIGEST)) == (400, "bad-request")

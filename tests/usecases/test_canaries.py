@@ -11,13 +11,19 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.canaries import Canary, canary_key
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Result
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Change, Delete, Replace, key_of
-from penstock.domain.units import Unit, UnitState
-from penstock.usecases import agents, breaking, canaries, configuring, cooling, submitting, users
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.probes.canaries import Canary, canary_key
+from penstock.domain.units.units import Unit, UnitState
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Delete, Replace, key_of
+from penstock.usecases import cooldowns
+from penstock.usecases.jobs import submit
+from penstock.usecases.probes import canaries
+from penstock.usecases.site import apply
+from penstock.usecases.units import quarantine
+from penstock.usecases.users import users
+from penstock.usecases.workers import agents
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -61,7 +67,7 @@ class Died(BaseException):
 
 def site_of(text: str) -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", text, "site.toml")
+    apply.apply(made.on, "admin", text, "site.toml")
     made.run()
     return made
 
@@ -69,7 +75,7 @@ def site_of(text: str) -> Twin:
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    told = configuring.apply(made.on, "admin", SITE, "site.toml")
+    told = apply.apply(made.on, "admin", SITE, "site.toml")
     assert {"canary of target/linux: new", "canary of resource/db: new"} <= set(told)
     made.run()
     return made
@@ -142,7 +148,7 @@ def test_it_is_sent_once_however_often_one_tries(twin: Twin) -> None:
 
 
 def test_one_that_waits_is_not_followed_by_another(twin: Twin) -> None:
-    configuring.pause(twin.on, LINUX, paused=True)
+    apply.pause(twin.on, LINUX, paused=True)
     job = out(twin)
     sweep(twin, 3 * HOUR)
     assert (of(twin).job, of(twin).is_out) == (job, True)
@@ -154,7 +160,7 @@ def test_the_worker_that_it_fails_on_is_broken_and_three_in_a_row_stop_the_targe
         job = round_trip(twin, LINUX, Result.FAILED)
         assert of(twin).failures == failures
         assert f"canary job {job} failed on it" in (unit_of(twin, worker_of(twin, job).id).broken or "")
-    (row,) = [row for row in cooling.rows(twin.on, "factory/hand") if row.cause == "broken"]
+    (row,) = [row for row in cooldowns.rows(twin.on, "factory/hand") if row.cause == "broken"]
     assert "3 in a row; the last: canary job" in row.why
 
 
@@ -164,7 +170,7 @@ def test_the_next_that_succeeds_opens_it_again() -> None:
         round_trip(twin, LINUX, Result.FAILED)
     twin.world.time += timedelta(minutes=31)
     round_trip(twin, LINUX, Result.SUCCEEDED)
-    assert [row for row in cooling.rows(twin.on, "factory/hand") if row.cause == "broken"] == []
+    assert [row for row in cooldowns.rows(twin.on, "factory/hand") if row.cause == "broken"] == []
     assert of(twin).failures == 0
 
 
@@ -186,16 +192,16 @@ def test_resources_that_are_made_are_made_no_more_after_three() -> None:
     twin = site_of(ONLY_DB)
     for _ in range(3):
         round_trip(twin, DB, Result.FAILED)
-    assert [row.cause for row in cooling.rows(twin.on, "well/spring")] == ["broken"]
+    assert [row.cause for row in cooldowns.rows(twin.on, "well/spring")] == ["broken"]
     twin.world.time += timedelta(minutes=31)
     round_trip(twin, DB, Result.SUCCEEDED)
-    assert cooling.rows(twin.on, "well/spring") == []
+    assert cooldowns.rows(twin.on, "well/spring") == []
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.SUCCEEDED])
 def test_a_job_of_anybody_else_breaks_nothing(twin: Twin, result: Result) -> None:
     user = users.create(twin.on, "ada", ["target.lab"])
-    job = submitting.submit(twin.on, user, SubmitJob("#!/bin/sh", target="linux"), None)
+    job = submit.submit(twin.on, user, SubmitJob("#!/bin/sh", target="linux"), None)
     twin.run()
     hello(twin, job)
     finish(twin, job, result)
@@ -203,19 +209,19 @@ def test_a_job_of_anybody_else_breaks_nothing(twin: Twin, result: Result) -> Non
 
 
 def test_what_the_site_has_no_longer_is_not_sent(twin: Twin) -> None:
-    configuring.apply(twin.on, "admin", SITE.split("[wells")[0].split("[targets.linux.canary]")[0], "site.toml")
+    apply.apply(twin.on, "admin", SITE.split("[wells")[0].split("[targets.linux.canary]")[0], "site.toml")
     sweep(twin, 3 * HOUR)
     assert jobs(twin) == []
     assert canaries.listed(twin.on) == []
     with pytest.raises(Refused, match="canary"):
         canaries.send(twin.on, LINUX)
-    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    apply.apply(twin.on, "admin", SITE, "site.toml")
     assert out(twin)
 
 
 def test_one_that_cannot_be_submitted_says_why_and_is_tried_again(twin: Twin) -> None:
     none = SITE.replace('limit = 2\nprivilege = "target', 'limit = 0\nprivilege = "target')
-    configuring.apply(twin.on, "admin", none, "site.toml")
+    apply.apply(twin.on, "admin", none, "site.toml")
     twin.run()
     sweep(twin)
     assert (of(twin).is_out, of(twin).outcome) == (False, "refused")
@@ -277,10 +283,10 @@ def in_a_row(twin: Twin) -> int:
 
 def test_who_works_ends_the_row() -> None:
     twin, worker = counted_twice()
-    breaking.proved(twin.on, worker)
+    quarantine.proved(twin.on, worker)
     assert in_a_row(twin) == 0
     commits = twin.store.commits
-    breaking.proved(twin.on, worker)
+    quarantine.proved(twin.on, worker)
     assert twin.store.commits == commits
 
 
@@ -298,7 +304,7 @@ def test_whose_lease_has_ended_meanwhile_says_nothing_of_its_target(changes: dic
         ends()
     else:
         before_the_next_commit(twin, ends)
-    breaking.proved(twin.on, worker)
+    quarantine.proved(twin.on, worker)
     assert in_a_row(twin) == 2
 
 
@@ -307,7 +313,7 @@ def test_a_pool_that_is_gone_counts_nothing() -> None:
     pool = twin.store.get(pool_key(LINUX), Pool)
     assert pool is not None
     assert twin.store.commit([Delete(pool)])
-    breaking.proved(twin.on, worker)
+    quarantine.proved(twin.on, worker)
 
 
 def test_who_was_counted_meanwhile_stays_counted() -> None:
@@ -319,7 +325,7 @@ def test_who_was_counted_meanwhile_stays_counted() -> None:
         assert twin.store.commit([Replace(pool, replace(pool, broken=3))])
 
     before_the_next_commit(twin, counted)
-    breaking.proved(twin.on, worker)
+    quarantine.proved(twin.on, worker)
     assert in_a_row(twin) == 3
 
 
@@ -348,7 +354,7 @@ def test_one_that_the_site_has_no_longer_is_told_no_more() -> None:
     twin = site_of(ONLY_LINUX)
     round_trip(twin, LINUX, Result.FAILED)
     sweep(twin)
-    configuring.apply(twin.on, "admin", ONLY_DB, "site.toml")
+    apply.apply(twin.on, "admin", ONLY_DB, "site.toml")
     told = len(twin.metrics.of(metrics.CANARIES_FAILING, pool=LINUX))
     sweep(twin)
     assert (len(twin.metrics.of(metrics.CANARIES_FAILING, pool=LINUX)), failing(twin)[DB]) == (told, 0)

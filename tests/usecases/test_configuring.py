@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain import limits, sitekeys, siteparse
-from penstock.domain.errors import Refused
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Create, Replace
-from penstock.domain.site import SITE_KEY, Shape, Site, SiteText
-from penstock.usecases import configuring
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.site import keys, parse
+from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create, Replace
+from penstock.usecases.site import apply as site_apply
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 
@@ -38,21 +39,21 @@ amount = 8
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "ada", SITE, "site.toml")
+    site_apply.apply(made.on, "ada", SITE, "site.toml")
     made.run()
     return made
 
 
 def apply(twin: Twin, toml: str, by: str = "ada") -> list[str]:
-    return configuring.apply(twin.on, by, toml, "site.toml")
+    return site_apply.apply(twin.on, by, toml, "site.toml")
 
 
 def pool_of(twin: Twin, name: str) -> Pool:
-    return configuring.find(twin.on, name)
+    return site_apply.find(twin.on, name)
 
 
 def parsed(toml: str) -> Site:
-    found = siteparse.parse(toml, "site.toml")
+    found = parse.parse(toml, "site.toml")
     assert isinstance(found, Site)
     return found
 
@@ -67,8 +68,8 @@ def test_a_driver_that_keeps_nothing_is_not_asked_to_keep_units_warm(twin: Twin)
 def test_what_differs_between_two_sites_is_told_and_nothing_else() -> None:
     before = parsed(SITE)
     after = parsed(SITE.replace("licence", "scope").replace("amount = 8", "amount = 9") + "[limits]\nlease = 100\n")
-    assert configuring.changes(before, before) == []
-    assert configuring.changes(before, after) == [
+    assert site_apply.changes(before, before) == []
+    assert site_apply.changes(before, after) == [
         "resources.scope added", "resources.licence removed", "quotas.cores changed", "limits changed",
     ]  # fmt: skip
 
@@ -125,7 +126,7 @@ def test_what_became_of_the_pools_is_told_in_words(twin: Twin) -> None:
 
 def test_a_resize_that_is_not_done_is_asked_for_again_and_not_told_again(twin: Twin) -> None:
     """QUEUE-1: the message that asked for it may have been lost."""
-    configuring.set_pool(twin.on, "quota/cores", Shape(8, None, True, None))
+    site_apply.set_pool(twin.on, "quota/cores", Shape(8, None, True, None))
     twin.queues.messages.clear()
     assert apply(twin, SITE) == []
     assert [message for _, _, message in twin.queues.messages] == [{"do": "resize", "pool": "quota/cores"}]
@@ -139,7 +140,7 @@ def test_more_may_be_held_than_the_limit_from_when_it_is_lowered_until_the_slots
     name = "resource/licence"
     over = []
     for limit in (2, 3, 1, 2):
-        configuring.set_pool(twin.on, name, numbered(limit))
+        site_apply.set_pool(twin.on, name, numbered(limit))
         over.append(pool_of(twin, name).over)
     assert over == [False, False, True, True]
     twin.run()
@@ -147,36 +148,36 @@ def test_more_may_be_held_than_the_limit_from_when_it_is_lowered_until_the_slots
 
 
 def test_an_amount_is_never_over_for_its_use_says_so_itself(twin: Twin) -> None:
-    configuring.resize(twin.on, "quota/cores", 1)
+    site_apply.resize(twin.on, "quota/cores", 1)
     assert not pool_of(twin, "quota/cores").over
 
 
-@pytest.mark.parametrize(("name", "most"), [("quota/cores", sitekeys.AMOUNT), ("resource/licence", sitekeys.SLOTS)])
+@pytest.mark.parametrize(("name", "most"), [("quota/cores", keys.AMOUNT), ("resource/licence", keys.SLOTS)])
 def test_a_limit_has_a_bound(twin: Twin, name: str, most: int) -> None:
-    assert configuring.resize(twin.on, name, most).limit == most
-    assert configuring.resize(twin.on, name, 0).limit == 0
+    assert site_apply.resize(twin.on, name, most).limit == most
+    assert site_apply.resize(twin.on, name, 0).limit == 0
     for wrong in (most + 1, -1):
         with pytest.raises(Refused, match=f"from 0 to {most}"):
-            configuring.resize(twin.on, name, wrong)
+            site_apply.resize(twin.on, name, wrong)
 
 
 def test_who_pauses_while_another_resizes_is_heard(twin: Twin) -> None:
-    before_the_next_commit(twin, lambda: configuring.pause(twin.on, "quota/cores", paused=True))
-    assert configuring.resize(twin.on, "quota/cores", 4).paused
+    before_the_next_commit(twin, lambda: site_apply.pause(twin.on, "quota/cores", paused=True))
+    assert site_apply.resize(twin.on, "quota/cores", 4).paused
 
 
 def test_who_resizes_while_another_pauses_is_heard(twin: Twin) -> None:
-    before_the_next_commit(twin, lambda: configuring.resize(twin.on, "quota/cores", 4))
-    assert configuring.pause(twin.on, "quota/cores", paused=True).limit == 4
+    before_the_next_commit(twin, lambda: site_apply.resize(twin.on, "quota/cores", 4))
+    assert site_apply.pause(twin.on, "quota/cores", paused=True).limit == 4
 
 
 def test_a_pool_that_two_create_is_what_became_of_the_first(twin: Twin) -> None:
     def first() -> None:
-        configuring.set_pool(twin.on, "quota/new", Shape(3, None, True, None))
-        configuring.pause(twin.on, "quota/new", paused=True)
+        site_apply.set_pool(twin.on, "quota/new", Shape(3, None, True, None))
+        site_apply.pause(twin.on, "quota/new", paused=True)
 
     before_the_next_commit(twin, first)
-    configuring.set_pool(twin.on, "quota/new", Shape(4, None, True, None))
+    site_apply.set_pool(twin.on, "quota/new", Shape(4, None, True, None))
     found = pool_of(twin, "quota/new")
     assert (found.limit, found.paused) == (4, True)
 
@@ -184,31 +185,31 @@ def test_a_pool_that_two_create_is_what_became_of_the_first(twin: Twin) -> None:
 def test_pausing_twice_writes_once_and_asks_each_time_for_who_may_go_first_now(twin: Twin) -> None:
     for paused, commits, asked in ((True, 1, 1), (True, 0, 2), (False, 1, 3), (False, 0, 4)):
         before = twin.store.commits
-        assert configuring.pause(twin.on, "quota/cores", paused=paused).paused is paused
+        assert site_apply.pause(twin.on, "quota/cores", paused=paused).paused is paused
         assert (twin.store.commits - before, len(twin.queues.messages)) == (commits, asked)
 
 
 @pytest.mark.parametrize(("paused", "asks"), [(True, "resize"), (False, "serve")])
 def test_who_resumes_a_pool_has_it_served_and_not_measured_anew(twin: Twin, paused: bool, asks: str) -> None:
     """Paused, others may go first where its claims wait besides; resumed, it is its own claims' turn, at once."""
-    configuring.pause(twin.on, "quota/cores", paused=not paused)
+    site_apply.pause(twin.on, "quota/cores", paused=not paused)
     twin.queues.messages.clear()
-    configuring.pause(twin.on, "quota/cores", paused=paused)
+    site_apply.pause(twin.on, "quota/cores", paused=paused)
     assert [message for _, _, message in twin.queues.messages] == [{"do": asks, "pool": "quota/cores"}]
 
 
 def test_the_longest_name_is_found(twin: Twin) -> None:
-    name = "quota/" + "a" * (configuring.LONGEST - 6)
+    name = "quota/" + "a" * (site_apply.LONGEST - 6)
     assert twin.store.commit([Create(Pool(name=name, is_amount=True, limit=1)), Create(Pool(name=name + "a", limit=1))])
-    assert configuring.find(twin.on, name).limit == 1
+    assert site_apply.find(twin.on, name).limit == 1
     with pytest.raises(Refused):
-        configuring.find(twin.on, name + "a")
+        site_apply.find(twin.on, name + "a")
 
 
 def test_a_lost_race_is_run_again_and_what_is_decided_then_is_committed(twin: Twin) -> None:
     was = pool_of(twin, "quota/cores")
     before_the_next_commit(twin, lambda: twin.store.commit([Replace(was, replace(was, mean_hold=1.0))]))
-    configuring.pause(twin.on, "quota/cores", paused=True)
+    site_apply.pause(twin.on, "quota/cores", paused=True)
     found = twin.store.get(pool_key("quota/cores"), Pool)
     assert found
     assert (found.paused, found.mean_hold) == (True, 1.0)

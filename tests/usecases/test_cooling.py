@@ -10,23 +10,18 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import cooling as rules
-from penstock.domain.cooling import CoolDown
-from penstock.domain.errors import (
-    DriverError,
-    Misconfigured,
-    NoCapacity,
-    QuotaReached,
-    RateLimited,
-    Shortage,
-    Unknown,
-)
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.units import CleanProof, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain import cooldowns as rules
+from penstock.domain.cooldowns import CoolDown
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.units.units import CleanProof, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import configuring, cooling, jobs, quarantining, sites
+from penstock.usecases import cooldowns
+from penstock.usecases.jobs import jobs
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.units import quarantine
 from tests.twin.world import Hand, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end, sweep
@@ -71,13 +66,13 @@ class Cloud(Hand):
 def cloud(twin: Twin) -> Cloud:
     made = Cloud()
     twin.drivers.hand = made
-    configuring.apply(twin.on, "admin", SITE.replace("limit = 2", "limit = 9"), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("limit = 2", "limit = 9"), "site.toml")
     twin.run()
     return made
 
 
 def cool(twin: Twin) -> dict[str, CoolDown]:
-    return {row.scope: row for row in cooling.rows(twin.on, MAKER)}
+    return {row.scope: row for row in cooldowns.rows(twin.on, MAKER)}
 
 
 def go_on(twin: Twin, minutes: int) -> None:
@@ -144,15 +139,15 @@ def test_two_that_come_at_once_do_not_both_probe(twin: Twin, ada: User, cloud: C
     twin.pass_time(400)
     units = [worker_of(twin, job) for job in (first, second)]
     rows, commit = cool(twin), twin.store.commit
-    leaves: list[cooling.Leave] = []
+    leaves: list[cooldowns.Leave] = []
 
     def between(changes: list[Change]) -> bool:
         twin.store.commit = commit  # type: ignore[method-assign]
-        leaves.append(cooling.leave(twin.on, sites.current(twin.on), units[1]))
+        leaves.append(cooldowns.leave(twin.on, configuration.current(twin.on), units[1]))
         return commit(changes)
 
     twin.store.commit = between  # type: ignore[assignment]
-    leaves.append(cooling.leave(twin.on, sites.current(twin.on), units[0]))
+    leaves.append(cooldowns.leave(twin.on, configuration.current(twin.on), units[0]))
     assert [len(leave.probes) for leave in leaves] == [2, 0]
     assert leaves[1].avoid == set(rows)
 
@@ -199,14 +194,14 @@ factory = "also"
 
 def full_at_both(twin: Twin, ada: User, cloud: Cloud) -> tuple[str, str]:
     """A job that has the one machine, of one factory, and one that waits for it, at another of the same account."""
-    configuring.apply(twin.on, "admin", TWO, "site.toml")
+    apply.apply(twin.on, "admin", TWO, "site.toml")
     cloud.limit = 1
     first = submit(twin, ada)
     twin.run()
     second = submit(twin, ada, target="other")
     twin.run()
     assert cool(twin) == {}
-    assert {row.cause for row in cooling.rows(twin.on, "factory/also")} == {rules.Cause.QUOTA}
+    assert {row.cause for row in cooldowns.rows(twin.on, "factory/also")} == {rules.Cause.QUOTA}
     hello(twin, first)
     return first, second
 
@@ -219,12 +214,12 @@ def test_a_quota_comes_back_with_a_machine_of_another_factory_that_shares_it(
     finish(twin, first)
     twin.run()
     assert list(cloud.made) == [worker_of(twin, second).id]
-    assert "spot" not in {row.scope for row in cooling.rows(twin.on, "factory/also")}
+    assert "spot" not in {row.scope for row in cooldowns.rows(twin.on, "factory/also")}
 
 
 def test_another_drivers_quota_is_another_and_one_factory_asks_once(twin: Twin, ada: User, cloud: Cloud) -> None:
     first, _ = full_at_both(twin, ada, cloud)
-    (row, *_) = cooling.rows(twin.on, "factory/also")
+    (row, *_) = cooldowns.rows(twin.on, "factory/also")
     theirs = replace(row, maker="factory/elsewhere", version=0)
     assert twin.store.commit([Create(theirs)])
     asked, find = [], twin.store.find
@@ -234,7 +229,7 @@ def test_another_drivers_quota_is_another_and_one_factory_asks_once(twin: Twin, 
         return find(pk, *given, **more)
 
     twin.store.find = finds  # type: ignore[method-assign]
-    cooling.destroyed(twin.on, worker_of(twin, first), sites.current(twin.on))
+    cooldowns.destroyed(twin.on, worker_of(twin, first), configuration.current(twin.on))
     assert asked == ["maker#factory/hand", "maker#factory/also"]
     assert twin.store.get(theirs.key, CoolDown) == replace(theirs, version=1)
 
@@ -244,11 +239,11 @@ def test_a_quota_that_is_not_shared_is_not_tried_for_a_machine_that_it_never_cou
 ) -> None:
     first, _ = full_at_both(twin, ada, cloud)
     cloud.shared = {"spot"}
-    before = {row.scope: row for row in cooling.rows(twin.on, "factory/also")}
+    before = {row.scope: row for row in cooldowns.rows(twin.on, "factory/also")}
     cloud.limit = 0
     finish(twin, first)
     twin.run()
-    after = {row.scope: row for row in cooling.rows(twin.on, "factory/also")}
+    after = {row.scope: row for row in cooldowns.rows(twin.on, "factory/also")}
     assert after["on-demand"] == before["on-demand"]
     assert after["spot"].count == 2, "it was tried"
 
@@ -265,9 +260,9 @@ def test_what_an_operator_removed_by_hand_gives_its_quota_back_too(
     cloud.made.clear()
     worker = worker_of(twin, first)
     assert worker.state is UnitState.QUARANTINED
-    row = next(row for row in cooling.rows(twin.on, "factory/also") if row.scope == "spot")
+    row = next(row for row in cooldowns.rows(twin.on, "factory/also") if row.scope == "spot")
     twin.store.commit([Replace(row, replace(row, until=twin.world.now() + timedelta(hours=1)))])
-    quarantining.removed(twin.on, root, UnitKind.WORKER, worker.id, "looked at the console")
+    quarantine.removed(twin.on, root, UnitKind.WORKER, worker.id, "looked at the console")
     twin.run()
     assert list(cloud.made) == [worker_of(twin, second).id]
 
@@ -402,7 +397,7 @@ def test_errors_are_counted_by_code(twin: Twin, ada: User) -> None:
     twin.run()
     go_on(twin, 5)
     assert worker_of(twin, job).made
-    found = {row.code: (row.count, row.message) for row in cooling.failures(twin.on, MAKER)}
+    found = {row.code: (row.count, row.message) for row in cooldowns.failures(twin.on, MAKER)}
     assert found == {"Unknown:Odd": (2, "odder"), "RateLimited": (1, "slow")}
 
 
@@ -428,7 +423,7 @@ RATED = SITE.replace('driver = "hand"\n', 'driver = "hand"\nrate = 1\n').replace
 
 
 def test_calls_that_change_something_keep_to_the_rate(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", RATED, "site.toml")
+    apply.apply(twin.on, "admin", RATED, "site.toml")
     twin.run()
     hand, at = twin.drivers.hand, []
     create, destroy = hand.create, hand.destroy

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain import custody as wishes
-from penstock.domain.errors import RateLimited, Refused
-from penstock.domain.jobs import Report, Result
-from penstock.domain.rows import Change, Key, key_of
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, custody
+from penstock.domain.jobs.jobs import Report, Result
+from penstock.domain.units import maintenance as wishes
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import RateLimited, Refused
+from penstock.kernel.rows import Change, Key, key_of
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance
+from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, commits, drop, put, sent
@@ -26,13 +28,13 @@ WORKER, RESOURCE = UnitKind.WORKER, UnitKind.RESOURCE
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
 
 def hold(twin: Twin, unit: Unit) -> Unit:
-    return custody.hold(twin.on, ROOT, unit.is_a, unit.id, "looking", HOUR)
+    return maintenance.hold(twin.on, ROOT, unit.is_a, unit.id, "looking", HOUR)
 
 
 def report(twin: Twin, job: str) -> None:
@@ -85,7 +87,7 @@ def test_no_longer_id_than_there_can_be_is_looked_up(twin: Twin, monkeypatch: py
     monkeypatch.setattr(twin.store, "get", asking)
     for length in (64, 65, 5000):
         with pytest.raises(Refused) as refused:
-            custody.find(twin.on, WORKER, "x" * length)
+            maintenance.find(twin.on, WORKER, "x" * length)
         assert refused.value.status == 404
     assert asked == [unit_key("x" * 64)]
 
@@ -93,9 +95,9 @@ def test_no_longer_id_than_there_can_be_is_looked_up(twin: Twin, monkeypatch: py
 def test_a_worker_is_no_resource(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
     with pytest.raises(Refused) as refused:
-        custody.find(twin.on, RESOURCE, worker.id)
+        maintenance.find(twin.on, RESOURCE, worker.id)
     assert refused.value.status == 404
-    assert custody.find(twin.on, WORKER, worker.id) == unit_of(twin, worker.id)
+    assert maintenance.find(twin.on, WORKER, worker.id) == unit_of(twin, worker.id)
 
 
 def test_a_resource_can_be_held_although_the_script_has_ended(twin: Twin, ada: User) -> None:
@@ -114,7 +116,7 @@ def test_a_worker_that_is_held_can_be_held_for_longer_although_its_script_has_en
     job, worker = running(twin, ada)
     hold(twin, worker)
     report(twin, job)
-    longer = custody.hold(twin.on, ROOT, WORKER, worker.id, "still looking", 2 * HOUR)
+    longer = maintenance.hold(twin.on, ROOT, WORKER, worker.id, "still looking", 2 * HOUR)
     assert longer.state is UnitState.READY
     assert longer.hold
     assert longer.hold.reason == "still looking"
@@ -142,7 +144,7 @@ def test_a_worker_can_be_held_whose_job_is_forgotten_or_at_another_attempt(twin:
     put(twin, job_of(twin, job), attempt=2, report=said)
     found = commits(twin)
     assert hold(twin, worker).hold
-    custody.release(twin.on, ROOT, WORKER, worker.id)
+    maintenance.release(twin.on, ROOT, WORKER, worker.id)
     drop(twin, job_of(twin, job))
     assert hold(twin, worker).hold
     assert [name for changes in found for name in written(changes) if name == "Check job"] == []
@@ -192,7 +194,7 @@ def test_who_is_to_go_on_after_a_release_is_told_by_its_own_queue(twin: Twin, ad
     for unit in (worker, database):
         hold(twin, unit)
         sent(twin)
-        custody.release(twin.on, ROOT, unit.is_a, unit.id)
+        maintenance.release(twin.on, ROOT, unit.is_a, unit.id)
         queue = "factory" if unit is worker else "well"
         assert sent(twin) == [(queue, {"unit": unit.id})]
 
@@ -202,7 +204,7 @@ def test_what_is_idle_and_released_only_has_its_pools_served(twin: Twin, ada: Us
     agent = worker_at_rest(twin, ada)
     hold(twin, unit_of(twin, agent.worker))
     sent(twin)
-    custody.release(twin.on, ROOT, WORKER, agent.worker)
+    maintenance.release(twin.on, ROOT, WORKER, agent.worker)
     served = [{"do": "serve", "pool": pool} for pool in ("target/linux", "quota/vcpus")]
     assert sent(twin) == [("schedule", message) for message in served]
 
@@ -210,17 +212,17 @@ def test_what_is_idle_and_released_only_has_its_pools_served(twin: Twin, ada: Us
 def test_the_journal_says_why_what_is_released_is_not_kept(twin: Twin, ada: User) -> None:
     database = idle_database(twin, ada)
     hold(twin, database)
-    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }\n", ""), "site.toml")
-    free = custody.release(twin.on, ROOT, RESOURCE, database.id)
+    apply.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }\n", ""), "site.toml")
+    free = maintenance.release(twin.on, ROOT, RESOURCE, database.id)
     assert (free.state, free.reason) == (UnitState.DIRTY, "its slot was withdrawn")
 
 
 def test_what_is_to_be_destroyed_is_told_by_its_own_queue(twin: Twin, ada: User) -> None:
     agent, database = worker_at_rest(twin, ada), idle_database(twin, ada)
     sent(twin)
-    custody.drain(twin.on, ROOT, WORKER, agent.worker, "")
+    maintenance.drain(twin.on, ROOT, WORKER, agent.worker, "")
     assert sent(twin) == [("factory", {"unit": agent.worker})]
-    custody.drain(twin.on, ROOT, RESOURCE, database.id, "")
+    maintenance.drain(twin.on, ROOT, RESOURCE, database.id, "")
     assert sent(twin) == [("well", {"unit": database.id})]
 
 
@@ -229,8 +231,8 @@ def test_what_is_not_destroyed_yet_is_told_nothing(twin: Twin, ada: User) -> Non
     agent, database = worker_at_rest(twin, ada), cleaned_database(twin, ada)
     hold(twin, unit_of(twin, agent.worker))
     sent(twin)
-    assert custody.drain(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.IDLE
-    assert custody.drain(twin.on, ROOT, RESOURCE, database.id, "").state is UnitState.CLEANING
+    assert maintenance.drain(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.IDLE
+    assert maintenance.drain(twin.on, ROOT, RESOURCE, database.id, "").state is UnitState.CLEANING
     assert sent(twin) == []
 
 
@@ -239,22 +241,22 @@ def test_what_is_held_until_it_is_destroyed_is_told_nothing(twin: Twin, ada: Use
     hold(twin, worker)
     finish(twin, job)
     sent(twin)
-    assert custody.drain(twin.on, ROOT, WORKER, worker.id, "").state is UnitState.DIRTY
+    assert maintenance.drain(twin.on, ROOT, WORKER, worker.id, "").state is UnitState.DIRTY
     assert sent(twin) == []
 
 
 def test_a_wish_that_stands_is_not_written_again(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
-    first = custody.drain(twin.on, ROOT, WORKER, worker.id, "")
+    first = maintenance.drain(twin.on, ROOT, WORKER, worker.id, "")
     found = commits(twin)
-    assert custody.drain(twin.on, ROOT, WORKER, worker.id, "again").drain == first.drain
+    assert maintenance.drain(twin.on, ROOT, WORKER, worker.id, "again").drain == first.drain
     assert not [name for changes in found for name in written(changes) if name == "Replace unit"]
 
 
 def test_a_worker_that_is_recycled_while_it_cleans_keeps_its_slots_until_it_is_gone(twin: Twin, ada: User) -> None:
     agent = cleaning_agent(twin, ada)
     before = slots(twin, "target/linux", "held#")
-    assert custody.recycle(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.DIRTY
+    assert maintenance.recycle(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.DIRTY
     assert slots(twin, "target/linux", "held#") == before
     assert [slot.unit for slot in before] == [agent.worker]
 
@@ -263,7 +265,7 @@ def test_recycling_what_nobody_leases_is_no_news_to_a_job(twin: Twin, ada: User)
     agent = worker_at_rest(twin, ada)
     job = unit_of(twin, agent.worker).job
     before, found = job_of(twin, job), commits(twin)
-    assert custody.recycle(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.DIRTY
+    assert maintenance.recycle(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.DIRTY
     assert job_of(twin, job) == before
     assert len(found) == 1
 
@@ -271,7 +273,7 @@ def test_recycling_what_nobody_leases_is_no_news_to_a_job(twin: Twin, ada: User)
 def test_recycling_a_running_worker_is_a_report_that_it_was_lost(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     flows, token = Flows(twin), job_of(twin, job).run_token
-    custody.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
+    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
     said = job_of(twin, job).report
     assert said == Report(Result.LOST, f"worker {worker.id} was recycled by root: it swaps", twin.world.now())
     assert (flows.succeeded, flows.failed) == ([token], [])
@@ -283,7 +285,7 @@ def test_recycling_a_worker_whose_flow_has_not_come_to_wait_answers_nobody(twin:
     job, worker = running(twin, ada)
     put(twin, job_of(twin, job), run_token=None)
     flows = Flows(twin)
-    custody.recycle(twin.on, ROOT, WORKER, worker.id, "")
+    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
     assert job_of(twin, job).report
     assert (flows.succeeded, flows.failed) == ([], [])
 
@@ -292,7 +294,7 @@ def test_recycling_a_worker_that_boots_ends_the_step_and_reports_nothing(twin: T
     job = submit(twin, ada, target="other")
     twin.run()
     worker, flows = worker_of(twin, job), Flows(twin)
-    custody.recycle(twin.on, ROOT, WORKER, worker.id, "")
+    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
     assert job_of(twin, job).report is None
     assert [given[1:] for given in flows.failed] == [("Lost", f"worker {worker.id} was recycled by root")]
     assert flows.succeeded == []
@@ -303,7 +305,7 @@ def test_recycling_a_worker_that_has_reported_tells_its_flow_again_and_leaves_th
     flows, token = Flows(twin), job_of(twin, job).run_token
     report(twin, job)
     before, found = job_of(twin, job), commits(twin)
-    custody.recycle(twin.on, ROOT, WORKER, worker.id, "")
+    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
     assert job_of(twin, job) == before
     assert [written(changes) for changes in found[:2]] == [["Replace unit", "Create audit"], ["Replace unit"]]
     assert flows.succeeded == [token, token]
@@ -329,7 +331,7 @@ def test_the_attempt_of_what_is_recycled_may_have_ended_by_itself(twin: Twin, ad
     else:
         put(twin, job_of(twin, job), attempt=2)
     before, flows = dict(twin.store.rows), Flows(twin)
-    custody.end_attempt(twin.on, worker)
+    maintenance.end_attempt(twin.on, worker)
     assert twin.store.rows == before
     assert (flows.succeeded, flows.failed) == ([], [])
 
@@ -338,6 +340,6 @@ def test_a_recycling_that_was_not_carried_out_is_gone_on_with(twin: Twin, ada: U
     """The other side of it: without any of these, the attempt ends."""
     job, worker = recycled(twin, ada)
     flows = Flows(twin)
-    custody.end_attempt(twin.on, worker)
+    maintenance.end_attempt(twin.on, worker)
     assert job_of(twin, job).report
     assert len(flows.succeeded) == 1

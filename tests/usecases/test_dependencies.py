@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.dependencies import Dependent
-from penstock.domain.errors import Refused, Unreached
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.rows import Create
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.users import User
-from penstock.usecases import jobs, judging, planning, settling, submitting, waking
-from penstock.usecases.agents import Caller
+from penstock.domain.jobs.dependencies import Dependent
+from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, Unreached
+from penstock.kernel.rows import Create
+from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.workers.agents import Caller
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
@@ -94,7 +94,7 @@ def test_a_waiting_job_is_cancelled_at_once_and_so_fails_those_behind_it(twin: T
     first = submit(twin, ada)
     second = submit(twin, ada, **depends(first))
     third = submit(twin, ada, **depends(second))
-    found = jobs.cancel(twin.on, ada, second)
+    found = cancel.cancel(twin.on, ada, second)
     assert (found.state, found.outcome, found.reason) == (State.SETTLED, Outcome.CANCELLED, "cancelled by ada")
     twin.run()
     assert "completing, but it was cancelled" in (job_of(twin, third).reason or "")
@@ -105,11 +105,11 @@ def test_a_waiting_job_is_cancelled_at_once_and_so_fails_those_behind_it(twin: T
 def test_a_cancellation_that_stopped_halfway_is_finished_by_who_looks_next(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     second = submit(twin, ada, **depends(first))
-    was = settling.settle
+    was = settle.settle
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs.settling, "settle", lambda *_: None)
-        jobs.cancel(twin.on, ada, second)
-    assert settling.settle is was
+        patch.setattr(jobs.settle, "settle", lambda *_: None)
+        cancel.cancel(twin.on, ada, second)
+    assert settle.settle is was
     assert job_of(twin, second).state is State.WAITING
     sweep(twin, 200)
     assert job_of(twin, second).outcome is Outcome.CANCELLED
@@ -122,7 +122,7 @@ def test_a_lost_message_is_made_good_by_the_sweep(twin: Twin, ada: User) -> None
     hello(twin, first)
     sweep(twin)
     assert job_of(twin, second).due
-    settling.settle(twin.on, first, 1, "Cancelled", "stopped")
+    settle.settle(twin.on, first, 1, "Cancelled", "stopped")
     waking_is_lost(twin)
     twin.run()
     assert job_of(twin, second).state is State.WAITING
@@ -137,14 +137,14 @@ def test_who_settles_and_dies_before_waking_wakes_when_called_again(twin: Twin, 
     hello(twin, first)
     finish_without_waking(twin, first)
     assert job_of(twin, second).state is State.WAITING
-    settling.settle(twin.on, first, 1, None, None)
+    settle.settle(twin.on, first, 1, None, None)
     twin.run()
     assert job_of(twin, second).state is State.ACQUIRING
 
 
 def finish_without_waking(twin: Twin, job: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling.waking, "wake", lambda *_: None)
+        patch.setattr(settle.settle, "wake", lambda *_: None)
         finish(twin, job)
 
 
@@ -153,24 +153,24 @@ def test_an_attempt_that_is_followed_by_another_wakes_nobody(twin: Twin, ada: Us
     second = submit(twin, ada, **depends(first))
     twin.run()
     hello(twin, first)
-    settling.settle(twin.on, first, 1, "Lost", "it was lost")
+    settle.settle(twin.on, first, 1, "Lost", "it was lost")
     assert not [each for each in twin.queues.messages if each[2].get("do") == "judge"]
     assert job_of(twin, second).state is State.WAITING
 
 
 def test_many_dependents_are_told_page_by_page(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
-    for number in range(waking.AT_ONCE + 5):
+    for number in range(settle.AT_ONCE + 5):
         twin.store.commit([Create(Dependent(job=first, dependent=f"D{number:04}"))])
     twin.run()
     hello(twin, first)
     finish(twin, first)
-    waking.wake(twin.on, first)
-    assert sum(each[2]["do"] == "judge" for each in twin.queues.messages) == waking.AT_ONCE
+    settle.wake(twin.on, first)
+    assert sum(each[2]["do"] == "judge" for each in twin.queues.messages) == settle.AT_ONCE
     twin.queues.messages.rotate(1)
     more = twin.queues.messages.popleft()[2]
     twin.queues.messages.clear()
-    waking.wake(twin.on, more["job"], more["after"])
+    settle.wake(twin.on, more["job"], more["after"])
     assert [each[2]["job"] for each in twin.queues.messages] == [f"D{number:04}" for number in range(100, 105)]
 
 
@@ -250,7 +250,7 @@ def test_why_says_for_what_and_what_that_is_waiting_for(twin: Twin, ada: User) -
     for _ in range(7):
         third = submit(twin, ada, **depends(third))
     assert jobs.explain(twin.on, job_of(twin, third)).summary.count("the job waits for") == 6
-    settling.settle(twin.on, first, 1, "Unsatisfiable", "so it is")
+    settle.settle(twin.on, first, 1, "Unsatisfiable", "so it is")
     assert "nothing any more" not in jobs.explain(twin.on, job_of(twin, third)).summary
 
 
@@ -268,16 +268,16 @@ true
 def test_what_a_file_says_of_a_dependency_counts_for_the_job_that_is_named(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     ask = SubmitJob(HEADED, path="test.sh", dependencies={"build": {"job": first}})
-    (found,) = job_of(twin, submitting.submit(twin.on, ada, ask, None)).dependencies
+    (found,) = job_of(twin, jobs_submit.submit(twin.on, ada, ask, None)).dependencies
     assert (found.name, found.job, found.on, found.copy_outputs) == ("build", first, "failure", False)
     ask = SubmitJob(HEADED, dependencies={"build": {"job": first, "on": "always"}})
-    (found,) = job_of(twin, submitting.submit(twin.on, ada, ask, None)).dependencies
+    (found,) = job_of(twin, jobs_submit.submit(twin.on, ada, ask, None)).dependencies
     assert (found.on, found.copy_outputs) == ("always", False)
 
 
 def test_a_file_s_dependency_needs_a_job(twin: Twin, ada: User) -> None:
     with pytest.raises(Refused, match="depends on the jobs of other files") as refused:
-        submitting.submit(twin.on, ada, SubmitJob(HEADED, path="test.sh"), None)
+        jobs_submit.submit(twin.on, ada, SubmitJob(HEADED, path="test.sh"), None)
     (fault,) = refused.value.faults
     assert (fault.file, fault.line, fault.column) == ("test.sh", 5, 10)
     assert "penstock job run DIR" in (fault.hint or "")
@@ -289,27 +289,27 @@ def test_a_job_goes_without_what_was_left_out_of_its_set(twin: Twin, ada: User) 
         '#: [dependencies.one]\n#: job = "a"\n#: [dependencies.two]\n#: job = "b"\n'
     )
     first = submit(twin, ada)
-    job = submitting.submit(
+    job = jobs_submit.submit(
         twin.on, ada, SubmitJob(script, without=["two"], dependencies={"one": {"job": first}}), None
     )
     assert [each.name for each in job_of(twin, job).dependencies] == ["one"]
-    free = submitting.submit(twin.on, ada, SubmitJob(script, without=["one", "two"]), None)
+    free = jobs_submit.submit(twin.on, ada, SubmitJob(script, without=["one", "two"]), None)
     assert job_of(twin, free).state is State.QUEUED
-    assert job_of(twin, submitting.retry(twin.on, ada, job_of(twin, free))).dependencies == ()
+    assert job_of(twin, jobs_submit.retry(twin.on, ada, job_of(twin, free))).dependencies == ()
     with pytest.raises(Refused) as refused:
-        submitting.submit(twin.on, ada, SubmitJob(script, without=["two", "three"]), None)
+        jobs_submit.submit(twin.on, ada, SubmitJob(script, without=["two", "three"]), None)
     (fault,) = refused.value.faults
     assert (refused.value.status, fault.where, fault.hint) == (400, "without", "it has: one, two")
     assert fault.message == "job.sh has no dependency 'three'"
     with pytest.raises(Refused, match="depends on the jobs of other files"):
-        submitting.submit(twin.on, ada, SubmitJob(script, without=["two"]), None)
+        jobs_submit.submit(twin.on, ada, SubmitJob(script, without=["two"]), None)
 
 
 def test_a_plan_needs_none_and_says_for_what_it_would_wait(twin: Twin, ada: User) -> None:
-    found = planning.plan(twin.on, ada, SubmitJob(HEADED))
+    found = jobs_submit.plan(twin.on, ada, SubmitJob(HEADED))
     assert found.sentences[0] == "first it would wait for the job of 'the build' to fail"
     first = submit(twin, ada, name="build")
-    found = planning.plan(twin.on, ada, SubmitJob(SCRIPT, dependencies={"build": {"job": first}}))
+    found = jobs_submit.plan(twin.on, ada, SubmitJob(SCRIPT, dependencies={"build": {"job": first}}))
     assert found.sentences[0] == f"first it would wait for job {first} (build), which is queued, to succeed"
     assert (found.depends, found.seconds) == (True, None)
 
@@ -319,7 +319,7 @@ def test_a_job_that_depends_is_retried_with_what_it_depended_on(twin: Twin, ada:
     second = submit(twin, ada, **depends(first))
     run(twin, first)
     run(twin, second, Result.FAILED)
-    again = submitting.retry(twin.on, ada, job_of(twin, second))
+    again = jobs_submit.retry(twin.on, ada, job_of(twin, second))
     assert job_of(twin, again).dependencies == job_of(twin, second).dependencies
     run(twin, again)
     assert job_of(twin, again).outcome is Outcome.SUCCEEDED
@@ -331,9 +331,9 @@ def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
     run(twin, first)
     hello(twin, second)
     before = job_of(twin, second)
-    judging.judge(twin.on, second)
-    judging.judge(twin.on, "0" * 26)
-    settling.settle(twin.on, second, 1, judging.judging.ERROR, "late")
+    prerequisites.judge(twin.on, second)
+    prerequisites.judge(twin.on, "0" * 26)
+    settle.settle(twin.on, second, 1, prerequisites.judging.ERROR, "late")
     assert job_of(twin, second) == before
 
 
@@ -354,14 +354,14 @@ def test_one_job_of_a_file_with_a_matrix(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     named = {"fetch/x": {"job": first, "on": "always"}, "fetch/y": {"job": first}}
     ask = SubmitJob(MATRIX, path="build.sh", matrix={"os": "linux", "board": "b"}, dependencies=named)
-    job = submitting.submit(twin.on, ada, ask, None)
+    job = jobs_submit.submit(twin.on, ada, ask, None)
     found = job_of(twin, job)
     assert (found.name, found.target) == ("build (linux, b)", "linux")
     assert [each.name for each in found.dependencies] == ["fetch/x", "fetch/y"]
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
     assert dict(spec.env) == {"MATRIX_OS": "linux", "MATRIX_BOARD": "b"}
-    assert job_of(twin, submitting.retry(twin.on, ada, found)).name == "build (linux, b)"
+    assert job_of(twin, jobs_submit.retry(twin.on, ada, found)).name == "build (linux, b)"
 
 
 @pytest.mark.parametrize(
@@ -380,5 +380,5 @@ def test_a_combination_that_cannot_be(
     first = submit(twin, ada)
     ask = SubmitJob(script, matrix=matrix, dependencies={"fetch": {"job": first}})
     with pytest.raises(Refused) as refused:
-        submitting.submit(twin.on, ada, ask, None)
+        jobs_submit.submit(twin.on, ada, ask, None)
     assert (refused.value.status, refused.value.code) == (status, code)

@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.domain.dependencies import On
-from penstock.domain.jobs import Job, Outcome, State
-from penstock.domain.judging import ENDS
-from penstock.domain.users import User
-from penstock.usecases import jobs, settling, sweeping
+from penstock.domain.jobs.dependencies import On
+from penstock.domain.jobs.jobs import Job, Outcome, State
+from penstock.domain.jobs.prerequisites import ENDS
+from penstock.domain.users.users import User
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel, settle
 from tests.twin.world import START, Twin
 from tests.usecases.conftest import new_twin
 from tests.usecases.test_one_job import job_of, submit, told
@@ -61,11 +62,11 @@ class Story:
 
     def end(self, which: int, how: tuple[str | None, str | None]) -> None:
         if which < len(self.jobs) and self.job(which).state is not State.WAITING:
-            settling.settle(self.twin.on, self.jobs[which], 1, *how)
+            settle.settle(self.twin.on, self.jobs[which], 1, *how)
 
     def cancel(self, which: int, _: None) -> None:
         if which < len(self.jobs) and not self.job(which).is_settled:
-            jobs.cancel(self.twin.on, ADA, self.jobs[which])
+            cancel.cancel(self.twin.on, ADA, self.jobs[which])
 
     def deliver(self, which: int, _: None) -> None:
         if which < len(self.twin.queues.messages):
@@ -84,7 +85,7 @@ class Story:
 
     def sweep(self, seconds: int, _: None) -> None:
         self.twin.pass_time(seconds)
-        sweeping.sweep(self.twin.on)
+        sweep.sweep(self.twin.on)
 
     def job(self, which: int) -> Job:
         return job_of(self.twin, self.jobs[which])

@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Result
-from penstock.domain.outputs import Output
-from penstock.domain.retention import LatestFailure
-from penstock.domain.rows import Replace
-from penstock.domain.users import User
-from penstock.usecases import dissolving, owning, retaining
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
+from penstock.usecases.artifacts import expire, owners, retain
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
@@ -48,20 +48,20 @@ def test_it_is_there_until_its_end_and_gone_after_it(twin: Twin, ada: User) -> N
 def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.pass_time(10**9)
-    dissolving.look(twin.on, job)
+    expire.look(twin.on, job)
     row = kept(twin, job)
     assert row
     assert row.ended is None
 
 
 def test_many_names_are_taken_apart_some_at_a_time(twin: Twin, ada: User) -> None:
-    job = ended(twin, ada, dissolving.AT_ONCE + 1)
+    job = ended(twin, ada, expire.NAMES_AT_ONCE + 1)
     at_the_end(twin, job)
-    dissolving.look(twin.on, job)
-    dissolving.look(twin.on, job)
+    expire.look(twin.on, job)
+    expire.look(twin.on, job)
     assert len(of(twin, Output)) == 1
     assert job_of(twin, job).outputs_gone is None
-    dissolving.look(twin.on, job)
+    expire.look(twin.on, job)
     assert of(twin, Output) == []
     assert job_of(twin, job).outputs_gone
 
@@ -70,9 +70,9 @@ def test_each_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -
     """ART-1: a crash between two writes leaves nothing that is owned by a job that has no name for it."""
     job = ended(twin, ada, 2)
     at_the_end(twin, job)
-    dissolving.look(twin.on, job)
+    expire.look(twin.on, job)
     written = commits(twin)
-    dissolving.look(twin.on, job)
+    expire.look(twin.on, job)
     kinds = [sorted(type(getattr(change, "was", None)).__name__ for change in changes) for changes in written]
     assert kinds == [["Artifact", "Output", "Volume"]] * 2 + [["Job", "Retention"]]
 
@@ -94,7 +94,7 @@ def pinned(twin: Twin, ada: User) -> tuple[str, str]:
     """A job whose time has come, and one that depends on it and waits."""
     job = ended(twin, ada)
     dependent = submit(twin, ada)
-    assert twin.store.commit(retaining.pin(twin.on, job, dependent))
+    assert twin.store.commit(retain.pin(twin.on, job, dependent))
     at_the_end(twin, job)
     return job, dependent
 
@@ -112,7 +112,7 @@ def test_while_a_dependent_is_unsettled_nothing_ends(twin: Twin, ada: User) -> N
         tidy(twin, 2)
         assert len(twin.objects.objects) == 1
         twin.pass_time(3600)
-    retaining.unpin(twin.on, job, dependent)
+    retain.unpin(twin.on, job, dependent)
     tidy(twin, 3)
     assert nothing_is_left(twin)
 
@@ -161,8 +161,8 @@ def test_who_comes_just_before_the_end_is_kept_for(twin: Twin, ada: User) -> Non
     job = ended(twin, ada)
     dependent = submit(twin, ada)
     at_the_end(twin, job)
-    before_the_next_commit(twin, lambda: twin.store.commit(retaining.pin(twin.on, job, dependent)))
-    dissolving.look(twin.on, job)
+    before_the_next_commit(twin, lambda: twin.store.commit(retain.pin(twin.on, job, dependent)))
+    expire.look(twin.on, job)
     row = kept(twin, job)
     assert row
     assert (row.ended, row.dependents) == (None, (dependent,))
@@ -172,25 +172,25 @@ def test_who_comes_just_after_the_end_is_refused(twin: Twin, ada: User) -> None:
     """ART-1: the dependent read the row before the sweep wrote it, and its write does not hold."""
     job = ended(twin, ada)
     at_the_end(twin, job)
-    changes = retaining.pin(twin.on, job, "D")
-    dissolving.look(twin.on, job)
+    changes = retain.pin(twin.on, job, "D")
+    expire.look(twin.on, job)
     assert not twin.store.commit(changes)
     with pytest.raises(Refused, match="are gone since") as told:
-        retaining.pin(twin.on, job, "D")
+        retain.pin(twin.on, job, "D")
     assert told.value.status == 422
     tidy(twin, 3)
     with pytest.raises(Refused, match="are gone since"):
-        retaining.pin(twin.on, job, "D")
+        retain.pin(twin.on, job, "D")
 
 
 def test_two_sweeps_at_once_end_it_once(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     at_the_end(twin, job)
-    before_the_next_commit(twin, lambda: dissolving.look(twin.on, job))
-    dissolving.look(twin.on, job)
+    before_the_next_commit(twin, lambda: expire.look(twin.on, job))
+    expire.look(twin.on, job)
     for _ in range(2):
-        before_the_next_commit(twin, lambda: dissolving.look(twin.on, job))
-        dissolving.look(twin.on, job)
+        before_the_next_commit(twin, lambda: expire.look(twin.on, job))
+        expire.look(twin.on, job)
     tidy(twin, 2)
     assert nothing_is_left(twin)
 
@@ -208,7 +208,7 @@ def test_a_name_without_an_artifact_goes_alone(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     (name,), (artifact,) = of(twin, Output), of(twin, Artifact)
     put(twin, name, artifact="")
-    owning.let_go(twin.on, name.key, Output, f"job#{job}")
+    owners.let_go(twin.on, name.key, Output, f"job#{job}")
     assert (of(twin, Output), of(twin, Artifact)) == ([], [artifact])
 
 
@@ -239,10 +239,10 @@ def test_of_another_owner_it_is_another(twin: Twin, ada: User, root: User) -> No
 def test_the_failure_that_is_heard_of_late_does_not_take_the_place_of_a_later_one(twin: Twin, ada: User) -> None:
     first = failed(twin, ada, name="build")
     second = failed(twin, ada, name="build")
-    retaining.remember(twin.on, job_of(twin, first))
+    retain.remember(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)
     written = commits(twin)
-    retaining.remember(twin.on, job_of(twin, second))
+    retain.remember(twin.on, job_of(twin, second))
     assert written == []
 
 
@@ -264,7 +264,7 @@ def test_who_was_named_and_is_not_kept_longer_is(twin: Twin, ada: User) -> None:
     row = kept(twin, job)
     assert row
     put(twin, row, longer=None)
-    retaining.remember(twin.on, job_of(twin, job))
+    retain.remember(twin.on, job_of(twin, job))
     assert days(twin, job) == 90
 
 
@@ -274,7 +274,7 @@ def test_a_latest_failure_ends_too_and_its_name_is_free(twin: Twin, ada: User) -
     tidy(twin, 3)
     assert nothing_is_left(twin)
     assert of(twin, LatestFailure) == []
-    retaining.remember(twin.on, job_of(twin, job))
+    retain.remember(twin.on, job_of(twin, job))
     assert of(twin, LatestFailure) == []
 
 
@@ -292,7 +292,7 @@ def test_one_that_is_being_taken_apart_is_neither_remembered_nor_changed(twin: T
     row = kept(twin, first)
     assert row
     put(twin, row, longer=None, until=twin.world.now(), ended=twin.world.now())
-    retaining.remember(twin.on, job_of(twin, first))
+    retain.remember(twin.on, job_of(twin, first))
     failed(twin, ada, name="build")
     row = kept(twin, first)
     assert row
@@ -307,6 +307,6 @@ def test_two_failures_at_once_keep_the_later_one(twin: Twin, ada: User) -> None:
         twin.store.commit([Replace(found, replace(found, name="build"))])
         put(twin, row, longer=None)
     later: Job = job_of(twin, second)
-    before_the_next_commit(twin, lambda: retaining.remember(twin.on, later))
-    retaining.remember(twin.on, job_of(twin, first))
+    before_the_next_commit(twin, lambda: retain.remember(twin.on, later))
+    retain.remember(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)

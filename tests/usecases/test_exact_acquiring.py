@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Claim
-from penstock.domain.rows import Change
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, configuring, settling, units
+from penstock.usecases.jobs import settle
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
 from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
@@ -42,11 +45,11 @@ def test_a_step_that_is_told_again_reminds_whoever_makes_its_unit(
     while lease_of_or_none(twin, job, order) is None or lease_of(twin, job, order).state is not LeaseState.GRANTED:
         assert twin.deliver()
     sent(twin)
-    acquiring.acquire(twin.on, job, 1, order, "another token")
+    scheduler.acquire(twin.on, job, 1, order, "another token")
     assert sent(twin) == [(queue, {"unit": lease_of(twin, job, order).unit})]
     assert lease_of(twin, job, order).token == "another token"
     written = commits(twin)
-    acquiring.acquire(twin.on, job, 1, order, "another token")
+    scheduler.acquire(twin.on, job, 1, order, "another token")
     assert not written
 
 
@@ -55,7 +58,7 @@ def test_a_step_that_has_all_is_answered_and_reminds_nobody(twin: Twin, ada: Use
     twin.run()
     sent(twin)
     flows = Flows(twin)
-    acquiring.acquire(twin.on, job, 1, 1, "again")
+    scheduler.acquire(twin.on, job, 1, 1, "again")
     assert flows.succeeded == ["again"]
     assert not sent(twin)
 
@@ -67,11 +70,11 @@ def test_a_step_of_two_is_answered_when_both_are_there(twin: Twin, ada: User) ->
     first, second = live(twin, job)
     sent(twin)
     flows = Flows(twin)
-    units.advance(twin.on, first.id)
+    advance.advance(twin.on, first.id)
     assert flows.succeeded == []
-    units.advance(twin.on, second.id)
+    advance.advance(twin.on, second.id)
     assert len(flows.succeeded) == 1
-    acquiring.answer(twin.on, [])
+    scheduler.answer(twin.on, [])
     assert len(flows.succeeded) == 1
 
 
@@ -79,7 +82,7 @@ def test_a_claim_to_a_pool_that_the_site_has_no_more_fails(twin: Twin, ada: User
     job = submit(twin, ada, resources=["bench"])
     drop(twin, pool_row(twin, "resource/bench"))
     flows = Flows(twin)
-    acquiring.acquire(twin.on, job, 1, 1, "token")
+    scheduler.acquire(twin.on, job, 1, 1, "token")
     assert [each[:2] for each in flows.failed] == [("token", "Unsatisfiable")]
 
 
@@ -100,7 +103,7 @@ def test_a_job_that_ends_while_it_claims_claims_nothing(twin: Twin, ada: User, h
         return commit(changes)
 
     twin.store.commit = first  # type: ignore[method-assign]
-    acquiring.acquire(twin.on, job, 1, 1, "token")
+    scheduler.acquire(twin.on, job, 1, 1, "token")
     assert [each[:2] for each in flows.failed] == [("token", "Stale")]
     assert not [row for row in twin.store.rows.values() if isinstance(row, Claim | Lease)]
 
@@ -119,7 +122,7 @@ def test_a_claim_that_is_gone_before_it_is_told_of_tells_nothing(twin: Twin, ada
     job = submit(twin, ada, resources=["bench"])
     with pytest.MonkeyPatch.context() as patch:
         rows = (lambda: lease_of(twin, job, 1)) if gone == "lease" else (lambda: job_of(twin, job))
-        patch.setattr(acquiring, "serve", lambda on, pool: drop(twin, rows()))
+        patch.setattr(scheduler, "serve", lambda on, pool: drop(twin, rows()))
         twin.run()
     assert not [line for line in told(twin, job) if "wait" in line]
 
@@ -135,11 +138,11 @@ def test_a_claim_that_nobody_waits_with_is_dropped(twin: Twin, ada: User) -> Non
             put(twin, lease_of(twin, job, 1), state=LeaseState.RELEASED)
         else:
             drop(twin, lease_of(twin, job, 1) if gone == "leases" else job_of(twin, job))
-    configuring.resize(twin.on, "resource/licence", 3)
+    apply.resize(twin.on, "resource/licence", 3)
     for unit in live(twin, next(iter({unit.job for unit in all_units(twin)}))):
         if unit.order:
             put(twin, unit, state=UnitState.DIRTY)
-            units.advance(twin.on, unit.id)
+            advance.advance(twin.on, unit.id)
     assert not [row for row in twin.store.rows.values() if isinstance(row, Claim)]
     assert not [unit for unit in all_units(twin) if unit.order and unit.state is not UnitState.GONE]
 
@@ -148,12 +151,12 @@ def test_a_run_is_parked_once_and_answered_when_its_end_is_known(twin: Twin, ada
     job = running(twin, ada)
     token = str(job_of(twin, job).run_token)
     flows, written = Flows(twin), commits(twin)
-    acquiring.run(twin.on, job, 1, token)
+    scheduler.run(twin.on, job, 1, token)
     assert (flows.succeeded, written) == ([], [])
     put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
-    acquiring.run(twin.on, job, 1, "late")
+    scheduler.run(twin.on, job, 1, "late")
     put(twin, job_of(twin, job), report=None, state=State.SETTLED)
-    acquiring.run(twin.on, job, 1, "later")
+    scheduler.run(twin.on, job, 1, "later")
     assert flows.succeeded == ["late", "later"]
 
 
@@ -161,15 +164,15 @@ def test_a_flow_is_started_for_a_queued_job_alone(twin: Twin, ada: User) -> None
     job = submit(twin, ada)
     twin.flows.executions.clear()
     put(twin, job_of(twin, job), state=State.ACQUIRING)
-    assert acquiring.start(twin.on, job)
+    assert scheduler.start(twin.on, job)
     assert not twin.flows.executions
 
 
 def test_a_next_attempt_waits_until_its_last_worker_is_gone(twin: Twin, ada: User) -> None:
     """JOB-2: whoever asks for its flow; one whose last attempt had no worker waits for nobody."""
     job = running(twin, ada)
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
-    acquiring.start(twin.on, job)
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
+    scheduler.start(twin.on, job)
     assert (job, 2) not in twin.flows.executions
     for state in (LeaseState.RELEASED, None):
         twin.flows.executions.clear()
@@ -177,5 +180,5 @@ def test_a_next_attempt_waits_until_its_last_worker_is_gone(twin: Twin, ada: Use
             put(twin, lease_of(twin, job, 0), state=state)
         else:
             drop(twin, lease_of(twin, job, 0))
-        acquiring.start(twin.on, job)
+        scheduler.start(twin.on, job)
         assert (job, 2) in twin.flows.executions

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.rows import Replace
-from penstock.domain.site import SITE_KEY, SiteText
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.domain.warmth import Warm
-from penstock.usecases import ahead, configuring, custody, retiring, units
+from penstock.domain.pools.pools import Pool, Warm, pool_key
+from penstock.domain.site.site import SITE_KEY, SiteText
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance, prewarm, retire
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.test_ahead import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
@@ -51,7 +51,7 @@ def test_an_amount_that_somebody_takes_meanwhile_is_not_used_twice(ada: User) ->
         twin.run()
 
     before_the_next_commit(twin, granted)
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert used(twin, "quota/vcpus") == 4
     assert [unit.leases for unit in existing(twin)] == [1]
 
@@ -59,15 +59,15 @@ def test_an_amount_that_somebody_takes_meanwhile_is_not_used_twice(ada: User) ->
 @pytest.mark.parametrize(("name", "queue"), [(LINUX, "factory"), ("resource/db", "well")])
 def test_whoever_makes_it_is_asked_to(name: str, queue: str) -> None:
     twin = wanting(name=name)
-    ahead.fill(twin.on, name)
+    prewarm.fill(twin.on, name)
     assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": only(twin).id})]
 
 
 def test_nothing_is_made_for_a_pool_that_is_none_or_of_one(ada: User) -> None:
     twin = wanting()
-    ahead.fill(twin.on, "target/none")
+    prewarm.fill(twin.on, "target/none")
     del twin.store.rows[pool_key("quota/vcpus")]
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert existing(twin) == []
 
 
@@ -80,19 +80,19 @@ def test_a_site_that_was_changed_a_moment_ago_is_the_one_that_counts(twin: Twin,
     assert row
     assert twin.store.commit([Replace(row, replace(row, toml=SITE[:before] + linux + SITE[after:]))])
     change_pool(twin, LINUX, warm=Warm(least=2, idle=600))
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     assert only(twin).id == agent.worker
     twin.pass_time(600)
     unit = change_unit(twin, only(twin), until=twin.world.now())
-    ahead.end(twin.on, unit)
+    prewarm.end(twin.on, unit)
     assert unit_of(twin, unit.id).state is UnitState.DIRTY
 
 
 def test_a_hello_and_its_factorys_word_at_once_are_both_noted() -> None:
     twin = wanting()
-    ahead.fill(twin.on, LINUX)
+    prewarm.fill(twin.on, LINUX)
     agent = Agent(twin, only(twin).id)
-    before_the_next_commit(twin, lambda: units.advance(twin.on, agent.worker))
+    before_the_next_commit(twin, lambda: advance.advance(twin.on, agent.worker))
     agent.hello()
     told = [entry.what for entry in only(twin).journal.entries]
     assert told[-2:] == ["made", "its agent said hello; it waits for its first lease"]
@@ -122,12 +122,12 @@ def test_one_that_is_no_longer_wanted_before_its_first_hello_is_sent_home(twin: 
 
 
 def test_a_pool_that_is_paused_meanwhile_stays_so(twin: Twin) -> None:
-    change_pool(twin, LINUX, setback=ahead.ahead.failed(pool_of(twin), "no hello", twin.world.now()).setback)
-    before_the_next_commit(twin, lambda: configuring.pause(twin.on, LINUX, paused=True))
+    change_pool(twin, LINUX, setback=prewarm.ahead.failed(pool_of(twin), "no hello", twin.world.now()).setback)
+    before_the_next_commit(twin, lambda: apply.pause(twin.on, LINUX, paused=True))
     agent = at_rest(twin)
     assert (pool_of(twin).paused, pool_of(twin).setback) == (True, None)
-    before_the_next_commit(twin, lambda: configuring.pause(twin.on, LINUX, paused=False))
-    assert retiring.retire(twin.on, agent.worker, "it is old", is_setback=True)
+    before_the_next_commit(twin, lambda: apply.pause(twin.on, LINUX, paused=False))
+    assert retire.retire(twin.on, agent.worker, "it is old", is_setback=True)
     assert (pool_of(twin).paused, pool_of(twin).setback is None) == (False, False)
 
 
@@ -143,7 +143,7 @@ def test_a_slot_that_is_changed_meanwhile_stays_so(twin: Twin) -> None:
 
 def test_the_slot_of_one_that_is_held_says_since_when_it_is_held(twin: Twin, root: User) -> None:
     unit = only(twin)
-    custody.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
+    maintenance.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
     (held,) = slots(twin, LINUX, "held#")
     twin.pass_time(5)
     Agent(twin, unit.id).hello()
@@ -153,13 +153,13 @@ def test_the_slot_of_one_that_is_held_says_since_when_it_is_held(twin: Twin, roo
 def test_a_call_lets_go_of_what_it_began_and_of_nothing_else() -> None:
     twin = a_twin(DB)
     unit, now = only(twin), twin.world.now()
-    ahead.let_go(twin.on, replace(unit, id="r-none"))
-    ahead.let_go(twin.on, unit)
+    prewarm.let_go(twin.on, replace(unit, id="r-none"))
+    prewarm.let_go(twin.on, unit)
     other = change_unit(twin, unit, busy=now + timedelta(seconds=9))
-    ahead.let_go(twin.on, replace(unit, busy=now))
+    prewarm.let_go(twin.on, replace(unit, busy=now))
     assert (unit_of(twin, unit.id), list(twin.queues.messages)) == (other, [])
     before_the_next_commit(twin, lambda: change_unit(twin, unit, reason="it moved"))
-    ahead.let_go(twin.on, other)
+    prewarm.let_go(twin.on, other)
     after = unit_of(twin, unit.id)
     assert (after.busy, after.reason) == (None, "it moved")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [("well", {"unit": unit.id})]
@@ -181,10 +181,10 @@ def lent(twin: Twin, unit: Unit) -> None:
 def test_who_does_not_stay(meddle: Callable[[Twin, Unit], None]) -> None:
     twin = a_twin(SITE.replace("uses = { vcpus = 4 }\nwarm", "warm"))
     unit = unit_of(twin, at_rest(twin).worker)
-    assert ahead._stay(twin.on, unit.id)[1]
+    assert prewarm._stay(twin.on, unit.id)[1]
     meddle(twin, unit)
-    assert ahead._stay(twin.on, unit.id) == ([], False)
-    assert ahead._stay(twin.on, "w-none") == ([], False)
+    assert prewarm._stay(twin.on, unit.id) == ([], False)
+    assert prewarm._stay(twin.on, "w-none") == ([], False)
 
 
 def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> None:
@@ -193,8 +193,8 @@ def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> Non
     twin.pass_time(600)
     unit = only(twin)
     kind = UnitKind.WORKER
-    before_the_next_commit(twin, lambda: custody.hold(twin.on, root, kind, agent.worker, "looking", 3600))
-    ahead.end(twin.on, unit)
+    before_the_next_commit(twin, lambda: maintenance.hold(twin.on, root, kind, agent.worker, "looking", 3600))
+    prewarm.end(twin.on, unit)
     held = unit_of(twin, agent.worker)
     assert held.hold
     assert (held.state, held.due, held.until) == (UnitState.IDLE, held.hold.until, unit.until)
@@ -203,7 +203,7 @@ def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> Non
 def test_one_that_had_a_job_is_no_setback(ada: User) -> None:
     twin = a_twin(NONE)
     agent = worker_at_rest(twin, ada)
-    assert retiring.retire(twin.on, agent.worker, ahead.SILENT, is_setback=True)
+    assert retire.retire(twin.on, agent.worker, prewarm.SILENT, is_setback=True)
     assert pool_of(twin).setback is None
     assert isinstance(pool_of(twin), Pool)
 
@@ -214,16 +214,16 @@ def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> Non
     unit = only(twin)
     later = twin.world.now() + timedelta(seconds=1)
     before_the_next_commit(twin, lambda: change_unit(twin, unit, born=later))
-    assert retiring.retire(twin.on, unit.id, "it is in the way")
+    assert retire.retire(twin.on, unit.id, "it is in the way")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": unit.id})]
     assert (unit_of(twin, unit.id).state, unit_of(twin, unit.id).born) == (UnitState.DIRTY, later)
 
 
 def test_only_what_is_idle_is_retired(twin: Twin) -> None:
     """UNIT-2: what is being cleaned is given up by whoever cleans it."""
-    assert not retiring.retire(twin.on, "w-none", "it is in the way")
+    assert not retire.retire(twin.on, "w-none", "it is in the way")
     cleaning = change_unit(twin, only(twin), state=UnitState.CLEANING)
-    assert not retiring.retire(twin.on, cleaning.id, "it is in the way")
+    assert not retire.retire(twin.on, cleaning.id, "it is in the way")
     assert unit_of(twin, cleaning.id) == cleaning
 
 
@@ -233,7 +233,7 @@ def test_a_slot_that_is_warmed_between_two_looks_is_one_slot(ada: User) -> None:
     Who warms it has looked before anybody waited, and writes late.
     """
     twin = wanting(name="resource/db")
-    decided = ahead._decide(twin.on, "resource/db")
+    decided = prewarm._decide(twin.on, "resource/db")
     assert decided is not None
     job = submit(twin, ada, target="linux", resources={"a": {"type": "db"}, "b": {"type": "db"}})
     before_the_next_look(twin, "free#warm#", lambda: twin.store.commit(decided[1]))

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import archives
-from penstock.domain.archives import Archive, ArchiveState
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import job_key
-from penstock.domain.logs import Batch
-from penstock.domain.rows import Change, Replace
-from penstock.domain.users import User
-from penstock.usecases import archiving
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.jobs.jobs import job_key
+from penstock.domain.logs import archives
+from penstock.domain.logs.archives import Archive, ArchiveState
+from penstock.domain.logs.logs import Batch
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Replace
+from penstock.usecases.logs import archives as logs_archives
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
@@ -42,9 +42,9 @@ def written(twin: Twin) -> list[Archive]:
 def begin(twin: Twin, job: str, monkeypatch: pytest.MonkeyPatch, parts: int) -> Archive:
     """Look step by step until so many parts are written."""
     with monkeypatch.context() as patched:
-        patched.setattr(archiving, "STEPS", 1)
+        patched.setattr(logs_archives, "STEPS", 1)
         for _ in range(40):
-            archiving.look(twin.on, job)
+            logs_archives.look(twin.on, job)
             row = row_of(twin, job)
             if len(row.parts) >= parts and row.upload:
                 return row
@@ -88,7 +88,7 @@ def test_lines_that_do_not_follow_are_not_written(twin: Twin, ada: User, monkeyp
     (lost,) = (each for each in of(twin, Batch) if each.first == row.next)
     drop(twin, lost)
     twin.world.time = max(twin.world.time, row.due or twin.world.time)
-    archiving.look(twin.on, job)
+    logs_archives.look(twin.on, job)
     assert row_of(twin, job).parts == row.parts
 
 
@@ -107,7 +107,7 @@ def test_an_object_is_made_of_its_parts_once(twin: Twin, ada: User) -> None:
     complete, calls = twin.objects.complete, list[Any]()
     twin.objects.complete = lambda *given: calls.append(given) or complete(*given)  # type: ignore[method-assign, func-returns-value]
     look(twin, job)
-    assert len(row_of(twin, job).parts) > archiving.CHECKED
+    assert len(row_of(twin, job).parts) > logs_archives.CHECKED
     assert len(calls) == 1
 
 
@@ -131,6 +131,6 @@ def test_every_part_is_read_back_also_the_last(twin: Twin, ada: User) -> None:
 def test_a_log_that_was_archived_while_its_retention_ended_is_owned_by_nobody(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     before_the_next_commit(twin, lambda: look(twin, job))
-    archiving.end(twin.on, job)
+    logs_archives.end(twin.on, job)
     assert row_of(twin, job).state is ArchiveState.GONE
     assert not [row for row in of(twin, Artifact) if row.owners]

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import limits, metrics
-from penstock.domain.artifacts import Artifact
-from penstock.domain.jobs import Result
-from penstock.domain.outputs import Output
-from penstock.domain.pins import Pin
-from penstock.domain.retention import LatestFailure
-from penstock.domain.rows import Key, Row
-from penstock.domain.users import User
-from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
-from penstock.usecases import agents, dissolving, inventory, outputs, owning, pinning, retaining, settling
+from penstock.domain import metrics
+from penstock.domain.artifacts.artifacts import Artifact, Pin
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.rows import Key, Row
+from penstock.usecases.artifacts import expire, inventory, outputs, owners, pins, retain
+from penstock.usecases.jobs import settle
+from penstock.usecases.workers import agents
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
@@ -79,8 +81,8 @@ def test_what_changes_while_a_failure_is_remembered_is_seen(
         written.clear()
 
     written = commits(twin)
-    monkeypatch.setattr(retaining, "remember", meanwhile)
-    dissolving.look(twin.on, job)
+    monkeypatch.setattr(retain, "remember", meanwhile)
+    expire.look(twin.on, job)
     assert written == []
 
 
@@ -91,7 +93,7 @@ def test_before_its_time_nothing_is_written(twin: Twin, ada: User) -> None:
     put(twin, row, longer=None)
     drop(twin, latest)
     written = commits(twin)
-    dissolving.look(twin.on, job)
+    expire.look(twin.on, job)
     assert written == []
 
 
@@ -100,7 +102,7 @@ def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: Us
     twin.run()
     hello(twin, job)
     twin.pass_time(10**4)
-    settling.settle(twin.on, job, 1, "Lost", "its worker was lost")
+    settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
     row = kept(twin, job)
     assert row
     assert (job_of(twin, job).is_settled, row.until) == (False, None)
@@ -122,33 +124,33 @@ def test_a_volume_of_no_artifact_that_never_arrived_goes(twin: Twin, ada: User) 
 def test_what_has_lost_its_volume_cannot_be_owned_or_pinned(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     drop(twin, volume(twin))
-    assert owning.arrived(twin.on, artifact(twin).id, "job#J") is None
+    assert owners.arrived(twin.on, artifact(twin).id, "job#J") is None
     assert refused(lambda: pin(twin, ada)) == (409, "no-bytes")
 
 
 def test_a_further_owner_writes_nothing_of_bytes_that_are_there(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    assert len(owning.arrived(twin.on, artifact(twin).id, "job#J") or ()) == 1
+    assert len(owners.arrived(twin.on, artifact(twin).id, "job#J") or ()) == 1
 
 
 def test_who_does_not_own_it_lets_go_of_nothing(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    assert owning.without(twin.on, artifact(twin), "job#J") == []
+    assert owners.without(twin.on, artifact(twin), "job#J") == []
 
 
 def test_an_end_writes_nothing_of_bytes_that_are_being_destroyed(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     put(twin, volume(twin), state=VolumeState.DESTROYING, due=START)
-    assert len(owning.gone(twin.on, artifact(twin))) == 1
+    assert len(owners.gone(twin.on, artifact(twin))) == 1
     written = commits(twin)
-    owning.late(twin.on, volume(twin).artifact)
+    owners.late(twin.on, volume(twin).artifact)
     assert written == []
 
 
 def test_what_has_no_time_is_never_late(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     put(twin, volume(twin), state=VolumeState.CREATING, due=None)
-    owning.late(twin.on, volume(twin).artifact)
+    owners.late(twin.on, volume(twin).artifact)
     assert volume(twin).state is VolumeState.CREATING
 
 
@@ -158,7 +160,7 @@ def test_what_nobody_came_to_own_goes_also_without_a_name(twin: Twin, ada: User)
     outputs.begin(twin.on, agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN).job, files())
     drop(twin, of(twin, Output)[0])
     twin.pass_time(13 * 3600)
-    owning.forget(twin.on, artifact(twin).id)
+    owners.forget(twin.on, artifact(twin).id)
     assert (of(twin, Artifact), volume(twin).state) == ([], VolumeState.DESTROYING)
 
 
@@ -168,7 +170,7 @@ def test_bytes_are_deleted_when_it_is_time_and_not_again_before(twin: Twin, ada:
     tried = list[str]()
     twin.objects.delete = tried.append  # type: ignore[method-assign]
     for _ in range(2):
-        owning.destroy(twin.on, volume(twin).artifact)
+        owners.destroy(twin.on, volume(twin).artifact)
     assert (len(tried), volume(twin).tries) == (1, 1)
 
 
@@ -182,7 +184,7 @@ def test_a_row_that_somebody_else_deleted_is_not_deleted_twice(twin: Twin, ada: 
         drop(twin, row)
 
     twin.objects.delete = delete  # type: ignore[method-assign]
-    owning.destroy(twin.on, row.artifact)
+    owners.destroy(twin.on, row.artifact)
     assert of(twin, Volume) == []
 
 
@@ -191,7 +193,7 @@ def test_a_row_that_somebody_else_deleted_is_not_deleted_twice(twin: Twin, ada: 
 
 def test_what_is_no_id_is_not_looked_up(twin: Twin, ada: User) -> None:
     asked = gets(twin, Artifact)
-    assert refused(lambda: pinning.find(twin.on, ada, "x" * 5000))[0] == 404
+    assert refused(lambda: pins.find(twin.on, ada, "x" * 5000))[0] == 404
     assert asked == []
 
 
@@ -213,7 +215,7 @@ def test_as_many_may_own_an_artifact_as_the_limit_says(twin: Twin, ada: User) ->
 def test_only_pins_are_told_as_pins(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     pin(twin, ada)
-    assert list(pinning.pins_of(twin.on, artifact(twin))) == ["pin#ada"]
+    assert list(pins.pins_of(twin.on, artifact(twin))) == ["pin#ada"]
     assert len(why(twin).keepers) == 2
 
 
@@ -221,12 +223,12 @@ def test_a_pin_runs_out_once_in_its_time_and_also_of_nothing(twin: Twin, ada: Us
     ended(twin, ada)
     pin(twin, ada, 60)
     id = artifact(twin).id
-    pinning.run_out(twin.on, id, "ada")
+    pins.run_out(twin.on, id, "ada")
     assert len(of(twin, Pin)) == 1
     drop(twin, artifact(twin))
     twin.pass_time(60)
     for _ in range(2):
-        pinning.run_out(twin.on, id, "ada")
+        pins.run_out(twin.on, id, "ada")
     assert of(twin, Pin) == []
 
 

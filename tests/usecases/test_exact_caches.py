@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.domain.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.caches import CacheEntry
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, volume_key
-from penstock.usecases import caches, evicting
+from penstock.domain.users.users import User
+from penstock.usecases import caches
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
@@ -35,7 +35,7 @@ def test_an_entry_that_is_restored_when_its_time_is_over_stays(twin: Twin) -> No
     (row,) = of(twin, CacheEntry)
     twin.world.time = row.until
     before_the_next_commit(twin, lambda: found(twin, job))
-    evicting.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    caches.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
     assert entries(twin) == {id}
     assert adds_up(twin)
 
@@ -50,8 +50,8 @@ def test_two_saves_that_begin_at_one_instant_are_both_counted(twin: Twin) -> Non
 def test_what_is_deleted_twice_at_one_instant_is_counted_once(twin: Twin) -> None:
     id = save(twin, run(twin, ADA))
     (row,) = of(twin, CacheEntry)
-    before_the_next_commit(twin, lambda: evicting.delete(twin.on, ADA, id))
-    evicting.drop(twin.on, row.key)
+    before_the_next_commit(twin, lambda: caches.delete(twin.on, ADA, id))
+    caches.drop(twin.on, row.key)
     assert entries(twin) == set()
     assert adds_up(twin)
 
@@ -68,9 +68,9 @@ def test_what_is_no_id_is_not_looked_up(twin: Twin) -> None:
     job = run(twin, ADA)
     asked = gets(twin, Artifact)
     assert refused(lambda: caches.commit(twin.on, job, ask(), "x" * 5000))[0] == 404
-    assert refused(lambda: evicting.find(twin.on, ADA, "x" * 5000))[0] == 404
+    assert refused(lambda: caches.find_entry(twin.on, ADA, "x" * 5000))[0] == 404
     assert asked == []
 
 
 def test_who_has_nothing_takes_nothing(twin: Twin) -> None:
-    assert (evicting.taken(twin.on, "eve").size, evicting.taken(twin.on, "eve").count) == (0, 0)
+    assert (caches.taken(twin.on, "eve").size, caches.taken(twin.on, "eve").count) == (0, 0)

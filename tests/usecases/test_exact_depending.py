@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import State
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.users import User
-from penstock.usecases import inputs, judging, settling, sites
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.jobs.jobs import State
+from penstock.domain.users.users import User
+from penstock.usecases.artifacts import inputs
+from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.site import configuration
 from penstock.wire import NewInput
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -31,9 +33,9 @@ def send(twin: Twin, job: str, name: str, data: bytes) -> None:
 def test_two_that_judge_at_once_start_it_once(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     second = submit(twin, ada, **depends(first, copy_outputs=False, on="always"))
-    settling.settle(twin.on, first, 1, None, None)
-    before_the_next_commit(twin, lambda: judging.judge(twin.on, second))
-    judging.judge(twin.on, second)
+    settle.settle(twin.on, first, 1, None, None)
+    before_the_next_commit(twin, lambda: prerequisites.judge(twin.on, second))
+    prerequisites.judge(twin.on, second)
     assert sum("dependencies complete" in line for line in told(twin, second)) == 1
 
 
@@ -44,7 +46,7 @@ def test_a_job_that_goes_on_is_not_kept_for_again(twin: Twin, ada: User) -> None
     twin.run()
     hello(twin, second)
     finish(twin, second)
-    judging.judge(twin.on, second)
+    prerequisites.judge(twin.on, second)
     row = twin.store.get(retention_key(first), Retention)
     assert row
     assert row.dependents == ()
@@ -58,7 +60,7 @@ def test_what_is_not_ready_is_neither_said_to_be_nor_ended_early(twin: Twin, ada
     row = twin.store.get(retention_key(settled), Retention)
     assert row
     drop(twin, row)
-    judging.judge(twin.on, job)
+    prerequisites.judge(twin.on, job)
     assert job_of(twin, job).state is State.WAITING
     assert not any("complete" in line for line in told(twin, job))
 
@@ -72,7 +74,7 @@ def test_a_job_without_files_asks_for_none(twin: Twin, ada: User) -> None:
         return find(pk, prefix, *more, **how)
 
     twin.store.find = noting  # type: ignore[method-assign]
-    judging.judge(twin.on, job)
+    prerequisites.judge(twin.on, job)
     assert "input#" not in asked
 
 
@@ -80,13 +82,13 @@ def test_a_job_whose_prior_has_no_row_any_more_is_told_so(twin: Twin, ada: User)
     first = submit(twin, ada)
     job = submit(twin, ada, **depends(first, copy_outputs=False))
     drop(twin, job_of(twin, first))
-    judging.judge(twin.on, job)
+    prerequisites.judge(twin.on, job)
     assert job_of(twin, job).is_settled
 
 
 def test_a_file_as_big_as_the_limit_is_taken(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
-    most = sites.current(twin.on).limits.output_bytes
+    most = configuration.current(twin.on).limits.output_bytes
     assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", most, ZERO))["there"] is False
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
-from penstock.usecases import jobs, sealing, sites, units
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import configuration
+from penstock.usecases.units import advance, driver_calls
 from tests.twin.world import Twin
 from tests.usecases.exact import (
     Flows,
@@ -45,7 +47,7 @@ def test_what_a_driver_cannot_do_is_told_once_for_each_reason(twin: Twin, ada: U
     assert [line.partition("yet: ")[2] for line in lines] == ["Misconfigured: no image", "it boots"]
     assert all("cannot give linux" in line for line in lines)
     twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it hangs")  # type: ignore[method-assign]
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert any("cannot put back linux yet: it hangs" in line for line in told(twin, job))
     assert not any("is clean" in line for line in told(twin, job))
@@ -58,10 +60,10 @@ def test_looks_are_sent_to_whoever_makes_the_unit_for_the_time_that_was_said(twi
         assert twin.deliver()
     worker = worker_of(twin, job).id
     sent(twin)
-    units.advance(twin.on, worker)
+    advance.advance(twin.on, worker)
     (message,) = twin.queues.messages
     assert (message[0] - twin.world.now(), message[1]) == (timedelta(seconds=7), "factory")
-    units.advance(twin.on, worker)
+    advance.advance(twin.on, worker)
     assert worker_of(twin, job).made
 
 
@@ -78,14 +80,14 @@ def test_a_look_that_lost_its_race_sends_nothing(twin: Twin, ada: User) -> None:
         return NotYet(5, "it boots")
 
     twin.drivers.hand.create = create  # type: ignore[method-assign]
-    units.advance(twin.on, worker.id)
+    advance.advance(twin.on, worker.id)
     assert not sent(twin)
     assert told(twin, job) == lines
 
 
 @pytest.mark.parametrize("state", list(LeaseState))
 def test_what_cannot_be_had_fails_the_step_that_waits_for_it(twin: Twin, ada: User, state: LeaseState) -> None:
-    from penstock.domain.errors import Unsatisfiable
+    from penstock.kernel.errors import Unsatisfiable
 
     job = submit(twin, ada)
     while not live(twin, job):
@@ -93,11 +95,11 @@ def test_what_cannot_be_had_fails_the_step_that_waits_for_it(twin: Twin, ada: Us
     put(twin, lease_of(twin, job, 0), state=state)
     flows = Flows(twin)
     twin.drivers.hand.says = [Unsatisfiable("no such image")] * 2
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     waits = state in (LeaseState.GRANTED, LeaseState.READY)
     assert [each[1:] for each in flows.failed] == [("Unsatisfiable", "no such image")] * waits
     drop(twin, lease_of(twin, job, 0))
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert len(flows.failed) == waits
 
 
@@ -119,15 +121,17 @@ def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: T
             twin, job_of(twin, job), needs=tuple(replace(need, options={"of": need.order}) for need in needs(twin, job))
         )
         put(twin, unit_of(twin, job, 1), type="bench", order=1)
-        units.advance(twin.on, unit.id)
+        advance.advance(twin.on, unit.id)
         put(twin, unit_of(twin, job, 1), type="no more")
-        units.advance(twin.on, unit.id)
+        advance.advance(twin.on, unit.id)
         put(twin, job_of(twin, job), needs=())
-        units.advance(twin.on, unit.id)
+        advance.advance(twin.on, unit.id)
         drop(twin, job_of(twin, job))
-        units.advance(twin.on, unit.id)
+        advance.advance(twin.on, unit.id)
     assert [order.options for order in given[-4:]] == [{"of": 1}, {"of": 1}, {}, {}]
-    secrets = {order.id: sealing.lease_secret(twin.on.signing_key(), unit_of(twin, job, 1)) for order in given[-4:]}
+    secrets = {
+        order.id: driver_calls.lease_secret(twin.on.signing_key(), unit_of(twin, job, 1)) for order in given[-4:]
+    }
     assert {order.id: order.key for order in given[-4:]} == secrets
     assert not any(order.url for order in given)
 
@@ -140,7 +144,7 @@ def test_the_order_for_a_worker_has_its_key(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     (order,) = twin.drivers.hand.made.values()
-    assert order.key == units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    assert order.key == advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
     assert order.url == "http://here"
 
 
@@ -153,7 +157,7 @@ def test_a_release_that_was_done_already_tells_nothing(twin: Twin, ada: User) ->
     def slow(unit: str, now: Any) -> Any:
         if again:
             again.clear()
-            units.advance(twin.on, worker.id)
+            advance.advance(twin.on, worker.id)
         return destroy(unit, now)
 
     twin.drivers.hand.destroy = slow  # type: ignore[method-assign]
@@ -206,7 +210,7 @@ def test_a_release_that_was_done_already_writes_nothing(twin: Twin, ada: User) -
     def slow(unit: str, now: Any) -> Any:
         if not left:
             left.append(worker)
-            units.advance(twin.on, worker.id)
+            advance.advance(twin.on, worker.id)
             left.append(worker_of(twin, job))
         return destroy(unit, now)
 
@@ -233,11 +237,11 @@ def test_a_well_that_needs_time_is_asked_again_by_way_of_its_queue(twin: Twin, a
         needs = [replace(need, options={"of": need.order}) for need in job_of(twin, job).needs]
         for ordered in (needs, needs[::-1]):
             put(twin, job_of(twin, job), needs=tuple(ordered))
-            units.advance(twin.on, unit_of(twin, job, 1).id)
-        site_now = sites.current(twin.on)
+            advance.advance(twin.on, unit_of(twin, job, 1).id)
+        site_now = configuration.current(twin.on)
         licence = replace(site_now.resources["licence"], settings={"colour": "green"})
-        patch.setattr(sites, "current", lambda on: replace(site_now, resources={"licence": licence}))
-        units.advance(twin.on, unit_of(twin, job, 1).id)
+        patch.setattr(configuration, "current", lambda on: replace(site_now, resources={"licence": licence}))
+        advance.advance(twin.on, unit_of(twin, job, 1).id)
     assert [order.options for order in given[1:]] == [{"of": 1}] * 3
     assert given[-1].settings == {"colour": "green"}
 
@@ -249,10 +253,10 @@ def test_a_look_that_learns_nothing_new_writes_and_sends_nothing(twin: Twin, ada
     (message,) = sent(twin)
     assert message[0] == "factory"
     written, worker = commits(twin), worker_of(twin, job).id
-    units.advance(twin.on, worker)
+    advance.advance(twin.on, worker)
     assert not written
     for _ in range(2):
-        units.advance(twin.on, worker)
+        advance.advance(twin.on, worker)
     assert not sent(twin)
     assert [line.partition("yet: ")[2] for line in told(twin, job) if "yet: " in line] == ["it boots", "nearly"]
 
@@ -262,7 +266,7 @@ def test_a_new_machine_that_says_no_hello_is_told_of_as_new(twin: Twin, ada: Use
     twin.run()
     flows = Flows(twin)
     twin.pass_time(3600)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert [each[2].endswith("did not say hello in time after it was made") for each in flows.failed] == [True]
 
 
@@ -272,5 +276,5 @@ def test_an_idle_unit_is_destroyed_for_its_age_or_its_silence(ada: User, left: i
     agent = worker_at_rest(twin, ada)
     now = twin.world.now()
     put(twin, unit_of_id(twin, agent.worker), due=now, until=now + timedelta(seconds=left))
-    units.advance(twin.on, agent.worker)
+    advance.advance(twin.on, agent.worker)
     assert reason in str(unit_of_id(twin, agent.worker).reason)

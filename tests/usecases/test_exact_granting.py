@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.leases import LeaseState
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
-from penstock.usecases import acquiring, configuring, settling
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import settle
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 from tests.usecases.exact import (
     all_units,
@@ -106,7 +108,7 @@ def test_a_pool_that_is_gone_grants_nothing_and_is_told_of_to_nobody(ada: User) 
     lines = told(twin, job)
     assert lines == [f"job {job} accepted: a worker of default"]
     drop(twin, pool_row(twin, "target/default"))
-    acquiring.serve(twin.on, "target/default")
+    scheduler.serve(twin.on, "target/default")
     assert told(twin, job) == lines
 
 
@@ -121,7 +123,7 @@ def test_nothing_is_asked_of_the_store_that_it_would_refuse(ada: User) -> None:
 
     twin.store.find = strict  # type: ignore[method-assign]
     worker_at_rest(twin, ada)
-    configuring.pause(twin.on, "target/linux", paused=True)
+    apply.pause(twin.on, "target/linux", paused=True)
     job = submit(twin, ada, target="linux")
     twin.run()
     assert not live(twin, job)
@@ -152,9 +154,9 @@ def test_a_next_attempt_waits_for_a_worker_and_for_no_resource(twin: Twin, ada: 
     job = submit(twin, ada, resources=["bench"])
     while not live(twin, job):
         assert twin.deliver()
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert lease_of(twin, job, 1).state is LeaseState.RELEASING
-    acquiring.start(twin.on, job)
+    scheduler.start(twin.on, job)
     assert (job, 2) in twin.flows.executions
 
 

@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError, RateLimited
-from penstock.domain.hand import Hand
-from penstock.domain.holds import Drain, Hold
-from penstock.domain.jobs import Result
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim
-from penstock.domain.retries import BACK_OFF
-from penstock.domain.rows import Row
-from penstock.domain.site import Limits
-from penstock.domain.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
-from penstock.domain.warmth import Warm
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.pools.grants import Hand
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim, Warm
+from penstock.domain.site.site import Limits
+from penstock.domain.units.retries import BACK_OFF
+from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import DriverError, RateLimited
+from penstock.kernel.rows import Row
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, configuring, custody, keeping, returning, turns, units, warm
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance, release, reuse
+from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.twin.world import START, Twin
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
@@ -50,7 +51,7 @@ HELD = hold_of(START + HOUR)
 @pytest.fixture
 def warm_twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -77,7 +78,7 @@ UNFIT: dict[str, Callable[[Twin, Unit], None]] = {
 @pytest.mark.parametrize("how", ["as it was", *UNFIT])
 def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ada: User, how: str) -> None:
     """UNIT-3: its slot may have been read as free before it was held, retired or lent. It takes nothing besides."""
-    configuring.apply(warm_twin.on, "admin", SITE.replace("uses = { vcpus = 4 }\n", ""), "site.toml")
+    apply.apply(warm_twin.on, "admin", SITE.replace("uses = { vcpus = 4 }\n", ""), "site.toml")
     warm_twin.run()
     agent = worker_at_rest(warm_twin, ada)
     (slot,) = slots(warm_twin, "target/linux", "free#warm#")
@@ -85,7 +86,7 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
     hand = Hand(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
-    lent = acquiring._handed_over(warm_twin.on, hand, slot, job.needs[-1])
+    lent = scheduler._handed_over(warm_twin.on, hand, slot, job.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 
@@ -93,18 +94,18 @@ def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_h
     """UNIT-2, UNIT-3: nobody looks again every minute at what stands for hours."""
     there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     now = twin.world.now()
-    assert turns.pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
+    assert reuse.turn_pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
     for hold, pause in [(None, STEP_WITHIN), (now + HOUR, HOUR), (now + SECOND, STEP_WITHIN), (START, STEP_WITHIN)]:
         there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold and hold_of(hold)))
-        assert turns.pause(twin.on, UNIT) == pause
+        assert reuse.turn_pause(twin.on, UNIT) == pause
     there(twin, lease(0, LeaseState.RELEASED, pool="target/linux", unit="w-1"))
-    assert turns.pause(twin.on, UNIT) is None
+    assert reuse.turn_pause(twin.on, UNIT) is None
 
 
 def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: Twin) -> None:
     there(twin, replace(WORKER, hold=hold_of(twin.world.now() + HOUR)))
     written = commits(twin)
-    assert warm.wait(twin.on, "r-1", "hash", "all of it", Limits())
+    assert agents.wait(twin.on, "r-1", "hash", "all of it", Limits())
     assert not written
     assert row_of(twin).state is UnitState.CLEANING
 
@@ -112,26 +113,26 @@ def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: 
 @pytest.mark.parametrize(("seconds", "said"), [(90, {"held_seconds": 90}), (0, {}), (-90, {})])
 def test_an_agent_is_told_of_a_hold_that_stands(twin: Twin, seconds: int, said: dict[str, int]) -> None:
     held = replace(WORKER, hold=hold_of(twin.world.now() + seconds * SECOND))
-    assert warm.held_seconds(twin.on, held) == said
-    assert warm.held_seconds(twin.on, replace(WORKER, hold=None)) == {}
-    assert warm.held_seconds(twin.on, None) == {}
+    assert agents.held_seconds(twin.on, held) == said
+    assert agents.held_seconds(twin.on, replace(WORKER, hold=None)) == {}
+    assert agents.held_seconds(twin.on, None) == {}
 
 
 def test_the_agent_of_a_held_machine_asks_as_seldom_as_it_beats(warm_twin: Twin, ada: User) -> None:
     agent = worker_at_rest(warm_twin, ada)
-    assert agent.hello()["seconds"] == warm.ASK_AGAIN
+    assert agent.hello()["seconds"] == agents.ASK_AGAIN
     put(warm_twin, row_of(warm_twin, agent.worker), hold=hold_of(warm_twin.world.now() + HOUR))
-    assert Limits().heartbeat > warm.ASK_AGAIN
+    assert Limits().heartbeat > agents.ASK_AGAIN
     assert agent.hello()["seconds"] == Limits().heartbeat
 
 
 def test_one_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks(warm_twin: Twin, ada: User) -> None:
     """UNIT-3: also a hold that ends before half a lease is over."""
     agent = worker_at_rest(warm_twin, ada)
-    custody.hold(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, agent.worker, "looking", 10)
+    maintenance.hold(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, agent.worker, "looking", 10)
     held = row_of(warm_twin, agent.worker)
     warm_twin.pass_time(5)
-    assert warm.still_there(warm_twin.on, held, timedelta(seconds=Limits().lease)) == []
+    assert agents.still_there(warm_twin.on, held, timedelta(seconds=Limits().lease)) == []
     assert agent.hello()["held_seconds"] == 5
     assert row_of(warm_twin, agent.worker) == held
 
@@ -140,7 +141,7 @@ def test_what_was_held_meanwhile_is_not_kept_though_it_is_clean(twin: Twin) -> N
     there(twin, pool(name=DB, warm=Warm()))
     there(twin, replace(UNIT, hold=hold_of(twin.world.now() + HOUR)))
     written = commits(twin)
-    assert keeping.keep(twin.on, "r-1", PROOF, timedelta(0)) is None
+    assert reuse.keep(twin.on, "r-1", PROOF, timedelta(0)) is None
     assert written == [] or written == [[]]
     assert (row_of(twin).state, row_of(twin).version) == (UnitState.CLEANING, 1)
 
@@ -150,7 +151,7 @@ def test_the_journal_says_why_a_clean_unit_is_not_kept(twin: Twin, site: Row | N
     if site:
         there(twin, site)
     there(twin, UNIT)
-    kept = keeping.keep(twin.on, "r-1", PROOF, timedelta(0))
+    kept = reuse.keep(twin.on, "r-1", PROOF, timedelta(0))
     assert kept
     assert (kept.state, kept.reason) == (UnitState.DIRTY, "its slot was withdrawn")
 
@@ -159,7 +160,7 @@ def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twi
     """UNIT-3: from when its well cleans it, it is too late to hold it."""
     for is_to_clean, begun in ((True, twin.world.now()), (False, None)):
         there(twin, UNIT)
-        alone = keeping.alone(twin.on, row_of(twin), is_to_clean=is_to_clean)
+        alone = reuse.alone(twin.on, row_of(twin), is_to_clean=is_to_clean)
         assert alone
         assert (alone.begun, row_of(twin).begun) == (begun, begun)
 
@@ -174,7 +175,7 @@ def test_a_unit_that_vanished_after_the_write_is_nobodys(twin: Twin) -> None:
         return done
 
     twin.store.commit = then_drops  # type: ignore[method-assign]
-    assert keeping.alone(twin.on, was) is None
+    assert reuse.alone(twin.on, was) is None
 
 
 def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Twin, ada: User) -> None:
@@ -182,7 +183,7 @@ def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Tw
     job = running(twin, ada)
     put(twin, worker_of(twin, job), drain=Drain("root", "", START, at_once=True))
     flows = Flows(twin)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     report = job_of(twin, job).report
     assert report
     assert report.result is Result.LOST
@@ -198,7 +199,7 @@ def test_a_kept_worker_is_made_without_a_write_before_the_call(warm_twin: Twin, 
     worker = worker_of(warm_twin, job)
     assert worker.is_kept
     assert worker.made is None
-    units.advance(warm_twin.on, worker.id)
+    advance.advance(warm_twin.on, worker.id)
     made = worker_of(warm_twin, job)
     assert made.made
     assert (made.busy, made.version) == (None, worker.version + 1)
@@ -218,7 +219,7 @@ def test_what_has_begun_is_destroyed_without_another_write(
     twin: Twin, ada: User, begun: datetime | None, noted: int
 ) -> None:
     was = dirty(twin, ada, begun)
-    units.advance(twin.on, was.id)
+    advance.advance(twin.on, was.id)
     assert row_of(twin, was.id).state is UnitState.GONE
     assert row_of(twin, was.id).version == was.version + noted + 1
 
@@ -238,7 +239,7 @@ def test_a_destroy_is_asked_for_again_when_its_provider_says(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.drivers, "well", lambda *given: Well())
-        units.advance(twin.on, was.id)
+        advance.advance(twin.on, was.id)
     assert row_of(twin, was.id).due == twin.world.now() + after * SECOND
     assert row_of(twin, was.id).state is UnitState.DIRTY
 
@@ -247,5 +248,5 @@ def test_a_destroy_is_asked_for_again_when_its_provider_says(
 def test_who_lost_the_race_to_begin_asks_its_own_maker_anew(twin: Twin, is_a: UnitKind, queue: str) -> None:
     twin.store.commit = lambda changes: False  # type: ignore[method-assign]
     dirty = unit(id="x-1", is_a=is_a, state=UnitState.DIRTY)
-    assert returning._begin(twin.on, dirty) is None
+    assert release._begin(twin.on, dirty) is None
     assert [message[1:] for message in twin.queues.messages][-1] == (queue, {"unit": "x-1"})

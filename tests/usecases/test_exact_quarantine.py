@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Pool, Slot, SlotState
-from penstock.domain.retries import BACK_OFF_MOST
-from penstock.domain.rows import Create, Row
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
-from penstock.usecases import freeing, quarantining, turns
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Pool, Slot, SlotState
+from penstock.domain.units.retries import BACK_OFF_MOST
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Create, Row
+from penstock.usecases.units import quarantine, retire, reuse
 from tests.domain.helpers import lease, pool, slot, unit
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
@@ -60,36 +60,36 @@ def test_who_lost_the_race_asks_again_and_writes_nothing(twin: Twin, is_a: UnitK
     scene(twin, replace(WORKER, is_a=is_a), POOL, HELD)
     before = unit_of(twin)
     before_the_next_commit(twin, lambda: moved(twin))
-    quarantining.enter(twin.on, before, "late")
+    quarantine.enter(twin.on, before, "late")
     assert unit_of(twin).state is UnitState.DIRTY
     assert asked(twin) == [(queue, {"unit": "w-1"})]
 
 
 def test_a_bad_worker_is_counted_in_its_pool(twin: Twin) -> None:
     scene(twin, WORKER, POOL, HELD)
-    quarantining.enter(twin.on, unit_of(twin), "it is broken")
+    quarantine.enter(twin.on, unit_of(twin), "it is broken")
     assert pool_of(twin).broken == 1
 
 
 def test_one_whose_slots_no_job_held_was_counted_before(twin: Twin) -> None:
     scene(twin, WORKER, POOL, replace(HELD, job=None))
-    quarantining.enter(twin.on, unit_of(twin), "it is broken")
+    quarantine.enter(twin.on, unit_of(twin), "it is broken")
     assert (pool_of(twin).broken, pool_of(twin).version) == (0, 1)
 
 
 def test_a_pool_of_which_nothing_is_learned_is_not_written(twin: Twin) -> None:
     scene(twin, replace(WORKER, broken=None, past_hash=None), POOL, HELD)
-    quarantining.enter(twin.on, unit_of(twin), "stuck")
+    quarantine.enter(twin.on, unit_of(twin), "stuck")
     assert (unit_of(twin).state, pool_of(twin).version) == (UnitState.QUARANTINED, 1)
 
 
 def test_one_without_a_pool_or_a_slot_is_kept_apart_all_the_same(twin: Twin) -> None:
     scene(twin, WORKER, HELD)
-    quarantining.enter(twin.on, unit_of(twin), "stuck")
+    quarantine.enter(twin.on, unit_of(twin), "stuck")
     assert unit_of(twin).state is UnitState.QUARANTINED
     other = Twin()
     scene(other, WORKER, POOL)
-    quarantining.enter(other.on, unit_of(other), "stuck")
+    quarantine.enter(other.on, unit_of(other), "stuck")
     assert (unit_of(other).state, pool_of(other).broken) == (UnitState.QUARANTINED, 0)
 
 
@@ -98,15 +98,15 @@ APART = replace(WORKER, state=UnitState.QUARANTINED, since=START, due=START)
 
 def test_a_reminder_comes_when_it_is_due(twin: Twin) -> None:
     scene(twin, APART)
-    quarantining.remind(twin.on, unit_of(twin))
+    quarantine.remind(twin.on, unit_of(twin))
     assert (unit_of(twin).reminders, unit_of(twin).due) == (1, START + DAY)
-    quarantining.remind(twin.on, unit_of(twin))
+    quarantine.remind(twin.on, unit_of(twin))
     assert unit_of(twin).reminders == 1
 
 
 def test_one_without_a_due_time_is_reminded_of(twin: Twin) -> None:
     scene(twin, replace(APART, due=None))
-    quarantining.remind(twin.on, unit_of(twin))
+    quarantine.remind(twin.on, unit_of(twin))
     assert unit_of(twin).due == START + DAY
 
 
@@ -117,60 +117,60 @@ def test_what_was_counted_meanwhile_is_counted_on(twin: Twin) -> None:
         twin.store.rows[POOL.key] = replace(pool_of(twin), broken=5, version=9)
 
     before_the_next_commit(twin, somebody_counts)
-    quarantining.enter(twin.on, unit_of(twin), "it is broken")
+    quarantine.enter(twin.on, unit_of(twin), "it is broken")
     assert (unit_of(twin).state, pool_of(twin).broken) == (UnitState.DIRTY, 5)
 
 
 def test_a_reminder_that_lost_the_race_is_none(twin: Twin, caplog: pytest.LogCaptureFixture) -> None:
     scene(twin, APART)
     before_the_next_commit(twin, lambda: moved(twin))
-    quarantining.remind(twin.on, unit_of(twin))
+    quarantine.remind(twin.on, unit_of(twin))
     assert unit_of(twin).reminders == 0
     assert "is quarantined since" not in caplog.text
 
 
 def test_only_what_is_in_quarantine_is_listed_as_that(twin: Twin) -> None:
     scene(twin, APART, replace(WORKER, id="w-2"), replace(APART, id="w-3", maker="there"))
-    found = quarantining.of_maker(twin.on, UnitKind.WORKER, "here")
+    found = quarantine.of_maker(twin.on, UnitKind.WORKER, "here")
     assert [one.id for one in found] == ["w-1"]
 
 
 def test_all_pages_are_read(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quarantining, "PAGE", 2)
+    monkeypatch.setattr(quarantine, "PAGE", 2)
     scene(twin, *(replace(APART, id=f"w-{number}") for number in range(1, 5)))
-    assert len(quarantining.of_maker(twin.on, UnitKind.WORKER, "here")) == 4
+    assert len(quarantine.of_maker(twin.on, UnitKind.WORKER, "here")) == 4
 
 
 def test_nothing_is_freed_without_a_proof(twin: Twin) -> None:
     """UNIT-2"""
     scene(twin, APART)
     with pytest.raises(ValueError, match="no proof"):
-        freeing.free(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
+        retire.free(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
 
 
 @pytest.mark.parametrize("state", LeaseState)
 def test_only_a_lease_that_waits_for_it_is_released(twin: Twin, state: LeaseState) -> None:
     scene(twin, APART, lease(0, state, pool=TARGET, unit="w-1"))
-    found = freeing.end_lease(twin.on, unit_of(twin))
+    found = retire.end_lease(twin.on, unit_of(twin))
     assert bool(found) is (state is LeaseState.RELEASING)
-    assert freeing.end_lease(twin.on, replace(unit_of(twin), job="J2")) == []
+    assert retire.end_lease(twin.on, replace(unit_of(twin), job="J2")) == []
 
 
 def test_who_comes_after_one_in_quarantine_looks_rarely(twin: Twin) -> None:
     """JOB-2: its operator passes the turn on."""
     ahead, behind = lease(0, LeaseState.RELEASING, unit="w-1"), replace(WORKER, id="r-1", order=1)
     scene(twin, APART, ahead)
-    assert turns.pause(twin.on, behind) == BACK_OFF_MOST
+    assert reuse.turn_pause(twin.on, behind) == BACK_OFF_MOST
     moved(twin, state=UnitState.DIRTY)
-    assert turns.pause(twin.on, behind) == STEP_WITHIN
+    assert reuse.turn_pause(twin.on, behind) == STEP_WITHIN
     del twin.store.rows[unit_key("w-1")]
-    assert turns.pause(twin.on, behind) == STEP_WITHIN
+    assert reuse.turn_pause(twin.on, behind) == STEP_WITHIN
 
 
 def test_its_slots_are_nobodys(twin: Twin) -> None:
     leaving = replace(HELD, state=SlotState.IDLE, leaving=True, job=None)
     scene(twin, WORKER, POOL, leaving)
-    quarantining.enter(twin.on, unit_of(twin), "stuck")
+    quarantine.enter(twin.on, unit_of(twin), "stuck")
     (found,) = [row for row in twin.store.rows.values() if isinstance(row, Slot)]
     assert (found.state, found.leaving, found.job, found.unit) == (SlotState.HELD, False, None, "w-1")
     assert [row for row in twin.store.rows.values() if isinstance(row, Lease)] == []

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import comparing
-from penstock.domain.comparing import SWEEP_KEY, Comparison, LastSweep
-from penstock.domain.errors import Misconfigured
-from penstock.domain.rows import Create
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
-from penstock.usecases import reconciling
+from penstock.domain.units import comparison
+from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured
+from penstock.kernel.rows import Create
+from penstock.usecases.units import reconcile
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop, put, running
@@ -25,11 +25,11 @@ from tests.usecases.test_reconciling import STRAY, compared, regular
 MOMENT = timedelta(milliseconds=1)
 
 
-def remember(twin: Twin, *, resumed: timedelta = comparing.GRACE, **change: Any) -> None:
+def remember(twin: Twin, *, resumed: timedelta = comparison.GRACE, **change: Any) -> None:
     """A factory's comparison is due again, and the sweep was back `resumed` ago."""
     now = twin.world.now()
     last = LastSweep(at=now - timedelta(minutes=1), resumed=now - resumed)
-    row = Comparison(maker="factory/hand", tried=now - comparing.EVERY)
+    row = Comparison(maker="factory/hand", tried=now - comparison.EVERY)
     assert twin.store.commit([Create(last), Create(replace(row, **change))])
 
 
@@ -38,23 +38,23 @@ def test_the_quiet_after_an_outage_is_over_when_it_was_as_long_as_it_has_to(
     twin: Twin, early: timedelta, strays: int
 ) -> None:
     twin.drivers.hand.create(STRAY)
-    first = twin.world.now() - comparing.STRAY_AFTER
-    remember(twin, resumed=comparing.GRACE - early, strays={STRAY.id: first})
-    assert reconciling.reconcile(twin.on).strays == strays
+    first = twin.world.now() - comparison.STRAY_AFTER
+    remember(twin, resumed=comparison.GRACE - early, strays={STRAY.id: first})
+    assert reconcile.reconcile(twin.on).strays == strays
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a later one"])
 def test_of_two_sweeps_the_later_stays_noted(twin: Twin, is_first: bool) -> None:
     """Who comes late does not set the time back, as if there had been an outage."""
     if not is_first:
-        reconciling.reconcile(twin.on)
+        reconcile.reconcile(twin.on)
 
     def later() -> None:
         twin.pass_time(60)
-        reconciling.reconcile(twin.on)
+        reconcile.reconcile(twin.on)
 
     before_the_next_commit(twin, later)
-    reconciling.reconcile(twin.on)
+    reconcile.reconcile(twin.on)
     row = twin.store.get(SWEEP_KEY, LastSweep)
     assert row
     assert row.at == twin.world.now()
@@ -70,8 +70,8 @@ def test_only_what_no_driver_may_raise_is_logged_with_its_trace(
         raise error
 
     twin.drivers.hand.list = breaking  # type: ignore[method-assign]
-    monkeypatch.setattr(reconciling.log, "warning", lambda *_, exc_info, **__: found.append(exc_info))
-    reconciling.reconcile(twin.on)
+    monkeypatch.setattr(reconcile.log, "warning", lambda *_, exc_info, **__: found.append(exc_info))
+    reconcile.reconcile(twin.on)
     assert found == [is_odd]
 
 
@@ -87,19 +87,19 @@ def test_of_two_comparisons_at_once_the_first_one_written_stands(twin: Twin, is_
 
     def meanwhile() -> Iterable[str]:
         hand.list = plain  # type: ignore[method-assign]
-        reconciling.reconcile(twin.on)
+        reconcile.reconcile(twin.on)
         if is_failing:
             raise Misconfigured("no leave to list")
         return []
 
     hand.list = meanwhile  # type: ignore[method-assign]
-    reconciling.reconcile(twin.on)
+    reconcile.reconcile(twin.on)
     assert list(compared(twin).strays) == [STRAY.id]
     assert compared(twin).failures == 0
 
 
 def test_units_are_read_page_by_page_to_the_last(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconciling, "PAGE", 2)
+    monkeypatch.setattr(reconcile, "PAGE", 2)
     unit = worker_of(twin, running(twin, ada))
     ids = [unit.id, "w-2", "w-3"]
     twin.store.commit([Create(replace(unit, id=id, version=0)) for id in ids[1:]])
@@ -114,7 +114,7 @@ def test_units_are_read_page_by_page_to_the_last(twin: Twin, ada: User, monkeypa
         return listed(*given, **named)
 
     monkeypatch.setattr(twin.store, "listed", noting)
-    reconciling.reconcile(twin.on)
+    reconcile.reconcile(twin.on)
     assert sorted(compared(twin).missing) == sorted(ids)
 
 
@@ -122,7 +122,7 @@ def test_a_machine_whose_row_is_not_listed_yet_is_no_stray(twin: Twin, ada: User
     """The listing may lag; the row does not."""
     unit = worker_of(twin, running(twin, ada))
     twin.store.listed = lambda *_, **__: []  # type: ignore[method-assign]
-    reconciling.reconcile(twin.on)
+    reconcile.reconcile(twin.on)
     assert not compared(twin).strays
     assert compared(twin).seen == (unit.id,)
 
@@ -138,8 +138,8 @@ def unwanted(twin: Twin, ada: User) -> Unit:
 @pytest.mark.parametrize("is_quiet", [True, False], ids=["quiet", "as always"])
 def test_in_the_quiet_after_an_outage_nothing_is_put_back_either(twin: Twin, ada: User, is_quiet: bool) -> None:
     unit = unwanted(twin, ada)
-    remember(twin, resumed=timedelta(0) if is_quiet else comparing.GRACE)
-    reconciling.reconcile(twin.on)
+    remember(twin, resumed=timedelta(0) if is_quiet else comparison.GRACE)
+    reconcile.reconcile(twin.on)
     assert (worker_of(twin, unit.job) == unit) is is_quiet
 
 
@@ -149,7 +149,7 @@ def test_a_comparison_acts_upon_the_units_of_its_own_maker_alone(twin: Twin, ada
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
     remember(twin)
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
-    reconciling.reconcile(twin.on)
+    reconcile.reconcile(twin.on)
     assert worker_of(twin, unit.job) == unit
 
 
@@ -159,5 +159,5 @@ def test_what_is_listed_after_its_unit_is_gone_is_destroyed_at_once(twin: Twin, 
     put(twin, unit, state=UnitState.GONE)
     remember(twin)
     assert unit.id in twin.drivers.hand.made
-    assert reconciling.reconcile(twin.on).strays == 1
+    assert reconcile.reconcile(twin.on).strays == 1
     assert unit.id not in twin.drivers.hand.made

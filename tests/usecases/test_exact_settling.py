@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
-from penstock.usecases import settling, units
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import settle
+from penstock.usecases.units import advance
 from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     commits,
@@ -31,13 +32,13 @@ def test_a_second_end_writes_and_tells_nothing(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     finish(twin, job)
     lines, written = told(twin, job), commits(twin)
-    settling.settle(twin.on, job, 1, "Lost", "again")
+    settle.settle(twin.on, job, 1, "Lost", "again")
     assert (told(twin, job), written, sent(twin)) == (lines, [], [])
 
 
 def test_an_attempt_that_is_followed_by_another_says_so(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert "attempt 1 lost: its flow ended; attempt 2 follows" in told(twin, job)
     assert not any("settled" in line for line in told(twin, job))
 
@@ -49,7 +50,7 @@ def test_the_sweep_ends_only_what_is_due_when_its_end_is_written(
     job = running(twin, ada, retries=0)
     now = twin.world.now()
     put(twin, job_of(twin, job), due=None if late is None else now - timedelta(seconds=late))
-    settling.settle(twin.on, job, 1, "Lost", "overdue", overdue=now)
+    settle.settle(twin.on, job, 1, "Lost", "overdue", overdue=now)
     assert job_of(twin, job).is_settled is ends
     assert job_of(twin, job).stop_from == (1 if ends else None)
 
@@ -57,13 +58,13 @@ def test_the_sweep_ends_only_what_is_due_when_its_end_is_written(
 def test_the_first_flow_that_is_to_be_stopped_is_not_forgotten(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     put(twin, job_of(twin, job), attempt=2, stop_from=1, due=START)
-    settling.settle(twin.on, job, 2, "Lost", "overdue", overdue=twin.world.now())
+    settle.settle(twin.on, job, 2, "Lost", "overdue", overdue=twin.world.now())
     assert job_of(twin, job).stop_from == 1
 
 
 def test_an_end_without_the_sweep_stops_no_flow(twin: Twin, ada: User) -> None:
     job = running(twin, ada, retries=0)
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert job_of(twin, job).stop_from is None
 
 
@@ -73,7 +74,7 @@ def test_an_end_writes_only_what_changes(twin: Twin, ada: User) -> None:
     put(twin, lease_of(twin, job, 1), state=LeaseState.RELEASED)
     put(twin, unit_of(twin, job, 1), state=UnitState.DIRTY)
     rows = {key: row.version for key, row in twin.store.rows.items()}
-    settling.settle(twin.on, job, 1, "Cancelled", "")
+    settle.settle(twin.on, job, 1, "Cancelled", "")
     for row in (lease_of(twin, job, 1), unit_of(twin, job, 1)):
         assert row.version == rows[row.key]
 
@@ -84,7 +85,7 @@ def test_the_end_leaves_the_queues_that_it_waits_in_and_serves_those(twin: Twin,
     job = submit(twin, ada, resources=["bench", "licence"]) if waits else other
     twin.run()
     sent(twin)
-    settling.settle(twin.on, job, 1, "Unsatisfiable", "")
+    settle.settle(twin.on, job, 1, "Unsatisfiable", "")
     served = [message["pool"] for _, message in sent(twin) if message.get("do") == "serve"]
     assert served == ["resource/bench"] * waits
 
@@ -95,29 +96,29 @@ def test_an_end_whose_claim_is_gone_is_an_end(twin: Twin, ada: User) -> None:
     twin.run()
     for row in [row for row in twin.store.rows.values() if isinstance(row, Claim)]:
         drop(twin, row)
-    settling.settle(twin.on, job, 1, "Unsatisfiable", "")
+    settle.settle(twin.on, job, 1, "Unsatisfiable", "")
     assert job_of(twin, job).is_settled
 
 
 def test_the_turn_goes_to_the_worker_then_to_resources_then_to_the_next_attempt(twin: Twin, ada: User) -> None:
     job = running(twin, ada, resources=["bench"])
     worker, bench = (unit_of(twin, job, order).id for order in (0, 1))
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert sent(twin) == [("factory", {"unit": worker})]
-    units.advance(twin.on, worker)
+    advance.advance(twin.on, worker)
     assert ("well", {"unit": bench}) in sent(twin)
-    settling.put_back(twin.on, job, 1)
+    settle.put_back(twin.on, job, 1)
     assert sent(twin) == [("well", {"unit": bench}), ("schedule", {"do": "start", "job": job})]
-    units.advance(twin.on, bench)
+    advance.advance(twin.on, bench)
     sent(twin)
-    settling.put_back(twin.on, job, 1)
+    settle.put_back(twin.on, job, 1)
     assert sent(twin) == [("schedule", {"do": "start", "job": job})]
 
 
 def test_only_the_present_attempt_ends(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     before = job_of(twin, job)
-    settling.settle(twin.on, job, 2, "Lost", "of another attempt")
+    settle.settle(twin.on, job, 2, "Lost", "of another attempt")
     assert job_of(twin, job) == before
 
 
@@ -125,6 +126,6 @@ def test_a_resource_is_kept_also_when_its_worker_was_lost(ada: User) -> None:
     """UNIT-2: its well cleans it, whatever the worker did; the worker is only destroyed."""
     twin = site(WARM)
     job = running(twin, ada, target="linux", resources=["db"])
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     states = {unit.order: unit.state for unit in live(twin, job)}
     assert states == {0: UnitState.DIRTY, 1: UnitState.CLEANING}

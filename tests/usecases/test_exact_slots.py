@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.pools import Slot, collection
-from penstock.domain.site import Shape
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
-from penstock.usecases import configuring
+from penstock.domain.pools.pools import Slot, collection
+from penstock.domain.site.site import Shape
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 from tests.usecases.exact import drop, pool_row, running, site
 from tests.usecases.test_one_job import finish, worker_of
@@ -57,7 +57,7 @@ def holders(twin: Twin, ada: User, target: str, count: int) -> dict[str, str]:
 
 def test_a_slot_that_comes_back_goes_for_one_that_is_withdrawn(twin: Twin, ada: User) -> None:
     jobs = holders(twin, ada, "linux", 3)
-    configuring.resize(twin.on, "target/linux", 2)
+    apply.resize(twin.on, "target/linux", 2)
     twin.run()
     (withdrawn,) = (name for name, is_so in at(twin, "target/linux", "held").items() if is_so)
     first, second = (name for name in jobs if name != withdrawn)
@@ -70,7 +70,7 @@ def test_a_slot_that_comes_back_goes_for_one_that_is_withdrawn(twin: Twin, ada: 
 
 def test_a_withdrawn_slot_that_comes_back_is_off_and_the_others_stay_withdrawn(twin: Twin, ada: User) -> None:
     jobs = holders(twin, ada, "linux", 3)
-    configuring.resize(twin.on, "target/linux", 1)
+    apply.resize(twin.on, "target/linux", 1)
     twin.run()
     first, second = (name for name, is_so in at(twin, "target/linux", "held").items() if is_so)
     finish(twin, jobs[first])
@@ -84,7 +84,7 @@ def test_a_named_slot_goes_for_no_other(twin: Twin, ada: User) -> None:
     found = [running(twin, ada, resources=["rack"]) for _ in range(3)]
     jobs = {slot.name: str(slot.job) for slot in twin.store.find(collection("resource/rack"), "held#", Slot)}
     assert sorted(jobs.values()) == sorted(found)
-    configuring.set_pool(twin.on, "resource/rack", Shape(2, ("rack-1", "rack-2")))
+    apply.set_pool(twin.on, "resource/rack", Shape(2, ("rack-1", "rack-2")))
     twin.run()
     finish(twin, jobs["rack-1"])
     assert list(at(twin, "resource/rack", "free")) == ["rack-1"]
@@ -95,7 +95,7 @@ def test_a_named_slot_goes_for_no_other(twin: Twin, ada: User) -> None:
 
 def test_a_unit_whose_own_second_slot_is_withdrawn_gives_back_both(twin: Twin, ada: User) -> None:
     job = running(twin, ada, resources=["pair"])
-    configuring.resize(twin.on, "resource/desk", 1)
+    apply.resize(twin.on, "resource/desk", 1)
     twin.run()
     assert sorted(at(twin, "resource/desk", "held").values()) == [False, True]
     finish(twin, job)
@@ -122,7 +122,7 @@ def test_a_pool_learns_nothing_of_a_slot_that_was_idle(ada: User) -> None:
     twin = site(WARM)
     agent = worker_at_rest(twin, ada)
     before = pool_row(twin, "target/linux")
-    configuring.apply(twin.on, "admin", WARM.replace("max = 1", "max = 0"), "site.toml")
+    apply.apply(twin.on, "admin", WARM.replace("max = 1", "max = 0"), "site.toml")
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     after = pool_row(twin, "target/linux")

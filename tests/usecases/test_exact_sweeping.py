@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Outcome, Report, Result, State, job_key
-from penstock.domain.leases import LeaseState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.users.users import User
 from penstock.ports import NotYet
-from penstock.usecases import acquiring, settling, sweeping
+from penstock.usecases import sweep
+from penstock.usecases.jobs import settle
+from penstock.usecases.pools import scheduler
 from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
@@ -33,7 +35,7 @@ def test_the_sweep_tells_whoever_makes_a_unit(twin: Twin, ada: User) -> None:
         unit = unit_of(twin, job, order)
         put(twin, unit, due=START)
         sent(twin)
-        sweeping.nudge(twin.on, "unit", unit.key)
+        sweep.nudge(twin.on, "unit", unit.key)
         assert sent(twin) == [(queue, {"unit": unit.id})]
 
 
@@ -52,7 +54,7 @@ def test_what_is_overdue_ends_for_its_reason_and_its_flow_is_stopped(
     job = running(twin, ada, retries=0)
     put(twin, job_of(twin, job), due=twin.world.now() - timedelta(seconds=late), **OVERDUE[what][0])
     flows = Flows(twin)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     found = job_of(twin, job)
     assert found.is_settled is (late == 0)
     assert flows.stopped == ([(job, 1)] if late == 0 else [])
@@ -68,7 +70,7 @@ def test_the_queue_deadline_is_a_moment(twin: Twin, ada: User, late: int, outcom
     twin.run()
     now = twin.world.now()
     put(twin, job_of(twin, job), due=now, queue_until=now - timedelta(seconds=late))
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     assert job_of(twin, job).outcome is outcome
 
 
@@ -77,13 +79,13 @@ def test_a_settled_job_that_is_still_due_has_its_flows_stopped_and_nothing_else(
     finish(twin, job)
     put(twin, job_of(twin, job), due=START, stop_from=1, attempt=2)
     flows, lines = Flows(twin), told(twin, job)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     assert flows.stopped == [(job, 1), (job, 2)]
     assert told(twin, job) == lines
     assert (job_of(twin, job).due, job_of(twin, job).stop_from) == (None, None)
     put(twin, job_of(twin, job), due=START)
     written = commits(twin)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     assert not written
 
 
@@ -91,7 +93,7 @@ def test_the_flow_of_an_attempt_that_is_followed_is_stopped_and_not_the_next_one
     job = running(twin, ada)
     put(twin, job_of(twin, job), due=START)
     flows = Flows(twin)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     found = job_of(twin, job)
     assert flows.stopped == [(job, 1)]
     assert (found.state, found.stop_from) == (State.QUEUED, None)
@@ -103,7 +105,7 @@ def test_a_flow_that_takes_no_first_step_is_given_time_once(twin: Twin, ada: Use
     sent(twin)
     for seconds, is_over in ((61, False), (61, False), (600, True)):
         twin.pass_time(seconds)
-        sweeping.sweep(twin.on)
+        sweep.sweep(twin.on)
         sent(twin)
         assert job_of(twin, job).is_settled is is_over
     assert "never took its first step" in str(job_of(twin, job).reason)
@@ -115,7 +117,7 @@ def test_a_flow_that_was_never_started_is_started_and_not_blamed(twin: Twin, ada
     for _ in range(2):
         twin.flows.executions.clear()
         twin.pass_time(61)
-        sweeping.nudge(twin.on, "job", job_key(job))
+        sweep.nudge(twin.on, "job", job_key(job))
         assert (job_of(twin, job).state, job_of(twin, job).nudged) == (State.QUEUED, False)
         sent(twin)
 
@@ -129,7 +131,7 @@ def test_each_step_that_has_all_is_answered_once_by_the_sweep_and_then_its_flow_
     for seconds in (120, 600):
         assert not job_of(twin, job).is_settled
         twin.pass_time(seconds)
-        sweeping.nudge(twin.on, "job", job_key(job))
+        sweep.nudge(twin.on, "job", job_key(job))
     assert sorted(flows.succeeded) == sorted(lease_of(twin, job, order).token for order in (1, 2))
     assert "stopped between two steps" in str(job_of(twin, job).reason)
 
@@ -140,7 +142,7 @@ def test_a_flow_that_waits_for_a_lease_is_not_reminded(twin: Twin, ada: User) ->
     twin.run()
     put(twin, job_of(twin, job), due=twin.world.now(), nudged=True)
     flows = Flows(twin)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     found = job_of(twin, job)
     assert (found.due, found.nudged, flows.succeeded) == (found.queue_until, False, [])
 
@@ -151,8 +153,8 @@ def test_only_pools_that_somebody_waits_for_are_served(twin: Twin, ada: User) ->
     twin.run()
     served: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(acquiring, "serve", lambda on, pool: served.append(pool))
-        sweeping.serve_all(twin.on)
+        patch.setattr(scheduler, "serve", lambda on, pool: served.append(pool))
+        sweep.serve_all(twin.on)
     assert served == ["resource/bench"]
 
 
@@ -162,10 +164,10 @@ def test_only_the_flow_of_the_present_attempt_settles_it(twin: Twin, ada: User) 
     twin.flows.ended = lambda: [  # type: ignore[method-assign]
         ("01KDVDNA01AAAAAAAAAAAAAAAA", 1, "FAILED"), (first, 2, "FAILED"), (second, 1, "FAILED"),
     ]  # fmt: skip
-    assert sweeping.settle_ended(twin.on) == 0
+    assert sweep.settle_ended(twin.on) == 0
     assert not job_of(twin, first).is_settled
     twin.flows.ended = lambda: [(first, 1, "FAILED")]  # type: ignore[method-assign]
-    assert sweeping.settle_ended(twin.on) == 1
+    assert sweep.settle_ended(twin.on) == 1
     assert job_of(twin, first).is_settled
 
 
@@ -173,8 +175,8 @@ def test_a_job_that_is_gone_when_its_flow_is_to_be_stopped_stops_nothing(twin: T
     job = running(twin, ada)
     put(twin, job_of(twin, job), due=START)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "settle", lambda on, *_, **__: drop(twin, job_of(twin, job)))
-        sweeping.nudge(twin.on, "job", job_key(job))
+        patch.setattr(settle, "settle", lambda on, *_, **__: drop(twin, job_of(twin, job)))
+        sweep.nudge(twin.on, "job", job_key(job))
     assert twin.store.get(job_key(job), Job) is None
 
 
@@ -182,7 +184,7 @@ def test_a_nudge_that_comes_too_early_does_nothing(twin: Twin, ada: User) -> Non
     job = submit(twin, ada)
     sent(twin)
     rows = dict(twin.store.rows)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     assert twin.store.rows == rows
     assert not sent(twin)
 
@@ -190,7 +192,7 @@ def test_a_nudge_that_comes_too_early_does_nothing(twin: Twin, ada: User) -> Non
 def test_a_nudge_of_what_has_no_next_step_does_nothing(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     sent(twin)
-    sweeping.nudge(twin.on, "lease", lease_of(twin, job, 0).key)
+    sweep.nudge(twin.on, "lease", lease_of(twin, job, 0).key)
     assert not sent(twin)
 
 
@@ -199,10 +201,10 @@ def test_a_settled_job_whose_worker_is_being_put_back_has_its_flow_stopped_and_n
 ) -> None:
     job = running(twin, ada, retries=0)
     put(twin, job_of(twin, job), due=START)
-    settling.settle(twin.on, job, 1, "Lost", "overdue", overdue=twin.world.now())
+    settle.settle(twin.on, job, 1, "Lost", "overdue", overdue=twin.world.now())
     sent(twin)
     flows = Flows(twin)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     assert flows.stopped == [(job, 1)]
     assert not sent(twin)
 
@@ -212,5 +214,5 @@ def test_a_job_that_was_cancelled_while_it_acquires_is_ended_and_not_reminded(tw
     job = submit(twin, ada)
     twin.run()
     put(twin, job_of(twin, job), cancelled_by="ada", due=START)
-    sweeping.nudge(twin.on, "job", job_key(job))
+    sweep.nudge(twin.on, "job", job_key(job))
     assert job_of(twin, job).outcome is Outcome.CANCELLED

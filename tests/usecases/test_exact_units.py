@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Job, Result, State, job_key
-from penstock.domain.leases import LeaseState
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, State, job_key
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
 from penstock.ports import NotYet
-from penstock.usecases import units
+from penstock.usecases.units import advance
 from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
@@ -37,7 +37,7 @@ def test_a_worker_is_lost_at_its_deadline_and_not_before(twin: Twin, ada: User, 
     job = running(twin, ada)
     put(twin, worker_of(twin, job), due=twin.world.now() - timedelta(seconds=after))
     flows = Flows(twin)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     found = job_of(twin, job)
     assert (found.report is not None and found.report.result is Result.LOST) is is_lost
     assert flows.succeeded == [found.run_token if is_lost else lease_of(twin, job, 0).token]
@@ -67,7 +67,7 @@ def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin:
     finish(twin, job)
     before = told(twin, job)
     twin.pass_time(1000)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert told(twin, job) == before
     assert len(flows.succeeded) == 2
     assert job_of(twin, job).report.result is Result.SUCCEEDED  # type: ignore[union-attr]
@@ -78,7 +78,7 @@ def test_a_worker_that_is_lost_before_its_flow_asks_answers_nobody(twin: Twin, a
     put(twin, job_of(twin, job), run_token=None)
     flows = Flows(twin)
     twin.pass_time(1000)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert flows.succeeded == []
 
 
@@ -106,7 +106,7 @@ def test_a_worker_that_was_not_lost_after_all_loses_nothing(twin: Twin, ada: Use
     twin.store.get = late  # type: ignore[method-assign]
     flows, lines = Flows(twin), len(told(twin, job)) if what == "never" else 0
     twin.store.get = late  # type: ignore[method-assign]
-    units.advance(twin.on, worker.id)
+    advance.advance(twin.on, worker.id)
     assert flows.succeeded == []
     assert not lines
     found = twin.store.get(job_key(job), Job)
@@ -146,7 +146,7 @@ def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: Us
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.drivers, "well", lambda *given: Well())
-        units.advance(twin.on, unit.id)
+        advance.advance(twin.on, unit.id)
     assert unit_of(twin, job, 1).state is UnitState.CREATING
     assert flows.succeeded == []
 
@@ -155,10 +155,10 @@ def test_a_unit_that_is_there_answers_the_step_that_waits_for_it(twin: Twin, ada
     job = running(twin, ada, resources=["bench"])
     flows = Flows(twin)
     for order in (0, 1):
-        units.advance(twin.on, unit_of(twin, job, order).id)
+        advance.advance(twin.on, unit_of(twin, job, order).id)
     assert flows.succeeded == [lease_of(twin, job, order).token for order in (0, 1)]
     drop(twin, lease_of(twin, job, 1))
-    units.advance(twin.on, unit_of(twin, job, 1).id)
+    advance.advance(twin.on, unit_of(twin, job, 1).id)
     assert len(flows.succeeded) == 2
 
 
@@ -166,11 +166,11 @@ def test_a_worker_that_is_made_is_not_made_again(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     twin.drivers.hand.made.clear()
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert not twin.drivers.hand.made
     hello(twin, job)
     put(twin, worker_of(twin, job), made=None)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert not twin.drivers.hand.made
 
 
@@ -180,7 +180,7 @@ def test_a_worker_that_is_not_made_in_time_is_asked_for_again_and_not_lost(twin:
     twin.run()
     twin.pass_time(2000)
     flows = Flows(twin)
-    units.advance(twin.on, worker_of(twin, job).id)
+    advance.advance(twin.on, worker_of(twin, job).id)
     assert flows.failed == []
     assert worker_of(twin, job).made
 
@@ -190,7 +190,7 @@ def test_a_resource_is_never_lost_for_its_silence(twin: Twin, ada: User) -> None
     unit = unit_of(twin, job, 1)
     put(twin, unit, due=twin.world.now())
     flows = Flows(twin)
-    units.advance(twin.on, unit.id)
+    advance.advance(twin.on, unit.id)
     assert flows.succeeded == [lease_of(twin, job, 1).token]
     assert job_of(twin, job).report is None
 
@@ -202,5 +202,5 @@ def test_a_unit_that_is_gone_is_not_touched(twin: Twin, ada: User) -> None:
     gone = worker_of(twin, job)
     put(twin, gone, state=UnitState.GONE, due=twin.world.now(), made=None)
     rows = dict(twin.store.rows)
-    units.advance(twin.on, worker)
+    advance.advance(twin.on, worker)
     assert twin.store.rows == rows

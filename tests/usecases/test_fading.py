@@ -11,11 +11,11 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.jobs import Report, Result, State
-from penstock.domain.rows import Row
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
-from penstock.usecases import fading
+from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Row
+from penstock.usecases.units import reconcile
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, lease_of, put, running, sent, unit_of
@@ -24,12 +24,12 @@ from tests.usecases.test_one_job import job_of, submit, told, worker_of
 
 LEASE = timedelta(hours=1)
 ENDED = Report(Result.SUCCEEDED, "the script ended", START, 0)
-AGED = fading.UNWANTED_AFTER
+AGED = reconcile.UNWANTED_AFTER
 MOMENT = timedelta(milliseconds=1)
 
 
 def vanish(twin: Twin, unit: Unit) -> bool:
-    return fading.vanished(twin.on, unit, LEASE, twin.world.now())
+    return reconcile.end_vanished(twin.on, unit, LEASE, twin.world.now())
 
 
 def stored(twin: Twin, row: Row) -> Row | None:
@@ -134,7 +134,7 @@ def assert_put_back(twin: Twin, unit: Unit) -> None:
 @pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (1, "well")])
 def test_a_unit_whose_job_is_no_more_is_put_back(twin: Twin, ada: User, order: int, queue: str) -> None:
     unit = left_over(twin, ada, order)
-    fading.unwanted(twin.on, unit)
+    reconcile.end_unwanted(twin.on, unit)
     assert_put_back(twin, unit)
     assert sent(twin) == [(queue, {"unit": unit.id})]
 
@@ -143,10 +143,10 @@ def test_a_unit_of_an_attempt_before_is_put_back_while_its_job_tries_again(twin:
     job = running(twin, ada)
     put(twin, worker_of(twin, job), since=twin.world.now() - AGED)
     unit = worker_of(twin, job)
-    fading.unwanted(twin.on, unit)
+    reconcile.end_unwanted(twin.on, unit)
     assert stored(twin, unit) == unit, "its attempt is not over"
     put(twin, job_of(twin, job), attempt=2)
-    fading.unwanted(twin.on, unit)
+    reconcile.end_unwanted(twin.on, unit)
     assert_put_back(twin, unit)
 
 
@@ -154,7 +154,7 @@ def test_a_unit_of_an_attempt_before_is_put_back_while_its_job_tries_again(twin:
 def test_a_unit_that_nobody_leases_is_left_to_who_moves_it_on(twin: Twin, ada: User, state: UnitState) -> None:
     put(twin, left_over(twin, ada), state=state)
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit) and row.order == 1)
-    fading.unwanted(twin.on, unit)
+    reconcile.end_unwanted(twin.on, unit)
     assert stored(twin, unit) == unit
     assert sent(twin) == []
 
@@ -163,7 +163,7 @@ def test_a_unit_is_not_asked_for_before_its_time(twin: Twin, ada: User) -> None:
     unit = left_over(twin, ada)
     put(twin, unit, since=unit.since + MOMENT)
     (young,) = (one for one in live(twin, unit.job) if one.order == 1)
-    fading.unwanted(twin.on, young)
+    reconcile.end_unwanted(twin.on, young)
     assert stored(twin, unit) == young
     assert sent(twin) == []
 
@@ -171,6 +171,6 @@ def test_a_unit_is_not_asked_for_before_its_time(twin: Twin, ada: User) -> None:
 def test_a_unit_that_moves_just_before_it_is_put_back_stays(twin: Twin, ada: User) -> None:
     unit = left_over(twin, ada)
     before_the_next_commit(twin, lambda: put(twin, unit, reason="lent again"))
-    fading.unwanted(twin.on, unit)
+    reconcile.end_unwanted(twin.on, unit)
     assert stored(twin, unit) == replace(unit, reason="lent again", version=unit.version + 1)
     assert sent(twin) == []

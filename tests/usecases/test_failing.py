@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.abilities import Fate, Tidings
-from penstock.domain.errors import Misconfigured, Unsatisfiable
-from penstock.domain.failures import LINES, Failure, Kind
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.units import UnitKind
-from penstock.domain.users import User
-from penstock.usecases import agents, custody, jobs, submitting, tidings
-from penstock.usecases.lines import parse
+from penstock.domain.jobs.failures import LINES, Failure, Kind
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
+from penstock.ports import Fate, Tidings
+from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.units import cloud_events, maintenance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import parse
 from penstock.wire import SubmitJob
 from penstock.wire.agent import AgentLine
 from tests.twin.world import Hand, Twin
@@ -95,7 +98,7 @@ def test_a_spot_notice_is_evidence(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, retries=0)
     twin.run()
     hello(twin, job)
-    tidings.hear(twin.on, {"worker": worker_of(twin, job).id})
+    cloud_events.hear(twin.on, {"worker": worker_of(twin, job).id})
     for _ in range(3):
         sweep(twin, 400)
     assert "spot interruption notice" in failure_of(twin, job, Kind.WORKER_LOST)["notice"]
@@ -106,7 +109,7 @@ def test_a_resource_that_an_operator_takes_away_is_to_blame(twin: Twin, ada: Use
     twin.run()
     hello(twin, job)
     bench = next(lease.unit for lease in jobs.every_lease(twin.on, job_of(twin, job)) if lease.order)
-    custody.recycle(twin.on, root, UnitKind.RESOURCE, bench or "", "it smokes")
+    maintenance.recycle(twin.on, root, UnitKind.RESOURCE, bench or "", "it smokes")
     twin.run()
     evidence = failure_of(twin, job, Kind.RESOURCE_LOST)
     assert (evidence["resource"], evidence["type"], evidence["lost_by"]) == (bench, "bench", "recycled")
@@ -205,7 +208,7 @@ def test_a_job_whose_dependency_failed_says_so(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, first)
     ask = SubmitJob("#!/bin/bash\ntrue\n", dependencies={"first": {"job": first}})
-    job = submitting.submit(twin.on, ada, ask, None)
+    job = jobs_submit.submit(twin.on, ada, ask, None)
     finish(twin, first, Result.FAILED)
     twin.run()
     assert "has failed" in failure_of(twin, job, Kind.DEPENDENCY_FAILED)["error"]

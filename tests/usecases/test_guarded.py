@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Result
-from penstock.domain.rows import Change, Create, key_of
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
-from penstock.usecases import agents, inputs, inventory, outputs, pinning, values
-from penstock.usecases.fencing import fence
-from penstock.usecases.values import Put
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Create, key_of
+from penstock.usecases.artifacts import inputs, inventory, outputs, pins
+from penstock.usecases.jobs import store
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.store import Put
+from penstock.usecases.workers import agents
 from penstock.wire import NewInput
 from tests.twin.store import with_version
 from tests.twin.world import Twin
@@ -63,15 +65,15 @@ def kept_and_gone(twin: Twin, ada: User) -> None:
     job, failed = ended(twin, ada, 2), ended(twin, ada, result=Result.FAILED, name="build")
     first, second, third = (row.id for row in of(twin, Artifact))
     for id, seconds in ((first, None), (first, 60), (second, None), (third, 60)):
-        pinning.pin(twin.on, ada, id, "to look", seconds)
-    pinning.unpin(twin.on, ada, second, "ada")
+        pins.pin(twin.on, ada, id, "to look", seconds)
+    pins.unpin(twin.on, ada, second, "ada")
     twin.pass_time(60)
     tidy(twin)
-    pinning.pin(twin.on, ada, first, "to the end", 10**9)
+    pins.pin(twin.on, ada, first, "to the end", 10**9)
     for one in (job, failed):
         twin.world.time = max(end_of(twin, one), twin.world.now())
         tidy(twin, 4)
-    pinning.unpin(twin.on, ada, first, "ada")
+    pins.unpin(twin.on, ada, first, "ada")
 
 
 def forgotten(twin: Twin, ada: User) -> None:
@@ -116,7 +118,7 @@ def stored(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, job)
     for name, secret in (("a", False), ("a", False), ("b", True), ("b", True), ("c", True), ("a", True)):
-        values.put(twin.on, job_of(twin, job), Put(name, "x", secret, "ada"), [fence])
+        store.put(twin.on, job_of(twin, job), Put(name, "x", secret, "ada"), [fence])
     finish(twin, job)
 
 

@@ -6,15 +6,19 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.artifacts import artifact_key
-from penstock.domain.jobs import Outcome, job_key
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.pools import pool_key
-from penstock.domain.rows import Key
-from penstock.domain.units import unit_key
-from penstock.domain.users import User
-from penstock.domain.volumes import volume_key
-from penstock.usecases import acquiring, expiring, jobs, owning, resizing, settling, sweeping, units
+from penstock.domain.artifacts.artifacts import artifact_key
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import volume_key
+from penstock.domain.jobs.jobs import Outcome, job_key
+from penstock.domain.pools.pools import pool_key
+from penstock.domain.units.units import unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Key
+from penstock.usecases import sweep
+from penstock.usecases.artifacts import expire, owners
+from penstock.usecases.jobs import cancel, settle
+from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.units import advance
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
@@ -22,24 +26,24 @@ from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, j
 NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
 
 ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
-    "acquire": lambda twin: acquiring.acquire(twin.on, NOBODY, 1, 0, "token"),
-    "run": lambda twin: acquiring.run(twin.on, NOBODY, 1, "token"),
-    "start": lambda twin: acquiring.start(twin.on, NOBODY),
-    "serve": lambda twin: acquiring.serve(twin.on, "resource/none"),
-    "resize": lambda twin: resizing.resize(twin.on, "resource/none"),
-    "settle": lambda twin: settling.settle(twin.on, NOBODY, 1, None, None),
-    "put back": lambda twin: settling.put_back(twin.on, NOBODY, 1),
-    "advance": lambda twin: units.advance(twin.on, "w-none"),
-    "forget": lambda twin: owning.forget(twin.on, NOBODY),
-    "late": lambda twin: owning.late(twin.on, NOBODY),
-    "destroy": lambda twin: owning.destroy(twin.on, NOBODY),
-    "let go": lambda twin: owning.let_go(twin.on, output_key(NOBODY, NOBODY), Output, "job#1"),
-    "nudge a unit": lambda twin: sweeping.nudge(twin.on, "unit", unit_key("w-none")),
-    "nudge a job": lambda twin: sweeping.nudge(twin.on, "job", job_key(NOBODY)),
-    "nudge an artifact": lambda twin: expiring.nudge(twin.on, "artifact", artifact_key(NOBODY)),
-    "nudge a volume": lambda twin: expiring.nudge(twin.on, "volume", volume_key(NOBODY)),
-    "nudge what nobody waits for": lambda twin: expiring.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
-    "nudge what is not known": lambda twin: sweeping.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
+    "acquire": lambda twin: scheduler.acquire(twin.on, NOBODY, 1, 0, "token"),
+    "run": lambda twin: scheduler.run(twin.on, NOBODY, 1, "token"),
+    "start": lambda twin: scheduler.start(twin.on, NOBODY),
+    "serve": lambda twin: scheduler.serve(twin.on, "resource/none"),
+    "resize": lambda twin: resize.resize(twin.on, "resource/none"),
+    "settle": lambda twin: settle.settle(twin.on, NOBODY, 1, None, None),
+    "put back": lambda twin: settle.put_back(twin.on, NOBODY, 1),
+    "advance": lambda twin: advance.advance(twin.on, "w-none"),
+    "forget": lambda twin: owners.forget(twin.on, NOBODY),
+    "late": lambda twin: owners.late(twin.on, NOBODY),
+    "destroy": lambda twin: owners.destroy(twin.on, NOBODY),
+    "let go": lambda twin: owners.let_go(twin.on, output_key(NOBODY, NOBODY), Output, "job#1"),
+    "nudge a unit": lambda twin: sweep.nudge(twin.on, "unit", unit_key("w-none")),
+    "nudge a job": lambda twin: sweep.nudge(twin.on, "job", job_key(NOBODY)),
+    "nudge an artifact": lambda twin: expire.nudge(twin.on, "artifact", artifact_key(NOBODY)),
+    "nudge a volume": lambda twin: expire.nudge(twin.on, "volume", volume_key(NOBODY)),
+    "nudge what nobody waits for": lambda twin: expire.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
+    "nudge what is not known": lambda twin: sweep.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
 }
 
 
@@ -55,7 +59,7 @@ def test_a_hint_about_nothing_does_nothing(twin: Twin, hint: str) -> None:
 
 def test_a_resize_of_nothing_serves_nobody(twin: Twin) -> None:
     """A pool that is not there, nudged: the scheduler is told, finds nothing, and is done."""
-    sweeping.nudge(twin.on, "pool", pool_key("resource/none"))
+    sweep.nudge(twin.on, "pool", pool_key("resource/none"))
     assert [message for _, _, message in twin.queues.messages] == [{"do": "resize", "pool": "resource/none"}]
     rows = dict(twin.store.rows)
     twin.run()
@@ -63,16 +67,16 @@ def test_a_resize_of_nothing_serves_nobody(twin: Twin) -> None:
 
 
 OVER: dict[str, Callable[[Twin, str, str], object]] = {
-    "acquire": lambda twin, job, unit: acquiring.acquire(twin.on, job, 1, 0, "token"),
-    "acquire a step that it has not": lambda twin, job, unit: acquiring.acquire(twin.on, job, 1, 7, "token"),
-    "acquire an attempt that was not": lambda twin, job, unit: acquiring.acquire(twin.on, job, 2, 0, "token"),
-    "run": lambda twin, job, unit: acquiring.run(twin.on, job, 1, "token"),
-    "start": lambda twin, job, unit: acquiring.start(twin.on, job),
-    "settle": lambda twin, job, unit: settling.settle(twin.on, job, 1, "Lost", "again"),
-    "put back": lambda twin, job, unit: settling.put_back(twin.on, job, 1),
-    "advance": lambda twin, job, unit: units.advance(twin.on, unit),
-    "nudge the job": lambda twin, job, unit: sweeping.nudge(twin.on, "job", job_key(job)),
-    "nudge the unit": lambda twin, job, unit: sweeping.nudge(twin.on, "unit", unit_key(unit)),
+    "acquire": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 0, "token"),
+    "acquire a step that it has not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 7, "token"),
+    "acquire an attempt that was not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 2, 0, "token"),
+    "run": lambda twin, job, unit: scheduler.run(twin.on, job, 1, "token"),
+    "start": lambda twin, job, unit: scheduler.start(twin.on, job),
+    "settle": lambda twin, job, unit: settle.settle(twin.on, job, 1, "Lost", "again"),
+    "put back": lambda twin, job, unit: settle.put_back(twin.on, job, 1),
+    "advance": lambda twin, job, unit: advance.advance(twin.on, unit),
+    "nudge the job": lambda twin, job, unit: sweep.nudge(twin.on, "job", job_key(job)),
+    "nudge the unit": lambda twin, job, unit: sweep.nudge(twin.on, "unit", unit_key(unit)),
 }
 
 
@@ -96,13 +100,13 @@ def test_a_step_of_an_attempt_that_is_over_is_told_so(twin: Twin, ada: User) -> 
     twin.run()
     told: list[tuple[str, str]] = []
     twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
-    acquiring.acquire(twin.on, job, 1, 7, "no such step")
-    acquiring.acquire(twin.on, job, 2, 0, "no such attempt")
-    acquiring.acquire(twin.on, NOBODY, 1, 0, "no such job")
+    scheduler.acquire(twin.on, job, 1, 7, "no such step")
+    scheduler.acquire(twin.on, job, 2, 0, "no such attempt")
+    scheduler.acquire(twin.on, NOBODY, 1, 0, "no such job")
     assert told == [("no such step", "Stale"), ("no such attempt", "Stale"), ("no such job", "Stale")]
     hello(twin, job)
     finish(twin, job)
-    acquiring.acquire(twin.on, job, 1, 0, "no more")
+    scheduler.acquire(twin.on, job, 1, 0, "no more")
     assert told[3:] == [("no more", "Stale")]
     assert job_of(twin, job).outcome is Outcome.SUCCEEDED
 
@@ -110,10 +114,10 @@ def test_a_step_of_an_attempt_that_is_over_is_told_so(twin: Twin, ada: User) -> 
 def test_a_step_of_a_cancelled_job_is_told_that_it_is(twin: Twin, ada: User) -> None:
     """JOB-1: also before any claim of it is written."""
     job = submit(twin, ada)
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     told: list[tuple[str, str]] = []
     twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
-    acquiring.acquire(twin.on, job, 1, 0, "token")
+    scheduler.acquire(twin.on, job, 1, 0, "token")
     assert told == [("token", "Cancelled")]
 
 
@@ -124,8 +128,8 @@ def test_a_run_that_has_ended_is_answered_at_once(twin: Twin, ada: User) -> None
     hello(twin, job)
     told: list[str] = []
     twin.flows.succeed = told.append  # type: ignore[method-assign]
-    acquiring.run(twin.on, job, 1, "parked")
+    scheduler.run(twin.on, job, 1, "parked")
     assert told == []
-    acquiring.run(twin.on, job, 2, "another attempt")
-    acquiring.run(twin.on, NOBODY, 1, "no job")
+    scheduler.run(twin.on, job, 2, "another attempt")
+    scheduler.run(twin.on, NOBODY, 1, "no job")
     assert told == ["another attempt", "no job"]

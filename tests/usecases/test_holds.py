@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import RateLimited, Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Claim, collection
-from penstock.domain.rows import Change, Key, Replace
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Claim, collection
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import RateLimited, Refused
+from penstock.kernel.rows import Change, Key, Replace
 from penstock.ports import NotYet
-from penstock.usecases import agents, configuring, custody, jobs, retiring, settling, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import cancel, jobs, settle
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance, retire
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
@@ -30,21 +34,21 @@ Do = Callable[[Twin, User], None]
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
 
 def hold(twin: Twin, unit: Unit | str, seconds: int = HOUR, reason: str = "looking") -> Unit:
     found = unit_of(twin, unit if isinstance(unit, str) else unit.id)
-    held = custody.hold(twin.on, ROOT, found.is_a, found.id, reason, seconds)
+    held = maintenance.hold(twin.on, ROOT, found.is_a, found.id, reason, seconds)
     twin.run()
     return held
 
 
 def release(twin: Twin, unit: Unit | str) -> Unit:
     found = unit_of(twin, unit if isinstance(unit, str) else unit.id)
-    custody.release(twin.on, ROOT, found.is_a, found.id)
+    maintenance.release(twin.on, ROOT, found.is_a, found.id)
     twin.run()
     return unit_of(twin, found.id)
 
@@ -73,7 +77,7 @@ def ends_well(twin: Twin, job: str) -> None:
 
 
 def is_cancelled(twin: Twin, job: str) -> None:
-    jobs.cancel(twin.on, User(name="ada", created=START), job)
+    cancel.cancel(twin.on, User(name="ada", created=START), job)
     finish(twin, job, Result.CANCELLED)
 
 
@@ -140,7 +144,7 @@ def test_a_held_resource_is_not_cleaned_and_its_worker_goes_home(twin: Twin, ada
 
 
 def test_a_held_resource_that_is_not_kept_is_not_destroyed(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
     job, _ = running(twin, ada, resources=["db"])
     (database,) = databases(twin)
     hold(twin, database)
@@ -164,22 +168,22 @@ def time(twin: Twin, ada: User) -> None:
 
 
 def a_smaller_site(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", SITE.replace("max = 1", "max = 0"), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("max = 1", "max = 0"), "site.toml")
 
 
 def no_limit(twin: Twin, ada: User) -> None:
-    configuring.resize(twin.on, "target/linux", 0)
+    apply.resize(twin.on, "target/linux", 0)
 
 
 def another_factory(twin: Twin, ada: User) -> None:
     moved = SITE.replace('[targets.linux]\nfactory = "hand"', '[targets.linux]\nfactory = "next"')
-    configuring.apply(twin.on, "admin", moved + '[factories.next]\ndriver = "hand"\n', "site.toml")
+    apply.apply(twin.on, "admin", moved + '[factories.next]\ndriver = "hand"\n', "site.toml")
     twin.run()
     submit(twin, ada, target="linux")
 
 
 def no_such_target(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
+    apply.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
 
 
 AUTOMATIC: Sequence[Do] = (
@@ -301,7 +305,7 @@ def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User
     hold(twin, worker)
     for _ in range(3):
         sweep(twin, 700)
-    key = units.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = advance.bootstrap_key(twin.on.signing_key(), worker.id)
     assert job_of(twin, job).attempt == 2
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
     with pytest.raises(Refused, match="not the key"):
@@ -313,7 +317,7 @@ def test_the_key_of_a_held_worker_is_worth_nothing_after_its_job_but_to_its_agen
     job, worker = running(twin, ada)
     hold(twin, worker)
     falls_silent(twin, job)
-    key = units.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = advance.bootstrap_key(twin.on.signing_key(), worker.id)
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(worker.id, key, "f" * 43))
@@ -326,7 +330,7 @@ def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin,
     assert agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
     with pytest.raises(Refused, match="its machine is on its way out"):
         hold(twin, worker)
-    settling.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()
+    settle.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()
 
 
 def test_a_hold_of_a_worker_that_is_being_cleaned_is_refused(twin: Twin, ada: User) -> None:
@@ -351,7 +355,7 @@ def test_what_is_being_destroyed_cannot_be_held(twin: Twin, ada: User) -> None:
 
 
 def test_a_resource_whose_turn_has_not_come_can_still_be_held(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
     job, _ = running(twin, ada, resources=["db"])
     destroy = twin.drivers.hand.destroy
     twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it is going down")  # type: ignore[method-assign]
@@ -391,14 +395,14 @@ def destroyed(twin: Twin, unit: str) -> bool:
 @pytest.mark.parametrize("kind", UnitKind)
 def test_a_hold_and_the_end_of_a_unit_one_comes_first(twin: Twin, ada: User, kind: UnitKind, number: int) -> None:
     """UNIT-3: before whichever commit a hold comes, it is refused, or the unit is neither cleaned nor destroyed."""
-    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
     job, worker = running(twin, ada, resources=["db"])
     unit = worker if kind is UnitKind.WORKER else databases(twin)[0]
     answers: list[str] = []
 
     def come_between() -> None:
         try:
-            custody.hold(twin.on, ROOT, kind, unit.id, "looking", HOUR)
+            maintenance.hold(twin.on, ROOT, kind, unit.id, "looking", HOUR)
             answers.append("held")
         except Refused as refused:
             answers.append(refused.code)
@@ -421,7 +425,7 @@ def test_a_hold_between_the_look_and_the_commit(twin: Twin, ada: User, do: Do) -
     """UNIT-3: the check is in the commit that lends, evicts or retires, not in a look before it."""
     agent = worker_at_rest(twin, ada)
     between = Between(
-        twin, agent.worker, 0, lambda: custody.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "mine", HOUR)
+        twin, agent.worker, 0, lambda: maintenance.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "mine", HOUR)
     )
     do(twin, ada)
     twin.run()
@@ -435,7 +439,7 @@ def test_a_hold_between_the_look_and_the_commit(twin: Twin, ada: User, do: Do) -
 def test_a_held_unit_cannot_be_retired_by_anybody(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
     hold(twin, agent.worker)
-    assert not retiring.retire(twin.on, agent.worker, "somebody's mistake")
+    assert not retire.retire(twin.on, agent.worker, "somebody's mistake")
 
 
 def test_a_new_hold_takes_the_place_of_the_last(twin: Twin, ada: User) -> None:
@@ -454,7 +458,7 @@ def test_the_sweep_does_not_take_a_held_unit_for_a_stray(twin: Twin, ada: User) 
     job, worker = running(twin, ada)
     hold(twin, worker)
     finish(twin, job)
-    assert sweeping.sweep(twin.on).strays == 0
+    assert usecases_sweep.sweep(twin.on).strays == 0
     assert not destroyed(twin, worker.id)
 
 
@@ -464,7 +468,7 @@ def test_a_drained_worker_ends_its_job_and_is_destroyed(twin: Twin, ada: User, k
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
-    shown = custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "its disk is old")
+    shown = maintenance.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "its disk is old")
     assert str(shown.drain) == "drained by root: its disk is old"
     assert job_of(twin, job).state is State.RUNNING
     agent.finish(job)
@@ -475,18 +479,18 @@ def test_a_drained_worker_ends_its_job_and_is_destroyed(twin: Twin, ada: User, k
 
 def test_an_idle_worker_that_is_drained_is_destroyed_now(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
-    custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+    maintenance.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
     twin.run()
     assert destroyed(twin, agent.worker)
     assert len(slots(twin, "target/linux", "free#cold#")) == 2
     with pytest.raises(Refused, match="is gone since"):
-        custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+        maintenance.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
 
 
 def test_a_held_worker_that_is_drained_is_destroyed_after_its_hold(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
     hold(twin, agent.worker)
-    custody.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+    maintenance.drain(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
     assert release(twin, agent.worker).state is UnitState.GONE
@@ -498,14 +502,14 @@ def test_a_resource_that_is_drained_while_it_is_cleaned_is_destroyed(twin: Twin,
     finish(twin, job)
     (database,) = databases(twin)
     assert database.state is UnitState.CLEANING
-    custody.drain(twin.on, ROOT, UnitKind.RESOURCE, database.id, "")
+    maintenance.drain(twin.on, ROOT, UnitKind.RESOURCE, database.id, "")
     wait(twin, 600, 61)
     assert unit_of(twin, database.id).state is UnitState.GONE
 
 
 def test_a_worker_that_is_recycled_costs_its_job_an_attempt(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "it swaps")
+    maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "it swaps")
     twin.run()
     assert job_of(twin, job).attempts[0].reason == f"worker {worker.id} was recycled by root: it swaps"
     assert destroyed(twin, worker.id)
@@ -522,7 +526,7 @@ def test_a_unit_that_is_recycled_before_the_script_begins_costs_an_attempt(
     job = submit(twin, ada, target="other", resources=["db"])
     twin.run()
     unit = worker_of(twin, job) if is_a is UnitKind.WORKER else databases(twin)[0]
-    custody.recycle(twin.on, ROOT, is_a, unit.id, "")
+    maintenance.recycle(twin.on, ROOT, is_a, unit.id, "")
     twin.run()
     assert job_of(twin, job).attempts[0].reason == f"{is_a} {unit.id} was recycled by root"
     assert destroyed(twin, unit.id)
@@ -540,7 +544,7 @@ def test_a_recycling_whose_handler_died_goes_on_by_the_sweep(twin: Twin, ada: Us
 
     twin.on.store.commit, commit = Dying(twin, dies), twin.store.commit  # type: ignore[misc]
     with pytest.raises(KeyboardInterrupt):
-        custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+        maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
     twin.on.store.commit = commit  # type: ignore[method-assign]
     caller = agents.authenticate(twin.on, job, "t" * 43)
     twin.pass_time(30)
@@ -572,7 +576,7 @@ def test_what_is_idle_or_being_cleaned_is_recycled_at_once(twin: Twin, ada: User
         agent.hello()
         agent.finish(job)
         assert unit_of(twin, agent.worker).state is UnitState.CLEANING
-    custody.recycle(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
+    maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, agent.worker, "")
     twin.run()
     assert destroyed(twin, agent.worker)
 
@@ -581,14 +585,14 @@ def test_a_held_worker_is_not_recycled(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     hold(twin, worker)
     with pytest.raises(Refused, match=r"held by root until .*: looking; release it first") as refused:
-        custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+        maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
     assert refused.value.status == 409
     assert job_of(twin, job).state is State.RUNNING
 
 
 def test_what_is_recycled_cannot_be_held(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
-    custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
     with pytest.raises(Refused, match="recycled by root: it is too late"):
         hold(twin, worker)
 
@@ -619,8 +623,8 @@ def test_its_journal_tells_a_units_whole_life(twin: Twin, ada: User) -> None:
 def test_the_log_of_the_job_says_what_operators_did(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     hold(twin, worker)
-    custody.release(twin.on, ROOT, UnitKind.WORKER, worker.id)
-    custody.drain(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    maintenance.release(twin.on, ROOT, UnitKind.WORKER, worker.id)
+    maintenance.drain(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
     lines = [line for line in told(twin, job) if worker.id in line][-3:]
     assert [line.partition(" until ")[0] for line in lines] == [
         f"worker {worker.id} is held by root",
@@ -632,7 +636,7 @@ def test_the_log_of_the_job_says_what_operators_did(twin: Twin, ada: User) -> No
 def test_who_waits_for_what_an_operator_keeps_is_told_so(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
     hold(twin, agent.worker)
-    configuring.resize(twin.on, "target/linux", 1)
+    apply.resize(twin.on, "target/linux", 1)
     twin.run()
     job = submit(twin, ada, target="linux")
     twin.run()

@@ -8,18 +8,23 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.hosts import host_key
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.units.hosts import host_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet
 from penstock.system import System
-from penstock.usecases import agents, configuring, custody, hosts, jobs, presence, resizing, sweeping, units
-from penstock.usecases.hosts import Ask
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.pools import resize
+from penstock.usecases.site import apply as site_apply
+from penstock.usecases.units import advance, maintenance
+from penstock.usecases.workers import agents, hosts, presence
+from penstock.usecases.workers.hosts import Ask
 from tests.twin.world import Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
 from tests.usecases.steps import sweep
@@ -133,7 +138,7 @@ def test_a_second_machine_of_the_same_name_is_refused_while_the_first_is_there(t
     assert first.do() == "work"
     first.hello()
     twin.pass_time(LEASE - 1)
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     with pytest.raises(Refused, match="served by another"):
         second.ask()
     sweep(twin, 120)
@@ -196,7 +201,7 @@ def test_a_job_that_is_cancelled_before_its_host_came_for_it(twin: Twin, ada: Us
     bench = Bench(twin)
     bench.ask()
     job = order(twin, ada)
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert worker_of(twin, job).state is UnitState.DIRTY
     said = bench.ask()
@@ -249,14 +254,14 @@ def test_nothing_is_cleaned_while_an_operator_holds_the_machine(twin: Twin, ada:
     job = order(twin, ada)
     bench.ask()
     bench.hello()
-    unit = custody.hold(twin.on, root, UnitKind.WORKER, bench.worker, "look at it", 3600)
+    unit = maintenance.hold(twin.on, root, UnitKind.WORKER, bench.worker, "look at it", 3600)
     bench.stage = "ended"
     bench.ask()
     assert worker_of(twin, job).state is UnitState.DIRTY
     said = bench.ask()
     assert (said["do"], said["held_seconds"], said["seconds"]) == ("wait", 3600, 15)
     assert bench.do(stage="clean", cleaned="by itself") == "wait"
-    custody.release(twin.on, root, UnitKind.WORKER, unit.id)
+    maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     assert hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43, "", unit.id, "ended"))["do"] == "wait"
     twin.run()
     assert bench.clean()["do"] == "forget"
@@ -283,7 +288,7 @@ def test_a_host_in_quarantine_waits_until_its_operator_releases_it(
         assert bench.ask()["do"] == "wait"
         assert bench.ask()["seconds"] > 0
     assert worker_of(twin, job).state is UnitState.QUARANTINED
-    custody.release(twin.on, root, UnitKind.WORKER, unit.id)
+    maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     twin.run()
     bench.worker = unit.id
     bench.clean()
@@ -390,7 +395,7 @@ def test_a_move_that_comes_before_its_pools_were_fit(twin: Twin, ada: User) -> N
     """SLOT-1: a free slot of the old pool goes with the same write that brings the host into the new one."""
     bench = Bench(twin)
     bench.ask()
-    configuring.apply(twin.on, "admin", MOVED, "site.toml")
+    site_apply.apply(twin.on, "admin", MOVED, "site.toml")
     hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43))
     assert states(twin)["bench-7"] == "off"
     twin.run()
@@ -415,7 +420,7 @@ def test_a_slot_on_the_move_is_waited_for(twin: Twin) -> None:
     slot = twin.store.get(Slot(pool="target/lab", name="bench-7", state=SlotState.FREE).key, Slot)
     assert slot
     del twin.store.rows[slot.key]
-    configuring.apply(twin.on, "admin", MOVED, "site.toml")
+    site_apply.apply(twin.on, "admin", MOVED, "site.toml")
     hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43))
     assert host_of(twin).pool == "target/lab"
     twin.store.commit([Create(slot)])
@@ -459,7 +464,7 @@ def test_a_result_that_is_not_good_is_cleaned_after_as_well(twin: Twin, ada: Use
 def test_sites_that_are_refused(text: str, said: str) -> None:
     makers = '[factories.lab]\ndriver = "hosts"\n[factories.here]\ndriver = "hand"\n'
     with pytest.raises(Refused) as refused:
-        configuring.apply(Twin().on, "admin", makers + text, "site.toml")
+        site_apply.apply(Twin().on, "admin", makers + text, "site.toml")
     assert any(said in fault.message for fault in refused.value.faults), refused.value.faults
 
 
@@ -478,7 +483,7 @@ def test_a_resize_that_read_a_host_before_it_went_does_not_free_its_slot(
         return found
 
     monkeypatch.setattr(presence, "here", reads_and_then_it_goes)
-    resizing.resize(twin.on, "target/lab")
+    resize.resize(twin.on, "target/lab")
     assert (seen, states(twin)["bench-7"]) == ([{"bench-7"}], "away")
 
 
@@ -604,9 +609,9 @@ def test_a_host_that_goes_while_it_is_heard_of(twin: Twin, monkeypatch: pytest.M
 
 
 def test_a_pool_that_is_paused_while_a_host_comes_stays_so(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    meddle(twin, monkeypatch, lambda: configuring.pause(twin.on, "target/lab", paused=True))
+    meddle(twin, monkeypatch, lambda: site_apply.pause(twin.on, "target/lab", paused=True))
     Bench(twin).ask()
-    assert configuring.find(twin.on, "target/lab").paused
+    assert site_apply.find(twin.on, "target/lab").paused
     assert states(twin)["bench-7"] == "free"
 
 
@@ -635,7 +640,7 @@ def test_a_dead_host_lets_go_of_its_job_once(twin: Twin, ada: User) -> None:
     sweep(twin, LEASE)
     for _ in range(4):
         sweep(twin, LEASE)
-        units.advance(twin.on, lost.id)
+        advance.advance(twin.on, lost.id)
     assert "\n".join(told(twin, job)).count("nothing runs on bench-7 any more") == 1
     unit = worker_of(twin, job) if worker_of(twin, job).id == lost.id else None
     assert unit

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, custody
-from penstock.usecases.agents import Hello
-from penstock.usecases.units import bootstrap_key
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Refused
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance
+from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
@@ -56,7 +58,7 @@ def hand() -> Knowing:
 def twin(hand: Knowing) -> Twin:
     made = Twin()
     made.drivers.hand = hand
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -105,7 +107,7 @@ def test_what_is_noted_of_a_stranger_overtakes_nothing(twin: Twin, ada: User) ->
     """An operator drains the worker in the moment in which its journal is written."""
     job, worker = started(twin, ada)
     root = User(name="root", privileges=("admin",), created=START)
-    before_the_next_commit(twin, lambda: custody.drain(twin.on, root, UnitKind.WORKER, worker.id, "no more"))
+    before_the_next_commit(twin, lambda: maintenance.drain(twin.on, root, UnitKind.WORKER, worker.id, "no more"))
     assert refused(twin, worker, "another") == (401, "wrong-machine")
     assert worker_of(twin, job).drain
 
@@ -166,7 +168,7 @@ def test_a_driver_that_cannot_tell_is_not_asked(twin: Twin, ada: User) -> None:
 
 def test_a_factory_that_is_no_more_is_not_asked(twin: Twin, ada: User, hand: Knowing) -> None:
     job, worker = started(twin, ada)
-    configuring.apply(twin.on, "admin", SITE.replace("strict", "new"), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("strict", "new"), "site.toml")
     assert hello(twin, worker, "")["job"] == job
     assert hand.asked == []
 

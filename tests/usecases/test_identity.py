@@ -14,15 +14,18 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from penstock.domain import limits, metrics
-from penstock.domain.audit import Entry
-from penstock.domain.errors import Refused
-from penstock.domain.identity import VOUCH
-from penstock.domain.jobs import Report, Result
-from penstock.domain.users import User
+from penstock.domain import metrics
+from penstock.domain.jobs.jobs import Report, Result
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.oidc import VOUCH
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
 from penstock.system import Keyless
-from penstock.usecases import auditing, configuring, identity, jobs, settling, submitting, users
-from penstock.usecases.sites import current
+from penstock.usecases.jobs import cancel, settle, submit
+from penstock.usecases.site import apply
+from penstock.usecases.site.configuration import current
+from penstock.usecases.users import audit, oidc, users
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -37,7 +40,7 @@ HUBRIS = "oxide:hubris"
 
 @pytest.fixture
 def site(twin: Twin) -> Twin:
-    configuring.apply(twin.on, "admin", ALLOWED, "site.toml")
+    apply.apply(twin.on, "admin", ALLOWED, "site.toml")
     twin.run()
     return twin
 
@@ -62,7 +65,7 @@ def verified(twin: Twin, token: str) -> dict[str, Any]:
 
 
 def ask(twin: Twin, job: str, audience: str = AWS) -> dict[str, Any]:
-    return identity.token(twin.on, job_of(twin, job), audience)
+    return oidc.token(twin.on, job_of(twin, job), audience)
 
 
 def refused(call: Callable[[], object]) -> tuple[int, str]:
@@ -124,7 +127,7 @@ def test_who_it_may_be_for_the_site_says(site: Twin, twin: Twin, ada: User, fres
 
 
 def test_whose_job_lacks_the_privilege_gets_none(twin: Twin, root: User) -> None:
-    configuring.apply(twin.on, "admin", f'{ALLOWED}privilege = "identity.aws"\n', "site.toml")
+    apply.apply(twin.on, "admin", f'{ALLOWED}privilege = "identity.aws"\n', "site.toml")
     assert current(twin.on).identity.privilege == "identity.aws"
     eve = users.create(twin.on, "eve", [], "root")
     job = running(twin, eve)
@@ -138,7 +141,7 @@ def test_whose_job_lacks_the_privilege_gets_none(twin: Twin, root: User) -> None
 
 
 def test_an_owner_who_is_no_user_lacks_every_privilege(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", f'{ALLOWED}privilege = "identity.aws"\n', "site.toml")
+    apply.apply(twin.on, "admin", f'{ALLOWED}privilege = "identity.aws"\n', "site.toml")
     with pytest.raises(Refused, match="there is no user ada"):
         ask(twin, running(twin, ada))
 
@@ -147,12 +150,12 @@ def test_an_attempt_that_is_over_gets_none(site: Twin, ada: User) -> None:
     """SLOT-3"""
     job = running(site, ada, retries=1)
     mine = job_of(site, job)
-    settling.settle(site.on, job, 1, "Lost", "its worker was lost")
-    assert refused(lambda: identity.token(site.on, mine, AWS)) == (410, "lease-gone")
+    settle.settle(site.on, job, 1, "Lost", "its worker was lost")
+    assert refused(lambda: oidc.token(site.on, mine, AWS)) == (410, "lease-gone")
     site.run()
     assert job_of(site, job).attempt == 2
     hello(site, job)
-    assert refused(lambda: identity.token(site.on, mine, AWS)) == (410, "lease-gone")
+    assert refused(lambda: oidc.token(site.on, mine, AWS)) == (410, "lease-gone")
     assert (notes(site), site.signer.signed) == ([], [])
     ask(site, job)
 
@@ -161,15 +164,15 @@ def test_a_job_that_is_over_or_never_was_gets_none(site: Twin, ada: User) -> Non
     job = running(site, ada)
     mine = job_of(site, job)
     finish(site, job)
-    assert refused(lambda: identity.token(site.on, mine, AWS)) == (410, "lease-gone")
-    assert refused(lambda: identity.token(site.on, replace(mine, id="X"), AWS)) == (410, "lease-gone")
+    assert refused(lambda: oidc.token(site.on, mine, AWS)) == (410, "lease-gone")
+    assert refused(lambda: oidc.token(site.on, replace(mine, id="X"), AWS)) == (410, "lease-gone")
 
 
 def test_a_lease_that_is_given_back_meanwhile_signs_nothing(site: Twin, ada: User) -> None:
     job = running(site, ada)
     mine = job_of(site, job)
-    before_the_next_commit(site, lambda: settling.settle(site.on, job, 1, "Lost", "its worker was lost"))
-    assert refused(lambda: identity.token(site.on, mine, AWS)) == (410, "lease-gone")
+    before_the_next_commit(site, lambda: settle.settle(site.on, job, 1, "Lost", "its worker was lost"))
+    assert refused(lambda: oidc.token(site.on, mine, AWS)) == (410, "lease-gone")
     assert (notes(site), site.signer.signed) == ([], [])
 
 
@@ -181,7 +184,7 @@ def test_after_its_report_an_attempt_gets_none(site: Twin, ada: User) -> None:
 
 
 def test_a_job_that_does_not_run_gets_none(site: Twin, ada: User) -> None:
-    job = submitting.submit(site.on, ada, SubmitJob(SCRIPT), None)
+    job = submit.submit(site.on, ada, SubmitJob(SCRIPT), None)
     assert refused(lambda: ask(site, job)) == (410, "lease-gone")
 
 
@@ -218,7 +221,7 @@ def test_it_is_one_commit_that_names_the_lease(site: Twin, ada: User) -> None:
 def test_a_deployment_without_a_key_says_so(site: Twin, ada: User) -> None:
     job = running(site, ada)
     bare = replace(site.on, signer=Keyless())
-    assert refused(lambda: identity.token(bare, job_of(site, job), AWS)) == (422, "no-identity-key")
+    assert refused(lambda: oidc.token(bare, job_of(site, job), AWS)) == (422, "no-identity-key")
     assert bare.signer.keys() == ()
     assert notes(site) == []
     with pytest.raises(Refused):
@@ -243,7 +246,7 @@ def claims(twin: Twin, job: str) -> tuple[str, str | None, str | None]:
 
 
 def by(twin: Twin, user: User, script: str = SCRIPT, **more: Any) -> str:
-    return submitting.submit(twin.on, user, SubmitJob(script, owner=HUBRIS, **more), None)
+    return submit.submit(twin.on, user, SubmitJob(script, owner=HUBRIS, **more), None)
 
 
 VOUCHED = ("repository:oxide/hubris:job:job:ref:refs/heads/main", "refs/heads/main", "abc")
@@ -269,14 +272,14 @@ def test_a_retry_is_vouched_for_by_who_may_and_did(site: Twin, gate: User) -> No
     good, bad = by(site, gate, tags=TAGS), by(site, mallory, tags=TAGS)
     for job in (good, bad):
         claims(site, job)
-    assert claims(site, submitting.retry(site.on, gate, job_of(site, good))) == VOUCHED
-    assert claims(site, submitting.retry(site.on, mallory, job_of(site, good))) == UNVOUCHED
-    assert claims(site, submitting.retry(site.on, gate, job_of(site, bad))) == UNVOUCHED
+    assert claims(site, submit.retry(site.on, gate, job_of(site, good))) == VOUCHED
+    assert claims(site, submit.retry(site.on, mallory, job_of(site, good))) == UNVOUCHED
+    assert claims(site, submit.retry(site.on, gate, job_of(site, bad))) == UNVOUCHED
 
 
 def test_cancelled_it_ends_with_the_grace(site: Twin, ada: User) -> None:
     job = running(site, ada, timeout="2h")
-    jobs.cancel(site.on, ada, job)
+    cancel.cancel(site.on, ada, job)
     due = job_of(site, job).due
     assert due
     assert verified(site, ask(site, job)["token"])["exp"] == int(due.timestamp())
@@ -285,12 +288,12 @@ def test_cancelled_it_ends_with_the_grace(site: Twin, ada: User) -> None:
 def test_tokens_are_listed_with_what_operators_did(site: Twin, ada: User) -> None:
     job = running(site, ada)
     ask(site, job)
-    (entry,), _ = auditing.listed(site.on, "ada", None, 10, "")
+    (entry,), _ = audit.listed(site.on, "ada", None, 10, "")
     assert (entry.did, entry.what) == ("identity token", f"job {job}")
 
 
 def test_a_site_that_allows_something_else_says_that_it_does(site: Twin) -> None:
     other = ALLOWED.replace("https://vault.example", "https://other.example")
-    assert configuring.apply(site.on, "root", other, "site.toml") == ["identity changed"]
-    assert configuring.apply(site.on, "root", other, "site.toml") == []
-    assert configuring.apply(site.on, "root", f"{other}[limits]\ngrace = 20\n", "site.toml") == ["limits changed"]
+    assert apply.apply(site.on, "root", other, "site.toml") == ["identity changed"]
+    assert apply.apply(site.on, "root", other, "site.toml") == []
+    assert apply.apply(site.on, "root", f"{other}[limits]\ngrace = 20\n", "site.toml") == ["limits changed"]

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import idling
-from penstock.domain.errors import NoCapacity
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Claim, Slot, collection
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs import unused
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import NoCapacity
 from penstock.ports import NotYet
-from penstock.usecases import jobs, settling, sweeping
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.web import views
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -58,7 +59,7 @@ def test_each_attempt_is_told_by_itself(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     twin.pass_time(60)
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     twin.run()
     twin.pass_time(5)
     hello(twin, job)
@@ -176,9 +177,9 @@ def test_after_so_many_times_it_keeps_what_it_holds(impatient: Twin, ada: User) 
     """QUEUE-2: whoever takes what it waits for meanwhile does so a bounded number of times."""
     twin = impatient
     job, other = waiting_for_a_licence(twin, ada, retries=0)
-    put(twin, job_of(twin, job), given_back=idling.GIVE_BACKS - 1)
+    put(twin, job_of(twin, job), given_back=unused.GIVE_BACKS - 1)
     wait(twin, LIMIT + 61)
-    assert job_of(twin, job).given_back == idling.GIVE_BACKS
+    assert job_of(twin, job).given_back == unused.GIVE_BACKS
     wait(twin, 5 * LIMIT)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 2)
     assert job_of(twin, job).due == job_of(twin, job).queue_until
@@ -255,7 +256,7 @@ def test_a_grant_that_comes_before_it_gives_back_stands(impatient: Twin, ada: Us
         assert lease_of(twin, job, 2).state is LeaseState.GRANTED
 
     before_the_next_commit(twin, granted)
-    sweeping.nudge(twin.on, "job", job_of(twin, job).key)
+    usecases_sweep.nudge(twin.on, "job", job_of(twin, job).key)
     assert (job_of(twin, job).attempt, job_of(twin, job).given_back) == (1, 0)
     assert unit_by_id(twin, unit.id).state is UnitState.GONE
     twin.run()
@@ -266,7 +267,7 @@ def test_a_grant_that_comes_before_it_gives_back_stands(impatient: Twin, ada: Us
 
 def finish_silently(twin: Twin, job: str) -> None:
     """Its licence is free, and granted; its well has not heard of it yet."""
-    settling.settle(twin.on, job, 1, None, "it ended")
+    settle.settle(twin.on, job, 1, None, "it ended")
     while lease_of(twin, job, 1).state is not LeaseState.RELEASED:
         assert twin.deliver()
 
@@ -278,7 +279,7 @@ def test_one_that_is_cancelled_while_it_is_parked_ends_at_once(impatient: Twin, 
     assert job_of(twin, job).parked_until
     twin.run()
     assert (job, 2) not in twin.flows.executions
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert job_of(twin, job).outcome is Outcome.CANCELLED
 
@@ -307,5 +308,5 @@ def test_only_who_is_parked_has_its_flow_started_to_hear_that_it_is_cancelled(im
     twin = impatient
     job, _ = waiting_for_a_licence(twin, ada)
     sent(twin)
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     assert sent(twin) == []

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Informed, Standing
-from penstock.domain.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import configuring, custody, jobs, returning, units
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
+from penstock.ports import Informed, NotYet, Order, Ready, Standing
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance, release
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.test_one_job import finish, hello, submit
 from tests.wells.books import resource_of
@@ -78,7 +79,7 @@ class Spring(Hand):
 def twin() -> Twin:
     made = Twin()
     made.drivers.basin = Spring()
-    configuring.apply(made.on, "root", SITE, "site.toml")
+    apply.apply(made.on, "root", SITE, "site.toml")
     made.run()
     return made
 
@@ -96,7 +97,7 @@ def leased(twin: Twin) -> str:
 
 def ended(twin: Twin) -> Unit:
     """A job has had the resource, and is cancelled."""
-    jobs.cancel(twin.on, ADA, leased(twin))
+    cancel.cancel(twin.on, ADA, leased(twin))
     twin.run()
     return resource_of(twin)
 
@@ -156,7 +157,7 @@ def _noted(error: DriverError, notes: Mapping[str, Any]) -> DriverError:
 def test_a_well_that_cleans_is_told_as_well(twin: Twin) -> None:
     """UNIT-2: of the next lease of what it keeps, the fence is another."""
     kept = SITE.replace('["red"]', '["red"]\nwarm = { max = 1 }')
-    configuring.apply(twin.on, "root", kept, "site.toml")
+    apply.apply(twin.on, "root", kept, "site.toml")
     for _ in range(2):
         job = leased(twin)
         hello(twin, job)
@@ -169,7 +170,7 @@ def test_what_exists_already_is_cleaned_by_one_at_a_time(twin: Twin) -> None:
     """UNIT-2: a second call that is late would clean what is leased again."""
     twin.drivers.quarantining = True
     spring(twin).ends = [NotYet(5, "slow")]
-    spring(twin).meanwhile = lambda: units.advance(twin.on, resource_of(twin).id)
+    spring(twin).meanwhile = lambda: advance.advance(twin.on, resource_of(twin).id)
     ended(twin)
     assert len(spring(twin).calls("destroy")) == 1
     spring(twin).meanwhile = None
@@ -181,7 +182,7 @@ def test_what_exists_already_is_cleaned_by_one_at_a_time(twin: Twin) -> None:
 
 def test_what_can_be_made_anew_may_be_destroyed_by_two(twin: Twin) -> None:
     calls = iter(range(1))
-    spring(twin).meanwhile = lambda: [units.advance(twin.on, resource_of(twin).id) for _ in calls] and None
+    spring(twin).meanwhile = lambda: [advance.advance(twin.on, resource_of(twin).id) for _ in calls] and None
     ended(twin)
     assert len(spring(twin).calls("destroy")) == 2
 
@@ -193,11 +194,11 @@ def test_who_died_while_it_cleaned_is_followed_when_it_can_do_no_more(twin: Twin
         ended(twin)
     unit, began = resource_of(twin), twin.world.now()
     twin.world.time = began + CLEAN_WITHIN - timedelta(seconds=2)
-    units.advance(twin.on, unit.id)
+    advance.advance(twin.on, unit.id)
     assert len(spring(twin).calls("destroy")) == 1
     assert resource_of(twin).due
     twin.world.time = began + CLEAN_WITHIN + timedelta(seconds=1)
-    units.advance(twin.on, unit.id)
+    advance.advance(twin.on, unit.id)
     assert resource_of(twin).state is UnitState.GONE
 
 
@@ -208,7 +209,7 @@ def test_it_is_too_late_to_hold_what_is_cleaned_by_name(twin: Twin) -> None:
     unit = ended(twin)
     assert unit.begun
     with pytest.raises(Refused, match="too late"):
-        custody.hold(twin.on, ADA, UnitKind.RESOURCE, unit.id, "look", 60)
+        maintenance.hold(twin.on, ADA, UnitKind.RESOURCE, unit.id, "look", 60)
 
 
 def test_while_the_site_no_longer_parses_nobody_is_asked_and_it_is_told(
@@ -223,7 +224,7 @@ def test_while_the_site_no_longer_parses_nobody_is_asked_and_it_is_told(
 
     twin.pass_time(61)
     with monkeypatch.context() as patch:
-        patch.setattr(returning.sites, "current", unreadable)
-        units.advance(twin.on, unit.id)
+        patch.setattr(release.configuration, "current", unreadable)
+        advance.advance(twin.on, unit.id)
     assert len(spring(twin).calls("destroy")) == 1
     assert "no longer parses" in str(resource_of(twin).reason)

@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
-from penstock.domain.inputs import ARRIVE_WITHIN
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.rows import Delete, Replace
-from penstock.domain.users import User
-from penstock.usecases import agents, inputs, jobs, judging, outputs, submitting
-from penstock.usecases.agents import Caller
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Delete, Replace
+from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.jobs import cancel, jobs, prerequisites
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Caller
 from penstock.wire import NewInput, SubmitJob
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
@@ -106,7 +109,7 @@ def test_there_may_be_many(twin: Twin, ada: User, count: int) -> None:
 
 def test_only_what_the_last_attempt_kept_is_an_input(twin: Twin, ada: User) -> None:
     script = "#!/bin/bash\n#: name='a'\n#: variety='basic'\n#: on_failure='retry'\n#: retries=1\n"
-    first = submitting.submit(twin.on, ada, SubmitJob(script), None)
+    first = jobs_submit.submit(twin.on, ada, SubmitJob(script), None)
     last = submit(twin, ada, **depends(first))
     run(twin, first, "/work/early", result=Result.FAILED)
     run(twin, first, "/work/late")
@@ -250,7 +253,7 @@ def test_a_settled_job_takes_no_more(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     leave = send(twin, job, "a", b"abc", arrives=False)
     twin.objects.objects[leave["url"].removeprefix("memory://")] = b"abc"
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     for late in (lambda: inputs.commit(twin.on, job_of(twin, job), "a"), lambda: send(twin, job, "a", b"abc")):
         with pytest.raises(Refused, match="does not wait for its inputs any more"):
             late()
@@ -298,7 +301,7 @@ def test_a_retry_needs_nothing_sent_again(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     send(twin, job, "a", b"abc")
     run(twin, job, result=Result.FAILED)
-    again = submitting.retry(twin.on, ada, job_of(twin, job))
+    again = jobs_submit.retry(twin.on, ada, job_of(twin, job))
     twin.run()
     assert job_of(twin, again).state is State.ACQUIRING
     (found,) = all_inputs(twin, again)
@@ -309,10 +312,10 @@ def test_a_retry_needs_nothing_sent_again(twin: Twin, ada: User) -> None:
 
 def test_a_retry_of_what_is_gone_waits_for_it(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
-    jobs.cancel(twin.on, ada, job)
-    again = submitting.retry(twin.on, ada, job_of(twin, job))
+    cancel.cancel(twin.on, ada, job)
+    again = jobs_submit.retry(twin.on, ada, job_of(twin, job))
     assert job_of(twin, again).state is State.WAITING
-    judging.judge(twin.on, again)
+    prerequisites.judge(twin.on, again)
     send(twin, again, "a", b"abc")
     assert job_of(twin, again).state is State.QUEUED
 
@@ -348,7 +351,7 @@ def test_all_that_may_be_waited_for_fits_one_commit(twin: Twin, ada: User) -> No
 def test_inputs_go_with_all_else_that_a_job_owned(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a", "b"])
     send(twin, job, "a", b"abc")
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     sweep(twin, 8 * 24 * 3600)
     for _ in range(4):
         sweep(twin)

@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import ids, metrics
-from penstock.domain.users import User
-from penstock.domain.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.domain import metrics
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.domain.users.users import User
+from penstock.kernel import ids
 from penstock.ports import Stored
-from penstock.usecases import expiring, inventory
+from penstock.usecases.artifacts import expire, inventory
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
@@ -119,7 +120,7 @@ def test_a_list_that_cannot_be_had_is_acted_upon_by_nobody(twin: Twin, ada: User
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.objects, "list", fails)
-        expiring.tidy(twin.on)
+        expire.tidy(twin.on)
         assert dict(twin.store.rows) == dict(before)
         assert twin.metrics.of(metrics.STORE_UNLISTED) == [1]
     tidy(twin)

@@ -8,15 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.pools import Pool, Slot, SlotName, SlotState
-from penstock.domain.retries import EARLY
-from penstock.domain.rows import Create, Delete, Replace, Row
-from penstock.domain.site import Limits
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
-from penstock.domain.warmth import Warm
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.site.site import Limits
+from penstock.domain.units.retries import EARLY
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Create, Delete, Replace, Row
 from penstock.ports import NotYet
-from penstock.usecases import configuring, keeping, logs, resizing, retiring, turns, warm
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import resize
+from penstock.usecases.site import apply
+from penstock.usecases.units import retire, reuse
+from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
@@ -44,7 +47,7 @@ SLOTS = [
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "root", SITE, "site.toml")
+    apply.apply(made.on, "root", SITE, "site.toml")
     return made
 
 
@@ -81,7 +84,7 @@ def asked(twin: Twin) -> list[tuple[str, dict[str, object]]]:
 
 
 def keep(twin: Twin) -> Unit | None:
-    return keeping.keep(twin.on, "r-1", PROOF, timedelta(0))
+    return reuse.keep(twin.on, "r-1", PROOF, timedelta(0))
 
 
 def said(twin: Twin) -> str:
@@ -166,9 +169,9 @@ def test_who_gave_it_up_meanwhile_is_heard(twin: Twin, instead: Pool) -> None:
 
 def test_who_paused_the_pool_meanwhile_is_heard(twin: Twin) -> None:
     scene(twin)
-    before_the_next_commit(twin, lambda: configuring.pause(twin.on, DB, paused=True))
+    before_the_next_commit(twin, lambda: apply.pause(twin.on, DB, paused=True))
     assert keep(twin)
-    assert configuring.find(twin.on, DB).paused
+    assert apply.find(twin.on, DB).paused
 
 
 def test_who_wrote_the_lease_meanwhile_is_heard(twin: Twin) -> None:
@@ -187,9 +190,9 @@ def test_who_wrote_the_lease_meanwhile_is_heard(twin: Twin) -> None:
 def test_what_is_given_up_is_destroyed_by_who_made_it_unless_it_moved(twin: Twin, of: Unit, queue: str) -> None:
     was = scene(twin, of)
     before_the_next_commit(twin, change(twin, leases=2))
-    keeping.give_up(twin.on, was, "it is late")
+    reuse.give_up(twin.on, was, "it is late")
     assert (unit_of(twin).state, asked(twin)) == (UnitState.CLEANING, [])
-    keeping.give_up(twin.on, unit_of(twin), "it is late")
+    reuse.give_up(twin.on, unit_of(twin), "it is late")
     assert (unit_of(twin).state, asked(twin)) == (UnitState.DIRTY, [(queue, {"unit": "r-1"})])
 
 
@@ -197,28 +200,28 @@ def test_what_is_given_up_is_destroyed_by_who_made_it_unless_it_moved(twin: Twin
 def test_a_worker_has_until_it_is_due_to_say_that_it_is_clean(twin: Twin, due: int | None, state: UnitState) -> None:
     now = twin.world.now()
     was = scene(twin, replace(WORKER, due=None if due is None else now + due * SECOND))
-    keeping.clean(twin.on, was)
+    reuse.clean(twin.on, was)
     assert unit_of(twin).state is state
 
 
 @pytest.mark.parametrize(("look", "cleaned"), [(EARLY, ["r-1"]), (EARLY + SECOND, [])])
 def test_a_message_that_may_be_this_one_is_not_waited_for(twin: Twin, look: timedelta, cleaned: list[str]) -> None:
-    keeping.clean(twin.on, scene(twin, replace(UNIT, next_look=twin.world.now() + look)))
+    reuse.clean(twin.on, scene(twin, replace(UNIT, next_look=twin.world.now() + look)))
     assert twin.drivers.basin.cleaned == cleaned
 
 
 @pytest.mark.parametrize(("busy", "cleaned"), [(0 * SECOND, ["r-1"]), (SECOND, [])])
 def test_a_call_is_over_when_its_time_is(twin: Twin, busy: timedelta, cleaned: list[str]) -> None:
-    keeping.clean(twin.on, scene(twin, replace(UNIT, busy=twin.world.now() + busy)))
+    reuse.clean(twin.on, scene(twin, replace(UNIT, busy=twin.world.now() + busy)))
     assert twin.drivers.basin.cleaned == cleaned
 
 
 def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None:
     was = scene(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     before_the_next_commit(twin, change(twin, leases=2))
-    keeping.clean(twin.on, was)
+    reuse.clean(twin.on, was)
     assert (unit_of(twin).leases, unit_of(twin).due) == (2, was.due)
-    keeping.clean(twin.on, unit_of(twin))
+    reuse.clean(twin.on, unit_of(twin))
     due = unit_of(twin).due
     assert due
     assert due > twin.world.now()
@@ -228,8 +231,8 @@ def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None
 def test_of_two_handlers_at_one_moment_one_cleans(twin: Twin) -> None:
     was = scene(twin)
     twin.drivers.basin.says += [NotYet(5), NotYet(5)]
-    before_the_next_commit(twin, lambda: keeping.clean(twin.on, was))
-    keeping.clean(twin.on, was)
+    before_the_next_commit(twin, lambda: reuse.clean(twin.on, was))
+    reuse.clean(twin.on, was)
     assert len(twin.drivers.basin.says) == 1
 
 
@@ -252,19 +255,19 @@ def test_a_handler_that_was_overtaken_before_its_call_does_not_call(twin: Twin) 
         return done
 
     twin.store.commit = then_sleeps  # type: ignore[method-assign, assignment]
-    keeping.clean(twin.on, was)
+    reuse.clean(twin.on, was)
     assert asked_
     assert twin.drivers.basin.cleaned == []
 
 
 def test_a_well_that_does_not_clean_has_its_unit_destroyed(twin: Twin) -> None:
-    keeping.clean(twin.on, scene(twin, replace(UNIT, maker="locks")))
+    reuse.clean(twin.on, scene(twin, replace(UNIT, maker="locks")))
     assert unit_of(twin).state is UnitState.DIRTY
 
 
 def test_a_well_that_is_not_done_is_asked_again_by_one_message(twin: Twin) -> None:
     twin.drivers.basin.says += [NotYet(30, "it is being wiped")]
-    keeping.clean(twin.on, scene(twin))
+    reuse.clean(twin.on, scene(twin))
     found = unit_of(twin)
     assert (found.busy, found.next_look) == (None, twin.world.now() + 30 * SECOND)
     assert asked(twin) == [("well", {"unit": "r-1"})]
@@ -278,7 +281,7 @@ def test_whoever_moved_during_the_call_sends_the_next_message(twin: Twin) -> Non
         return NotYet(30, "it is being wiped")
 
     twin.drivers.basin.clean = slow  # type: ignore[method-assign, assignment]
-    keeping.clean(twin.on, was)
+    reuse.clean(twin.on, was)
     assert (unit_of(twin).leases, asked(twin)) == (2, [])
 
 
@@ -294,16 +297,16 @@ def at_rest(twin: Twin, of: Unit = UNIT) -> Unit:
 def test_an_idle_unit_is_retired_by_who_made_it(twin: Twin, of: Unit, queue: str) -> None:
     at_rest(twin, of)
     before_the_next_commit(twin, change(twin, leases=5))
-    assert retiring.retire(twin.on, "r-1", "it is too many")
+    assert retire.retire(twin.on, "r-1", "it is too many")
     assert (unit_of(twin).state, unit_of(twin).leases) == (UnitState.DIRTY, 5)
     assert asked(twin) == [(queue, {"unit": "r-1"})]
     assert all(row.leaving for row in twin.store.rows.values() if isinstance(row, Slot))
 
 
 def test_what_is_not_idle_is_not_retired(twin: Twin) -> None:
-    assert not retiring.retire(twin.on, "r-1", "it is not there")
+    assert not retire.retire(twin.on, "r-1", "it is not there")
     scene(twin)
-    assert not retiring.retire(twin.on, "r-1", "it is being cleaned")
+    assert not retire.retire(twin.on, "r-1", "it is being cleaned")
     assert (unit_of(twin).state, asked(twin)) == (UnitState.CLEANING, [])
 
 
@@ -311,20 +314,20 @@ def test_a_units_slots_are_its_own_by_pool_name_and_fence(twin: Twin) -> None:
     """SLOT-3: what it takes besides has other fences, also a slot of the same name, and one of the same pool."""
     second = slot("2", HELD, pool=DB, **{**HOLDER, "fence": 8})
     was = scene(twin, replace(UNIT, also=((DB, "2"), (RACK, "1"))), second)
-    assert [(one.pool, one.name) for one in retiring.slots_of(twin.on, was)] == [(DB, "1"), (DB, "2"), (RACK, "1")]
-    assert [one.pool for one in retiring.slots_of(twin.on, replace(was, fence=2))] == [DB, RACK]
-    assert retiring.slots_of(twin.on, replace(was, id="r-2")) == []
+    assert [(one.pool, one.name) for one in retire.slots_of(twin.on, was)] == [(DB, "1"), (DB, "2"), (RACK, "1")]
+    assert [one.pool for one in retire.slots_of(twin.on, replace(was, fence=2))] == [DB, RACK]
+    assert retire.slots_of(twin.on, replace(was, id="r-2")) == []
 
 
 @pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (2, "well")])
 def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, queue: str) -> None:
     put(twin, lease(order, LeaseState.RELEASING, pool=DB, unit="x-1"))
-    turns.go_on(twin.on, UNIT)
+    reuse.pass_turn(twin.on, UNIT)
     assert asked(twin) == [(queue, {"unit": "x-1"})]
 
 
 def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:
-    turns.go_on(twin.on, WORKER)
+    reuse.pass_turn(twin.on, WORKER)
     assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})]
 
 
@@ -333,7 +336,7 @@ LEASE = timedelta(seconds=LIMITS.lease)
 
 
 def wait(twin: Twin, shown: str = "hash") -> bool:
-    return warm.wait(twin.on, "r-1", shown, "all of it", LIMITS)
+    return agents.wait(twin.on, "r-1", shown, "all of it", LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -383,54 +386,54 @@ def test_who_wrote_an_idle_worker_meanwhile_is_heard(twin: Twin) -> None:
 def test_a_resize_of_an_amount_leaves_its_parts_alone(twin: Twin) -> None:
     due = twin.world.now()
     put(twin, replace(AMOUNT, due=due), SLOTS[2])
-    resizing.resize(twin.on, GB)
-    assert configuring.find(twin.on, GB).due is None
+    resize.resize(twin.on, GB)
+    assert apply.find(twin.on, GB).due is None
     assert twin.store.rows[SLOTS[2].key].version == 1
 
 
 def test_a_resize_of_what_fits_writes_nothing(twin: Twin) -> None:
     put(twin, replace(OTHER, due=twin.world.now()))
-    resizing.resize(twin.on, RACK)
+    resize.resize(twin.on, RACK)
     commits = twin.store.commits
-    resizing.resize(twin.on, RACK)
+    resize.resize(twin.on, RACK)
     assert twin.store.commits == commits
-    assert configuring.find(twin.on, RACK).version == 3
+    assert apply.find(twin.on, RACK).version == 3
 
 
 def test_a_resize_that_somebody_raced_looks_again(twin: Twin) -> None:
     """SLOT-1: the limit that was set meanwhile is the one that counts."""
     put(twin, replace(OTHER, due=twin.world.now()))
-    resizing.resize(twin.on, RACK)
-    configuring.pause(twin.on, RACK, paused=False)
-    was = configuring.find(twin.on, RACK)
+    resize.resize(twin.on, RACK)
+    apply.pause(twin.on, RACK, paused=False)
+    was = apply.find(twin.on, RACK)
     assert twin.store.commit([Replace(was, replace(was, due=twin.world.now()))])
-    before_the_next_commit(twin, lambda: configuring.resize(twin.on, RACK, 3))
-    resizing.resize(twin.on, RACK)
+    before_the_next_commit(twin, lambda: apply.resize(twin.on, RACK, 3))
+    resize.resize(twin.on, RACK)
     found = [row for row in twin.store.rows.values() if isinstance(row, Slot)]
-    assert (len(found), configuring.find(twin.on, RACK).due) == (3, None)
+    assert (len(found), apply.find(twin.on, RACK).due) == (3, None)
 
 
 def test_a_slot_that_was_on_the_move_is_looked_for_again(twin: Twin) -> None:
     put(twin, replace(OTHER, due=twin.world.now()))
-    resizing.resize(twin.on, RACK)
+    resize.resize(twin.on, RACK)
     free = twin.store.get(slot("1", pool=RACK).key, Slot)
     assert free
     assert twin.store.commit([Delete(free)])
     twin.world.pause = lambda tries: put(twin, free)  # type: ignore[method-assign]
-    resizing.resize(twin.on, RACK)
+    resize.resize(twin.on, RACK)
     assert [row.name for row in twin.store.rows.values() if isinstance(row, Slot)] == ["1"]
 
 
 def test_a_slot_that_was_on_the_move_is_withdrawn_with_the_others(twin: Twin) -> None:
     """SLOT-1: a pool is not done with a slot that was not seen."""
     put(twin, replace(OTHER, due=twin.world.now()))
-    resizing.resize(twin.on, RACK)
-    configuring.resize(twin.on, RACK, 0)
+    resize.resize(twin.on, RACK)
+    apply.resize(twin.on, RACK, 0)
     free = twin.store.get(slot("1", pool=RACK).key, Slot)
     assert free
     assert twin.store.commit([Delete(free)])
     twin.world.pause = lambda tries: put(twin, *([] if tries else [free]))  # type: ignore[method-assign]
-    resizing.resize(twin.on, RACK)
+    resize.resize(twin.on, RACK)
     assert [row.state for row in twin.store.rows.values() if isinstance(row, Slot)] == [SlotState.OFF]
 
 
@@ -444,16 +447,16 @@ def test_a_step_of_a_plan_is_not_taken_when_the_limit_has_changed(twin: Twin) ->
         seen.append(sum(isinstance(row, Slot) for row in twin.store.rows.values()))
 
     twin.world.pause = looks  # type: ignore[method-assign]
-    before_the_next_commit(twin, lambda: configuring.resize(twin.on, RACK, 0))
-    resizing.resize(twin.on, RACK)
+    before_the_next_commit(twin, lambda: apply.resize(twin.on, RACK, 0))
+    resize.resize(twin.on, RACK)
     assert seen == [0]
 
 
 def test_a_pool_is_over_while_a_slot_that_was_withdrawn_is_held(twin: Twin) -> None:
     held = slot("1", HELD, pool=RACK, **HOLDER)
     put(twin, replace(OTHER, limit=0, due=twin.world.now()), SlotName(pool=RACK, name="1"), held)
-    resizing.resize(twin.on, RACK)
-    assert configuring.find(twin.on, RACK).over
+    resize.resize(twin.on, RACK)
+    assert apply.find(twin.on, RACK).over
     withdrawn = twin.store.get(held.key, Slot)
     assert withdrawn
     assert withdrawn.withdrawn
@@ -462,5 +465,5 @@ def test_a_pool_is_over_while_a_slot_that_was_withdrawn_is_held(twin: Twin) -> N
 def test_a_pool_that_is_no_more_is_not_resized(twin: Twin) -> None:
     """The message came late."""
     commits = twin.store.commits
-    resizing.resize(twin.on, RACK)
+    resize.resize(twin.on, RACK)
     assert twin.store.commits == commits

@@ -25,22 +25,24 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from penstock.domain import artifacts, jobs, retention, volumes
-from penstock.domain.archives import Archive, ArchiveState
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Moved, Refused
-from penstock.domain.jobs import Job, Report, Result, State, Times, job_key
-from penstock.domain.leases import WORKER, Lease, LeaseState
-from penstock.domain.outputs import Output
-from penstock.domain.pins import Pin
+from penstock.domain.artifacts import artifacts, retention, volumes
+from penstock.domain.artifacts.artifacts import Artifact, Pin, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import Retention
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, Report, Result, State, Times, job_key
+from penstock.domain.logs.archives import Archive, ArchiveState
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from penstock.domain.published import Published
-from penstock.domain.retention import Retention
-from penstock.domain.rows import Change, Create, Delete, Replace, key_of
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Moved, Refused
+from penstock.kernel.rows import Change, Create, Delete, Replace, key_of
 from penstock.ports import Stored
-from penstock.usecases import dissolving, expiring, inventory, outputs, pinning, publishing, retaining, settling
+from penstock.usecases import published
 from penstock.usecases import published as naming
+from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
+from penstock.usecases.jobs import settle
 from penstock.wire.agent import AgentFile
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, MemoryObjects, Twin
@@ -165,7 +167,7 @@ class Keeping(RuleBasedStateMachine):
             job=id, attempt=1, order=WORKER, step=WORKER, name="worker", type="linux", pool="target/linux", since=now,
             state=LeaseState.READY, token="t",
         )  # fmt: skip
-        assert self.store.commit([Create(made), Create(lease), retaining.begin(made), *more])
+        assert self.store.commit([Create(made), Create(lease), retain.begin(made), *more])
         return id
 
     def do(self, act: Callable[[], object], meanwhile: str) -> None:
@@ -178,7 +180,7 @@ class Keeping(RuleBasedStateMachine):
     def others(self) -> dict[str, Callable[[], object] | None]:
         return {
             "nothing": None,
-            "sweep": lambda: expiring.tidy(self.twin.on),
+            "sweep": lambda: expire.tidy(self.twin.on),
             "commit": lambda: self.quietly(self.commit_all),
             "pin": lambda: self.quietly(self.pin_first),
             "depend": lambda: self.quietly(self.depend_on_last),
@@ -194,7 +196,7 @@ class Keeping(RuleBasedStateMachine):
     def give(self, row: Output, version: str) -> None:
         job = self.store.rows[job_key(row.job)]
         assert isinstance(job, Job)
-        publishing.publish(self.twin.on, ADA, job, row.id, "nightly", version, "file")
+        published.publish(self.twin.on, ADA, job, row.id, "nightly", version, "file")
 
     def withdraw_first(self) -> None:
         for row in self.of(Published)[:1]:
@@ -213,7 +215,7 @@ class Keeping(RuleBasedStateMachine):
 
     def pin_first(self) -> None:
         for row in self.of(Artifact)[:1]:
-            pinning.pin(self.twin.on, ADA, row.id, "it is good", 3600)
+            pins.pin(self.twin.on, ADA, row.id, "it is good", 3600)
 
     def depend_on_last(self) -> None:
         for job in self.jobs(settled=True)[-1:]:
@@ -222,7 +224,7 @@ class Keeping(RuleBasedStateMachine):
     def depend(self, job: str) -> None:
         """The submit of a job that depends on another. From here on it was promised what there is."""
         name = self.twin.world.ulid()
-        changes = retaining.pin(self.twin.on, job, name)
+        changes = retain.pin(self.twin.on, job, name)
         there = {row.artifact for row in self.of(Output) if row.job == job and row.is_committed}
         before = self.store.meanwhile
         self.store.meanwhile = None
@@ -240,7 +242,7 @@ class Keeping(RuleBasedStateMachine):
         row = self.store.rows[job_key(job)]
         assert isinstance(row, Job)
         self.store.commit([Replace(row, jobs.report(row, Report(result, "it ended", self.twin.world.now())))])
-        settling.settle(self.twin.on, job, 1, None, None)
+        settle.settle(self.twin.on, job, 1, None, None)
 
     # What happens
 
@@ -317,7 +319,7 @@ class Keeping(RuleBasedStateMachine):
         rows = [(row.job, name) for row in self.of(Retention) for name in row.dependents]
         found = self.pick([(job, name) for job, name in rows if self.is_settled(name)], which)
         if found:
-            self.do(lambda: retaining.unpin(self.twin.on, *found), meanwhile)
+            self.do(lambda: retain.unpin(self.twin.on, *found), meanwhile)
 
     def is_settled(self, job: str) -> bool:
         row = self.store.rows[job_key(job)]
@@ -327,13 +329,13 @@ class Keeping(RuleBasedStateMachine):
     def pin(self, which: int, meanwhile: str, hours: int | None) -> None:
         row, seconds = self.pick(self.of(Artifact), which), hours and hours * 3600
         if row:
-            self.do(lambda: pinning.pin(self.twin.on, ADA, row.id, "it is good", seconds), meanwhile)
+            self.do(lambda: pins.pin(self.twin.on, ADA, row.id, "it is good", seconds), meanwhile)
 
     @rule(which=which, meanwhile=meanwhile)
     def unpin(self, which: int, meanwhile: str) -> None:
         row = self.pick(self.of(Pin), which)
         if row:
-            self.do(lambda: pinning.unpin(self.twin.on, ADA, row.artifact, row.by), meanwhile)
+            self.do(lambda: pins.unpin(self.twin.on, ADA, row.artifact, row.by), meanwhile)
 
     @rule(which=which, meanwhile=meanwhile, version=st.sampled_from(("v0", "v1", "v2")))
     def publish(self, which: int, meanwhile: str, version: str) -> None:
@@ -353,7 +355,7 @@ class Keeping(RuleBasedStateMachine):
 
     @rule(meanwhile=meanwhile)
     def sweep(self, meanwhile: str) -> None:
-        self.do(lambda: expiring.tidy(self.twin.on), meanwhile)
+        self.do(lambda: expire.tidy(self.twin.on), meanwhile)
 
     @rule(deletes=st.sampled_from(("well", "fails", "lies")), lags=st.booleans())
     def lie(self, deletes: str, lags: bool) -> None:
@@ -407,7 +409,7 @@ class Keeping(RuleBasedStateMachine):
         for hours in (7, 24 * 400):
             self.twin.pass_time(hours * 3600)
             for _ in range(TIDIES):
-                expiring.tidy(self.twin.on)
+                expire.tidy(self.twin.on)
                 self.twin.pass_time(3601)
         self._look_at_the_end()
 
@@ -440,7 +442,7 @@ def believes_that_bytes_are_gone(patch: pytest.MonkeyPatch) -> None:
 
 
 def ends_what_others_need(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(dissolving, "_unsettled", lambda on, row: ())
+    patch.setattr(expire, "_unsettled", lambda on, row: ())
 
 
 def writes_no_dependent(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Every move of a unit is in the table of `domain/lifecycle.py`, and every move in the table is made. [UNIT-1]"""
+"""Every move of a unit is in the table of `domain/units/lifecycle.py`, and every move in the table is made. [UNIT-1]"""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.errors import Unsatisfiable
-from penstock.domain.lifecycle import LIFE, may_move
-from penstock.domain.rows import Change, key_of
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.usecases import configuring, custody, jobs, quarantining
+from penstock.domain.units.lifecycle import LIFE, may_move
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Unsatisfiable
+from penstock.kernel.rows import Change, key_of
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance, quarantine
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
@@ -56,7 +58,7 @@ def a_job_that_ends_well(twin: Twin, ada: User) -> None:
 def a_job_that_is_cancelled_before_its_worker_is_there(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="other")
     twin.run()
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
 
 
@@ -91,12 +93,12 @@ def stuck(twin: Twin, ada: User) -> Unit:
 
 def a_worker_in_quarantine_that_is_released(twin: Twin, ada: User) -> None:
     worker = stuck(twin, ada)
-    custody.release(twin.on, ROOT, UnitKind.WORKER, worker.id)
+    maintenance.release(twin.on, ROOT, UnitKind.WORKER, worker.id)
 
 
 def a_worker_in_quarantine_that_is_removed_by_hand(twin: Twin, ada: User) -> None:
     worker = stuck(twin, ada)
-    quarantining.removed(twin.on, ROOT, UnitKind.WORKER, worker.id, "sold")
+    quarantine.removed(twin.on, ROOT, UnitKind.WORKER, worker.id, "sold")
 
 
 STORIES: Sequence[Callable[[Twin, User], None]] = (
@@ -112,7 +114,7 @@ STORIES: Sequence[Callable[[Twin, User], None]] = (
 def test_these_stories_make_every_move_of_the_table_and_no_other(moves: set[Move], ada: User) -> None:
     for story in STORIES:
         made = Twin()
-        configuring.apply(made.on, "admin", SITE, "site.toml")
+        apply.apply(made.on, "admin", SITE, "site.toml")
         made.run()
         story(made, ada)
     assert moves == {(state, after) for state, stage in LIFE.items() for after in stage.to}

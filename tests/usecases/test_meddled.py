@@ -14,14 +14,19 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobs import Job, Result
-from penstock.domain.rows import Change, Create, Replace, Row, key_of
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured
+from penstock.kernel.rows import Change, Create, Replace, Row, key_of
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import acquiring, agents, configuring, custody, jobs, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import submit, worker_of
 from tests.usecases.test_warm import unit_of, worker_at_rest
@@ -90,7 +95,7 @@ class Site:
     def __init__(self, ada: User) -> None:
         self.twin, self.ada, self.made = Twin(), ada, list[str]()
         self.on = self.twin.on
-        configuring.apply(self.on, "root", SITE, "site.toml")
+        apply.apply(self.on, "root", SITE, "site.toml")
         self.twin.run()
         self.meddler = Meddler(self.twin)
 
@@ -103,7 +108,7 @@ class Site:
 
     def sweep(self, seconds: float) -> None:
         self.twin.pass_time(seconds)
-        sweeping.sweep(self.on)
+        sweep.sweep(self.on)
         self.twin.run()
 
     def sweep_until(self, is_done: Callable[[], bool]) -> None:
@@ -126,7 +131,7 @@ class Site:
         self.twin.run()
 
     def hello(self, unit: Unit) -> None:
-        key = units.bootstrap_key(self.on.signing_key(), unit.id)
+        key = advance.bootstrap_key(self.on.signing_key(), unit.id)
         if unit.leases == 1:
             agents.hello(self.on, Hello(unit.id, key, _token(unit.attempt, unit.job)))
         self.twin.run()
@@ -163,7 +168,7 @@ def tell_again(site: Site) -> None:
     site.twin.drivers.hand.says = [NotYet(5, "it boots")] * 2
     site.twin.run()
     for token in ("one", "two", str(site.twin.flows.executions[job, 1].token)):
-        acquiring.acquire(site.on, job, 1, 0, token)
+        scheduler.acquire(site.on, job, 1, 0, token)
     site.sweep(61)
     site.sweep(61)
     for unit in site.rows(Unit):
@@ -175,7 +180,7 @@ def tell_again(site: Site) -> None:
             for unit in site.rows(Unit):
                 if unit.state is UnitState.READY:
                     site.twin.pass_time(100)
-                    units.advance(site.on, unit.id)
+                    advance.advance(site.on, unit.id)
 
 
 def two_at_once(site: Site) -> None:
@@ -207,7 +212,7 @@ def fall_silent(site: Site) -> None:
     for unit in site.rows(Unit):
         if unit.state is UnitState.CREATING and unit.made:
             site.hello(unit)
-    jobs.cancel(site.on, site.ada, first)
+    cancel.cancel(site.on, site.ada, first)
     for seconds in (121, 46, 61, 1300):
         site.sweep(seconds)
 
@@ -234,11 +239,11 @@ def fail(site: Site) -> None:
     for _ in range(3):
         site.submit(resources=["licence"])
     site.twin.run()
-    configuring.resize(site.on, "target/default", 1)
-    configuring.resize(site.on, "quota/cores", 3)
+    apply.resize(site.on, "target/default", 1)
+    apply.resize(site.on, "quota/cores", 3)
     for _ in range(3):
         site.agents_act(Result.FAILED)
-    jobs.cancel(site.on, site.ada, site.made[-1])
+    cancel.cancel(site.on, site.ada, site.made[-1])
 
 
 def hold_and_release(site: Site) -> None:
@@ -249,25 +254,25 @@ def hold_and_release(site: Site) -> None:
     for unit in site.rows(Unit):
         assert unit.state is UnitState.READY
         _hold(site, unit.is_a, unit.id)
-        custody.release(site.on, site.ada, unit.is_a, unit.id)
+        maintenance.release(site.on, site.ada, unit.is_a, unit.id)
     site.end()
     worker = worker_at_rest(site.twin, site.ada, "default").worker
     _hold(site, UnitKind.WORKER, worker)
     site.sweep_until(lambda: unit_of(site.twin, worker).hold is None)
     _hold(site, UnitKind.WORKER, worker)
-    custody.release(site.on, site.ada, UnitKind.WORKER, worker)
+    maintenance.release(site.on, site.ada, UnitKind.WORKER, worker)
     _hold(site, UnitKind.WORKER, worker)
-    configuring.resize(site.on, "target/default", 0)
-    assert custody.release(site.on, site.ada, UnitKind.WORKER, worker).state is UnitState.DIRTY
+    apply.resize(site.on, "target/default", 0)
+    assert maintenance.release(site.on, site.ada, UnitKind.WORKER, worker).state is UnitState.DIRTY
 
 
 def _hold(site: Site, is_a: UnitKind, unit: str) -> None:
-    custody.hold(site.on, site.ada, is_a, unit, "looking", 20)
+    maintenance.hold(site.on, site.ada, is_a, unit, "looking", 20)
 
 
 def drain_and_recycle(site: Site) -> None:
     """Operators drain and recycle workers that boot, run a script, and are idle."""
-    for remove in (custody.drain, custody.recycle):
+    for remove in (maintenance.drain, maintenance.recycle):
         for is_running in (False, True):
             job = site.submit()
             site.twin.run()

@@ -13,16 +13,21 @@ import pytest
 
 from penstock import usecases
 from penstock.domain import metrics
-from penstock.domain.errors import Misconfigured, NoCapacity, Unknown
-from penstock.domain.jobs import Result
-from penstock.domain.metric import Fold, Level
-from penstock.domain.pools import Claim
-from penstock.domain.rows import Change, Replace
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.metrics import Fold, Level
+from penstock.domain.pools.pools import Claim
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order
-from penstock.usecases import agents, configuring, custody, gauges, jobs, sites, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.telemetry import gauges
+from penstock.usecases.units import advance, maintenance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
@@ -32,7 +37,7 @@ from tests.usecases.test_warm import worker_at_rest
 
 
 def site_of(twin: Twin, text: str) -> Twin:
-    configuring.apply(twin.on, "admin", text, "site.toml")
+    apply.apply(twin.on, "admin", text, "site.toml")
     twin.run()
     return twin
 
@@ -65,7 +70,7 @@ def _by(told: dict[Any, list[float]]) -> list[tuple[dict[str, str], list[float]]
 
 
 def test_a_repeated_request_is_one_job(twin: Twin, ada: User) -> None:
-    from penstock.usecases import submitting
+    from penstock.usecases.jobs import submit as submitting
     from penstock.wire import SubmitJob
 
     for _ in range(2):
@@ -79,7 +84,7 @@ def test_a_hello_that_comes_again_starts_nothing_twice(twin: Twin, ada: User) ->
     twin.pass_time(3)
     hello(twin, job)
     worker = worker_of(twin, job).id
-    agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert len(twin.metrics.of(metrics.STARTED_AFTER)) == len(twin.metrics.of(metrics.BOOTED_AFTER)) == 1
     assert twin.metrics.of(metrics.BOOT_OUTCOMES) == [1]
 
@@ -143,7 +148,7 @@ def test_of_two_who_destroy_a_unit_one_counts(twin: Twin, ada: User) -> None:
     def meanwhile(unit: str, now: Any) -> Any:
         hand.destroy = destroy  # type: ignore[method-assign]
         twin.pass_time(7)
-        units.advance(twin.on, worker)
+        advance.advance(twin.on, worker)
         return destroy(unit, now)
 
     hand.destroy = meanwhile  # type: ignore[method-assign]
@@ -163,7 +168,7 @@ def silent(twin: Twin, job: str) -> None:
 
 def recycled(twin: Twin, job: str) -> None:
     root = User(name="root", privileges=("admin",), created=twin.world.now(), version=1)
-    custody.recycle(twin.on, root, UnitKind.WORKER, worker_of(twin, job).id, "broken")
+    maintenance.recycle(twin.on, root, UnitKind.WORKER, worker_of(twin, job).id, "broken")
 
 
 @pytest.mark.parametrize(
@@ -263,7 +268,7 @@ def test_a_resource_that_is_cleaned_is_a_call_of_its_well(ada: User) -> None:
 
 def test_the_sweep_tells_a_zero_of_everything_that_the_site_knows(twin: Twin) -> None:
     sweep(twin)
-    site = sites.current(twin.on)
+    site = configuration.current(twin.on)
     for metric in metrics.METRICS:
         told = twin.metrics.told[metric.name]
         for by in metric.combinations(site, Level.POOLS):
@@ -335,7 +340,7 @@ def test_a_job_in_several_queues_waits_once(ada: User) -> None:
 def test_the_sweep_tells_how_units_are(twin: Twin, ada: User, root: User) -> None:
     booting, held = (submit(twin, ada) for _ in range(2))
     twin.run()
-    custody.hold(twin.on, root, UnitKind.WORKER, worker_of(twin, held).id, "to look", 7200)
+    maintenance.hold(twin.on, root, UnitKind.WORKER, worker_of(twin, held).id, "to look", 7200)
     sweep(twin, 300)
 
     def told(state: str) -> float:
@@ -373,7 +378,7 @@ def test_a_unit_that_is_gone_already_is_not_told_although_it_is_still_listed(twi
     hello(twin, job)
     finish(twin, job)
     gone = worker_of(twin, job)
-    gauges.tell_units(twin.on, sites.current(twin.on), {UnitKind.WORKER: [gone]})
+    gauges.tell_units(twin.on, configuration.current(twin.on), {UnitKind.WORKER: [gone]})
     assert gone.state is UnitState.GONE
     assert twin.metrics.of(metrics.UNITS) == []
 
@@ -407,7 +412,7 @@ def test_a_sweep_tells_of_itself(twin: Twin, ada: User, monkeypatch: pytest.Monk
     twin.flows.executions.clear()
     monkeypatch.setattr(twin.flows, "start", lambda *given: 1 / 0)
     twin.pass_time(90)
-    sweeping.sweep(twin.on)
+    usecases_sweep.sweep(twin.on)
     of = twin.metrics.of
     assert (of(metrics.SWEEPS), of(metrics.OVERDUE_ROWS), of(metrics.FAILED_NUDGES)) == ([1], [1], [1])
 
@@ -455,7 +460,7 @@ def test_what_the_sweep_ends_is_counted_as_such(twin: Twin, ada: User) -> None:
     twin.queues.messages.clear()
     for seconds in (61, 61, 600):
         twin.pass_time(seconds)
-        sweeping.sweep(twin.on)
+        usecases_sweep.sweep(twin.on)
         twin.queues.messages.clear()
     assert job_of(twin, stuck).is_settled
     assert twin.metrics.of(metrics.ATTEMPTS_LOST) == twin.metrics.of(metrics.ATTEMPTS_LOST, cause="flow") == [1]
@@ -468,14 +473,14 @@ def test_a_script_that_neither_ends_nor_stops_is_overdue(twin: Twin, ada: User) 
     hello(twin, job)
     running = job_of(twin, job)
     twin.store.commit([Replace(running, replace(running, due=twin.world.now()))])
-    sweeping.nudge(twin.on, "job", running.key)
+    usecases_sweep.nudge(twin.on, "job", running.key)
     assert twin.metrics.of(metrics.ATTEMPTS_LOST) == twin.metrics.of(metrics.ATTEMPTS_LOST, cause="overdue") == [1]
 
 
 def test_an_attempt_that_got_nothing_yet_has_no_worker_that_boots(twin: Twin, ada: User, root: User) -> None:
     holder, waiter = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
-    jobs.cancel(twin.on, ada, waiter)
+    cancel.cancel(twin.on, ada, waiter)
     twin.run()
     assert twin.metrics.of(metrics.JOBS_SETTLED, outcome="cancelled") == [1]
     assert twin.metrics.of(metrics.BOOT_OUTCOMES) == []

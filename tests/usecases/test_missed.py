@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.errors import Misconfigured, Unsatisfiable
-from penstock.domain.journal import LONGEST
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
-from penstock.usecases import ahead, configuring, cooling, evidence, fading, units
+from penstock.domain.units.units import JOURNAL_CHARS, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
+from penstock.usecases import cooldowns
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, driver_calls, prewarm, reconcile
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
@@ -92,13 +93,13 @@ def said_of(twin: Twin, worker: str) -> str:
 def test_that_it_did_not_boot_is_with_its_factory_and_in_its_own_journal() -> None:
     twin = Twin()
     hand = twin.drivers.hand = Talkative("i-1 is running; it printed:\nkernel panic")
-    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
     worker = missed(twin)
-    (failure,) = cooling.failures(twin.on, "factory/hand")
-    assert (failure.code, failure.count) == (f"Unknown:{ahead.MISSED}", 1)
+    (failure,) = cooldowns.failures(twin.on, "factory/hand")
+    assert (failure.code, failure.count) == (f"Unknown:{prewarm.MISSED}", 1)
     for told in (failure.message, said_of(twin, worker)):
-        assert f"worker {worker}: {ahead.NO_HELLO}: i-1 is running; it printed:\nkernel panic" in told
+        assert f"worker {worker}: {prewarm.NO_HELLO}: i-1 is running; it printed:\nkernel panic" in told
     assert hand.asked == 1
     assert outcomes(twin.metrics) == {"failed": 1}
     assert pool_of(twin).setback
@@ -107,26 +108,26 @@ def test_that_it_did_not_boot_is_with_its_factory_and_in_its_own_journal() -> No
 def test_its_key_is_not_told() -> None:
     twin = Twin()
     hand = twin.drivers.hand = Talkative("")
-    configuring.apply(twin.on, "admin", SITE, "site.toml")
+    apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
-    hand.tells = f"config: {units.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
+    hand.tells = f"config: {advance.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
     worker = missed(twin)
     assert "config: (its key)!" in said_of(twin, worker)
-    assert "config: (its key)!" in cooling.failures(twin.on, "factory/hand")[0].message
+    assert "config: (its key)!" in cooldowns.failures(twin.on, "factory/hand")[0].message
 
 
 def test_a_factory_that_knows_nothing_is_told_that_it_did_not_boot(twin: Twin) -> None:
     worker = missed(twin)
-    (failure,) = cooling.failures(twin.on, "factory/hand")
-    assert failure.message == f"worker {worker}: {ahead.NO_HELLO}"
+    (failure,) = cooldowns.failures(twin.on, "factory/hand")
+    assert failure.message == f"worker {worker}: {prewarm.NO_HELLO}"
 
 
 def test_of_what_is_long_the_beginning_and_the_end_are_kept() -> None:
     told = "i-1 is running" + "." * 5000 + "kernel panic"
-    kept = evidence.short(told)
-    assert len(kept) == LONGEST
+    kept = driver_calls.short(told)
+    assert len(kept) == JOURNAL_CHARS
     assert (kept.startswith("i-1 is running"), kept.endswith("kernel panic")) == (True, True)
-    assert evidence.short("x" * LONGEST) == "x" * LONGEST
+    assert driver_calls.short("x" * JOURNAL_CHARS) == "x" * JOURNAL_CHARS
 
 
 def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:
@@ -153,16 +154,16 @@ def test_one_that_comes_at_the_last_moment_has_missed_nothing(twin: Twin) -> Non
     twin.pass_time(601)
     twin.take("factory", {"unit": worker})
     assert unit_of(twin, worker).state is UnitState.IDLE
-    assert cooling.failures(twin.on, "factory/hand") == []
+    assert cooldowns.failures(twin.on, "factory/hand") == []
     assert (outcomes(twin.metrics), pool_of(twin).setback) == ({"success": 1}, None)
 
 
 def test_what_becomes_of_others_that_never_came_is_counted_too(twin: Twin) -> None:
-    assert fading.vanished(twin.on, only(twin), timedelta(seconds=60), twin.world.now())
+    assert reconcile.end_vanished(twin.on, only(twin), timedelta(seconds=60), twin.world.now())
     assert outcomes(twin.metrics) == {"disappeared": 1}
     never = Twin()
     never.drivers.hand.says = [Unsatisfiable("no such image")]
-    configuring.apply(never.on, "admin", SITE, "site.toml")
+    apply.apply(never.on, "admin", SITE, "site.toml")
     never.run()
     assert outcomes(never.metrics) == {"failed": 1}
 
@@ -185,4 +186,4 @@ def test_one_that_made_room_before_it_came_was_aborted(twin: Twin, ada: User) ->
     twin.run()
     assert not [unit for unit in existing(twin) if unit.type == "linux"]
     assert outcomes(twin.metrics) == {"aborted": 1}
-    assert cooling.failures(twin.on, "factory/hand") == []
+    assert cooldowns.failures(twin.on, "factory/hand") == []

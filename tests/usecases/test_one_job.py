@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.logs import CONTROL, Event
-from penstock.domain.pools import Claim, Slot, SlotState, collection
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
-from penstock.usecases import agents, jobs, logs, submitting, sweeping, units
-from penstock.usecases.agents import Caller, Hello
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
+from penstock.domain.logs.logs import CONTROL, Event
+from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.logs import logs
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Caller, Hello
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 
@@ -17,7 +22,7 @@ TOKEN = "t" * 43
 
 
 def submit(twin: Twin, user: User, **ask: object) -> str:
-    return submitting.submit(twin.on, user, SubmitJob(SCRIPT, **ask), None)  # type: ignore[arg-type]
+    return jobs_submit.submit(twin.on, user, SubmitJob(SCRIPT, **ask), None)  # type: ignore[arg-type]
 
 
 def job_of(twin: Twin, job: str) -> Job:
@@ -33,7 +38,7 @@ def worker_of(twin: Twin, job: str) -> Unit:
 
 def hello(twin: Twin, job: str) -> Caller:
     worker = worker_of(twin, job).id
-    key = units.bootstrap_key(twin.on.signing_key(), worker)
+    key = advance.bootstrap_key(twin.on.signing_key(), worker)
     agents.hello(twin.on, Hello(worker, key, TOKEN))
     twin.run()
     return agents.authenticate(twin.on, job, TOKEN)
@@ -109,7 +114,7 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
     assert granted == ["resource/bench", "resource/licence", "target/linux"]
     assignment = agents.hello(
         twin.on,
-        Hello(worker_of(twin, job).id, units.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
+        Hello(worker_of(twin, job).id, advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
     )
     assert assignment["resources"]["bench"]["metadata"]["name"] == "bench-1"
     twin.run()
@@ -139,7 +144,7 @@ def test_two_jobs_that_want_one_bench_run_one_after_the_other(twin: Twin, ada: U
 def test_a_waiting_job_is_cancelled_at_once(twin: Twin, ada: User) -> None:
     first, second = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
     twin.run()
-    jobs.cancel(twin.on, ada, second)
+    cancel.cancel(twin.on, ada, second)
     twin.run()
     assert job_of(twin, second).outcome is Outcome.CANCELLED
     hello(twin, first)
@@ -150,7 +155,7 @@ def test_a_waiting_job_is_cancelled_at_once(twin: Twin, ada: User) -> None:
 def test_a_job_is_cancelled_while_its_worker_boots(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench"])
     twin.run()
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert job_of(twin, job).outcome is Outcome.CANCELLED
     assert_all_is_put_back(twin)
@@ -160,7 +165,7 @@ def test_a_running_job_hears_of_its_cancellation_and_reports(twin: Twin, ada: Us
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     caller = agents.authenticate(twin.on, job, TOKEN)
     assert agents.heartbeat(twin.on, caller)["cancel"]
     finish(twin, job, Result.CANCELLED)
@@ -175,7 +180,7 @@ def test_a_lost_agent_leads_to_the_next_attempt_and_then_to_an_error(twin: Twin,
         hello(twin, job)
         assert job_of(twin, job).attempt == attempt
         twin.pass_time(121)
-        sweeping.sweep(twin.on)
+        sweep.sweep(twin.on)
         twin.run()
     settled = job_of(twin, job)
     assert (settled.outcome, settled.attempt) == (Outcome.ERRORED, 2)
@@ -188,7 +193,7 @@ def test_a_worker_that_never_says_hello_is_lost(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, retries=0)
     twin.run()
     twin.pass_time(601)
-    sweeping.sweep(twin.on)
+    sweep.sweep(twin.on)
     twin.run()
     assert job_of(twin, job).outcome is Outcome.ERRORED
     assert "did not say hello" in str(job_of(twin, job).reason)
@@ -200,7 +205,7 @@ def test_a_job_that_waits_past_the_queue_deadline_is_errored(twin: Twin, ada: Us
     twin.run()
     hello(twin, first)
     twin.pass_time(7 * 24 * 3600 + 1)
-    sweeping.sweep(twin.on)
+    sweep.sweep(twin.on)
     twin.run()
     assert job_of(twin, second).outcome is Outcome.ERRORED
     assert "queue deadline" in str(job_of(twin, second).reason)

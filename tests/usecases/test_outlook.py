@@ -6,12 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.graph import Edge, Tie
-from penstock.domain.jobs import State
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.users import User
-from penstock.usecases import configuring, graph, jobs, planning
+from penstock.domain.jobs import plans
+from penstock.domain.jobs.jobs import State
+from penstock.domain.pools import graph
+from penstock.domain.pools.graph import Edge, Tie
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.pools import forecast
+from penstock.usecases.site import apply
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_look
@@ -19,8 +24,8 @@ from tests.usecases.steps import run_to_end
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 
 
-def plan(twin: Twin, user: User, **ask: object) -> planning.Plan:
-    return planning.plan(twin.on, user, SubmitJob(SCRIPT, **ask))  # type: ignore[arg-type]
+def plan(twin: Twin, user: User, **ask: object) -> plans.Plan:
+    return jobs_submit.plan(twin.on, user, SubmitJob(SCRIPT, **ask))  # type: ignore[arg-type]
 
 
 def hold(twin: Twin, user: User, seconds: float) -> None:
@@ -54,7 +59,7 @@ def test_a_later_step_that_nobody_can_guess_leaves_the_start_open(twin: Twin, ad
     submit(twin, ada, resources=["bench"])
     job = submit(twin, ada, resources=["bench"])
     twin.run()
-    configuring.pause(twin.on, "target/linux", paused=True)
+    apply.pause(twin.on, "target/linux", paused=True)
     why = jobs.explain(twin.on, job_of(twin, job))
     assert (why.expected_start, len(why.unblocks)) == (None, 1)
 
@@ -100,12 +105,12 @@ def test_a_plan_is_refused_as_the_submit_would_be(twin: Twin, ada: User, root: U
         with pytest.raises(Refused) as submitted:
             submit(twin, ada, **ask)
         assert planned.value.code == submitted.value.code
-    configuring.resize(twin.on, "target/lab", 0)
+    apply.resize(twin.on, "target/lab", 0)
     assert plan(twin, root, target="lab").privileges == ("target.lab",)
 
 
 def test_a_limit_that_was_lowered_since_is_told(twin: Twin, ada: User) -> None:
-    configuring.resize(twin.on, "target/linux", 0)
+    apply.resize(twin.on, "target/linux", 0)
     twin.run()
     found = plan(twin, ada)
     assert found.seconds is None
@@ -117,7 +122,7 @@ def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
     """QUEUE-3: nobody waits in a circle."""
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
-    found = graph.whole(twin.on)
+    found = forecast.whole(twin.on)
     assert {node.id for node in found.nodes} == {
         "resource/bench", "resource/licence", "target/linux", "target/lab", first, second,
     }  # fmt: skip
@@ -131,8 +136,8 @@ def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
 
 def test_a_circle_that_was_only_read_is_looked_at_twice(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = [graph.Graph((), (), ("a", "b")), graph.Graph((), ())]
-    monkeypatch.setattr(graph, "_read", lambda on: reads.pop(0))
-    assert graph.whole(twin.on).cycle == ()
+    monkeypatch.setattr(forecast, "_read", lambda on: reads.pop(0))
+    assert forecast.whole(twin.on).cycle == ()
 
 
 @pytest.mark.parametrize("prefix", ["free#", "held#"])

@@ -7,15 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Result
-from penstock.domain.outputs import Output
-from penstock.domain.rows import Change, Check, Create, Replace
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
-from penstock.usecases import agents, configuring, expiring, outputs, owning, sites
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check, Create, Replace
+from penstock.usecases.artifacts import expire, outputs, owners
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.workers import agents
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -158,7 +160,7 @@ def test_an_output_that_expired_meanwhile_is_not_said_to_be_committed(twin: Twin
         found = size(object_name)
         twin.objects.size = size  # type: ignore[method-assign]
         twin.pass_time(86_400)
-        expiring.tidy(twin.on)
+        expire.tidy(twin.on)
         return found
 
     twin.objects.size = expiring_meanwhile  # type: ignore[method-assign]
@@ -181,20 +183,20 @@ def test_an_upload_expires_when_it_is_due_and_not_before(twin: Twin, ada: User) 
     job = running(twin, ada)
     overdue(twin, job)
     twin.pass_time(-1)
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert (len(rows(twin)), len(twin.objects.objects)) == (1, 1)
     twin.pass_time(1)
-    expiring.tidy(twin.on)
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
+    expire.tidy(twin.on)
     assert nothing_is_left(twin)
 
 
 def test_a_site_says_how_long_an_upload_may_take(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    configuring.apply(twin.on, "admin", SITE + '[retention]\nupload = "3h"\n', "site.toml")
+    apply.apply(twin.on, "admin", SITE + '[retention]\nupload = "3h"\n', "site.toml")
     outputs.begin(twin.on, job, files())
     twin.world.time = rows(twin)[0].time + timedelta(hours=3)
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -203,9 +205,9 @@ def test_what_is_committed_never_expires(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     row = overdue(twin, job)
     outputs.commit(twin.on, job, [row.id])
-    owning.forget(twin.on, row.artifact)
-    owning.late(twin.on, row.artifact)
-    owning.destroy(twin.on, row.artifact)
+    owners.forget(twin.on, row.artifact)
+    owners.late(twin.on, row.artifact)
+    owners.destroy(twin.on, row.artifact)
     assert rows(twin)[0].is_committed
     assert twin.objects.objects
 
@@ -215,7 +217,7 @@ def test_an_output_that_is_committed_just_before_it_expires_keeps_its_bytes(twin
     job = running(twin, ada)
     row = overdue(twin, job)
     before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert rows(twin)[0].is_committed
     assert twin.objects.objects
 
@@ -228,7 +230,7 @@ def test_bytes_that_come_late_are_not_destroyed_when_their_commit_comes_first(tw
     assert artifact
     twin.store.commit([Replace(artifact, replace(artifact, due=twin.world.now() + timedelta(hours=1)))])
     before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
-    owning.late(twin.on, row.artifact)
+    owners.late(twin.on, row.artifact)
     there = volume(twin, row)
     assert there
     assert there.state is VolumeState.CREATED
@@ -244,7 +246,7 @@ def test_a_volume_that_is_late_goes_alone_when_its_artifact_has_time(
     assert artifact
     twin.store.commit([Replace(artifact, replace(artifact, due=twin.world.now() + timedelta(hours=1)))])
     twin.pass_time(-early)
-    owning.late(twin.on, row.artifact)
+    owners.late(twin.on, row.artifact)
     there = volume(twin, row)
     assert there
     assert there.state is state
@@ -266,14 +268,14 @@ def test_an_output_whose_bytes_are_being_deleted_is_not_committed(twin: Twin, ad
         delete(name)
 
     twin.objects.delete = slowly  # type: ignore[method-assign]
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert (nothing_is_left(twin), said) == (True, [404])
 
 
 def test_an_output_that_begins_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     row = overdue(twin, job)
-    before_the_next_commit(twin, lambda: owning.forget(twin.on, row.artifact))
+    before_the_next_commit(twin, lambda: owners.forget(twin.on, row.artifact))
     with pytest.raises(Refused) as told:
         outputs.commit(twin.on, job, [row.id])
     assert told.value.status == 404
@@ -321,7 +323,7 @@ def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> N
     twin.objects.delete = dies  # type: ignore[method-assign]
     start = twin.world.now()
     for _ in range(8):
-        assert expiring.tidy(twin.on).failed == (tries[-1:] == [twin.world.now()])
+        assert expire.tidy(twin.on).failed == (tries[-1:] == [twin.world.now()])
         twin.pass_time(60)
     assert [(at - start).total_seconds() for at in tries] == [0, 60, 180, 420]
     there = volume(twin, row)
@@ -329,7 +331,7 @@ def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> N
     assert (there.state, there.tries) == (VolumeState.DESTROYING, 4)
     twin.objects.delete = delete  # type: ignore[method-assign]
     twin.pass_time(3600)
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -338,13 +340,13 @@ def test_the_row_stays_while_the_bytes_are_still_there(twin: Twin, ada: User) ->
     job = running(twin, ada)
     row = overdue(twin, job)
     twin.objects.delete, delete = lambda name: None, twin.objects.delete  # type: ignore[method-assign]
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert volume(twin, row)
     twin.objects.delete = delete  # type: ignore[method-assign]
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert volume(twin, row)
     twin.pass_time(60)
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -356,18 +358,18 @@ def test_two_that_delete_the_same_upload_delete_it(twin: Twin, ada: User) -> Non
     def again(name: str) -> None:
         twin.objects.delete = delete  # type: ignore[method-assign]
         twin.pass_time(60)
-        owning.destroy(twin.on, row.artifact)
+        owners.destroy(twin.on, row.artifact)
         delete(name)
 
     twin.objects.delete = again  # type: ignore[method-assign]
-    expiring.tidy(twin.on)
+    expire.tidy(twin.on)
     assert nothing_is_left(twin)
 
 
 def test_who_loses_the_race_to_delete_leaves_it_to_the_winner(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     row = overdue(twin, job)
-    owning.forget(twin.on, row.artifact)
+    owners.forget(twin.on, row.artifact)
     delete, deleted = twin.objects.delete, []
 
     def counting(name: str) -> None:
@@ -375,14 +377,14 @@ def test_who_loses_the_race_to_delete_leaves_it_to_the_winner(twin: Twin, ada: U
         delete(name)
 
     twin.objects.delete = counting  # type: ignore[method-assign]
-    before_the_next_commit(twin, lambda: owning.destroy(twin.on, row.artifact))
-    owning.destroy(twin.on, row.artifact)
+    before_the_next_commit(twin, lambda: owners.destroy(twin.on, row.artifact))
+    owners.destroy(twin.on, row.artifact)
     assert (deleted, nothing_is_left(twin)) == ([object_name(row.artifact)], True)
 
 
 def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    most = sites.current(twin.on).limits.output_bytes
+    most = configuration.current(twin.on).limits.output_bytes
     for size in (0, most):
         assert outputs.begin(twin.on, job, [AgentFile("/work/it", size, "0" * 64)])["uploads"]
     for size, status in ((-1, 400), (most + 1, 413)):

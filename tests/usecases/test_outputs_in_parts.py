@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import limits, parts
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.errors import Refused
-from penstock.domain.outputs import Output
-from penstock.domain.parts import PART_BYTES, WHOLE_BYTES
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, volume_key
-from penstock.usecases import agents, configuring, inputs, outputs
-from penstock.usecases.agents import Caller
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, Volume, volume_key
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Caller
 from penstock.wire import InputParts, NewInput
 from penstock.wire.agent import AgentFile, AgentParts
 from tests.twin.world import Twin
@@ -27,7 +29,7 @@ from tests.usecases.test_one_job import finish, hello, job_of, submit
 FIRST, LAST = b"a" * PART_BYTES, b"tail"
 PARTS = [digest(FIRST), digest(LAST)]
 WHOLE = digest(FIRST + LAST)
-BIG = AgentFile("/work/big", len(FIRST + LAST), WHOLE, parts.composite(PARTS))
+BIG = AgentFile("/work/big", len(FIRST + LAST), WHOLE, volumes.composite(PARTS))
 
 
 @pytest.fixture
@@ -165,7 +167,7 @@ def test_what_is_in_one_piece_or_unknown_has_no_parts(twin: Twin, who: Caller) -
     ],
 )
 def test_what_cannot_be_a_file_is_refused(twin: Twin, who: Caller, file: AgentFile, status: int, why: str) -> None:
-    configuring.apply(twin.on, "admin", f"{SITE}[limits]\noutput_bytes = {2 * WHOLE_BYTES}", "site.toml")
+    apply.apply(twin.on, "admin", f"{SITE}[limits]\noutput_bytes = {2 * WHOLE_BYTES}", "site.toml")
     with pytest.raises(Refused, match=why) as error:
         begin(twin, who, file)
     assert error.value.status == status

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, pool_key
-from penstock.domain.rows import Create
-from penstock.domain.users import User
-from penstock.usecases import acquiring, configuring, jobs, settling, stocktaking
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, pool_key
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Create
+from penstock.usecases.jobs import cancel, settle
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.test_one_job import submit
@@ -39,7 +41,7 @@ VCPUS = "quota/vcpus"
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -82,7 +84,7 @@ def test_who_waits_for_a_full_target_keeps_no_more_of_a_quota_than_it_wants(twin
 
 def test_what_it_wants_is_kept_for_it(twin: Twin, ada: User) -> None:
     """Eight take the last of the quota before it; after that one is left for it, and the others have all the rest."""
-    configuring.resize(twin.on, VCPUS, 2)
+    apply.resize(twin.on, VCPUS, 2)
     first, second = some(twin, ada, "full", 2)
     for _ in range(8):
         (passing,) = some(twin, ada, "wide", 1)
@@ -90,7 +92,7 @@ def test_what_it_wants_is_kept_for_it(twin: Twin, ada: User) -> None:
     assert counts(twin, second)[VCPUS] == 8
     (waiting,) = some(twin, ada, "wide", 1)
     assert not is_granted(twin, waiting, "target/wide")
-    configuring.resize(twin.on, VCPUS, 5)
+    apply.resize(twin.on, VCPUS, 5)
     wide = [waiting, *some(twin, ada, "wide", 3)]
     assert (granted(twin, wide, "wide"), used(twin, VCPUS)) == (3, 4)
     run_to_end(twin, first)
@@ -99,25 +101,25 @@ def test_what_it_wants_is_kept_for_it(twin: Twin, ada: User) -> None:
 
 def test_one_that_is_cancelled_while_it_is_overtaken_waits_no_more(twin: Twin, ada: User) -> None:
     """Or its claim would come back, with no job behind it, and in time what falls free would be kept for it."""
-    configuring.resize(twin.on, VCPUS, 2)
+    apply.resize(twin.on, VCPUS, 2)
     _, second = some(twin, ada, "full", 2)
-    configuring.pause(twin.on, "target/wide", paused=True)
+    apply.pause(twin.on, "target/wide", paused=True)
     (passing,) = some(twin, ada, "wide", 1)
-    configuring.pause(twin.on, "target/wide", paused=False)
+    apply.pause(twin.on, "target/wide", paused=False)
 
     def cancelled() -> None:
-        jobs.cancel(twin.on, ada, second)
-        settling.settle(twin.on, *twin.flows.settling.popleft())
+        cancel.cancel(twin.on, ada, second)
+        settle.settle(twin.on, *twin.flows.settling.popleft())
 
     before_the_next_commit(twin, cancelled)
-    acquiring.serve(twin.on, "target/wide")
+    scheduler.serve(twin.on, "target/wide")
     assert is_granted(twin, passing, "target/wide")
     assert counts(twin, second) == {}
 
 
 def test_a_long_queue_for_a_full_target_keeps_as_much_as_can_be_used_of_it(twin: Twin, ada: User) -> None:
     """One at a time can be granted, however many wait, and however often they were passed."""
-    configuring.resize(twin.on, VCPUS, 12)
+    apply.resize(twin.on, VCPUS, 12)
     some(twin, ada, "full", 9)
     for _ in range(10):
         wide = some(twin, ada, "wide", 10)
@@ -133,11 +135,11 @@ def test_nothing_is_kept_for_who_can_not_be_granted_whatever_falls_free(twin: Tw
     wide = some(twin, ada, "wide", 3)
     assert granted(twin, wide, "wide") == 0
     if how == "pause":
-        configuring.pause(twin.on, "target/large", paused=True)
+        apply.pause(twin.on, "target/large", paused=True)
     elif how == "lower":
-        configuring.resize(twin.on, "target/large", 0)
+        apply.resize(twin.on, "target/large", 0)
     else:
-        configuring.resize(twin.on, "target/large", 1)
+        apply.resize(twin.on, "target/large", 1)
         twin.run()
         assert granted(twin, wide, "wide") == 0
         some(twin, ada, "large", 1, priority=5)
@@ -148,9 +150,9 @@ def test_nothing_is_kept_for_who_can_not_be_granted_whatever_falls_free(twin: Tw
 
 def test_who_could_be_granted_again_is_kept_for_again(twin: Twin, ada: User) -> None:
     large = kept_for_large(twin, ada)
-    configuring.pause(twin.on, "target/large", paused=True)
+    apply.pause(twin.on, "target/large", paused=True)
     twin.run()
-    configuring.pause(twin.on, "target/large", paused=False)
+    apply.pause(twin.on, "target/large", paused=False)
     twin.run()
     assert granted(twin, some(twin, ada, "wide", 1), "wide") == 0
     assert counts(twin, large)[VCPUS] == 8
@@ -165,7 +167,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
     (waiting,) = some(twin, ada, "wide", 1)
     idle = Slot(pool=VCPUS, name="w-1", state=SlotState.IDLE, unit="w-1", count=2)
     assert twin.store.commit([Create(idle)])
-    configuring.pause(twin.on, "target/large", paused=True)
+    apply.pause(twin.on, "target/large", paused=True)
     read, find = [], twin.store.find
 
     def noting(pk: str, prefix: str, kind: Any, **how: Any) -> Any:
@@ -173,7 +175,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         return find(pk, prefix, kind, **how)
 
     monkeypatch.setattr(twin.store, "find", noting)
-    found = stocktaking.read(twin.on, "target/wide")
+    found = scheduler.read(twin.on, "target/wide")
     assert [slot.name for slot in found[VCPUS].idle] == ["w-1"]
     assert found["target/large"].pool.paused
     assert read == [
@@ -181,7 +183,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         ("pool#quota/vcpus", "wait#"), ("pool#quota/vcpus", "idle#"),
     ]  # fmt: skip
     read.clear()
-    stocktaking.read(twin.on, "target/large")
+    scheduler.read(twin.on, "target/large")
     assert ("pool#target/large", "free#cold#") not in read
     assert large < waiting
 
@@ -190,5 +192,5 @@ def test_the_other_queues_are_served_and_not_its_own(twin: Twin, ada: User, monk
     kept_for_large(twin, ada)
     served: list[Any] = []
     monkeypatch.setattr(twin.queues, "schedule", served.append)
-    acquiring.serve_beside(twin.on, "target/large")
+    scheduler.serve_beside(twin.on, "target/large")
     assert served == [{"do": "serve", "pool": VCPUS}]

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Result
-from penstock.domain.keepers import Kept
-from penstock.domain.pins import Pin
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
-from penstock.usecases import auditing, explaining, outputs, pinning, retaining
+from penstock.domain.artifacts.artifacts import Artifact, Pin
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.artifacts.why import Kept
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.usecases.artifacts import explain, outputs, pins, retain
+from penstock.usecases.users import audit
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put, running
@@ -33,7 +33,7 @@ def artifact(twin: Twin) -> Artifact:
 
 
 def pin(twin: Twin, user: User, seconds: int | None = None, reason: str = "to look at it") -> None:
-    pinning.pin(twin.on, user, artifact(twin).id, reason, seconds)
+    pins.pin(twin.on, user, artifact(twin).id, reason, seconds)
 
 
 def at_the_end(twin: Twin, job: str) -> None:
@@ -52,8 +52,8 @@ def test_what_is_pinned_outlives_its_job_until_it_is_taken_back(twin: Twin, ada:
     pin(twin, ada)
     at_the_end(twin, job)
     assert (artifact(twin).owners, len(twin.objects.objects)) == (("pin#ada",), 1)
-    assert explaining.sign(twin.on, artifact(twin), 60)["size"] == 1
-    pinning.unpin(twin.on, ada, artifact(twin).id, "ada")
+    assert explain.sign(twin.on, artifact(twin), 60)["size"] == 1
+    pins.unpin(twin.on, ada, artifact(twin).id, "ada")
     tidy(twin)
     assert nothing_is_left(twin)
     assert of(twin, Pin) == []
@@ -108,7 +108,7 @@ def test_who_pins_just_after_it_went_is_told_so(twin: Twin, ada: User) -> None:
     twin.world.time = end_of(twin, job)
     tidy(twin)
     before_the_next_commit(twin, lambda: tidy(twin))
-    assert refused(lambda: pinning.pin(twin.on, ada, id, "why", None)) == (404, "artifact-not-found")
+    assert refused(lambda: pins.pin(twin.on, ada, id, "why", None)) == (404, "artifact-not-found")
     tidy(twin)
     assert (of(twin, Pin), nothing_is_left(twin)) == ([], True)
 
@@ -118,7 +118,7 @@ def test_a_pin_that_is_renewed_just_before_it_runs_out_keeps_it(twin: Twin, ada:
     pin(twin, ada, 60)
     twin.pass_time(60)
     before_the_next_commit(twin, lambda: pin(twin, ada))
-    pinning.run_out(twin.on, artifact(twin).id, "ada")
+    pins.run_out(twin.on, artifact(twin).id, "ada")
     at_the_end(twin, job)
     assert artifact(twin).owners == ("pin#ada",)
 
@@ -127,13 +127,13 @@ def test_another_users_artifact_is_as_good_as_none(twin: Twin, ada: User) -> Non
     """SEC-2"""
     ended(twin, ada)
     id = artifact(twin).id
-    assert refused(lambda: pinning.find(twin.on, EVE, id))[0] == 404
+    assert refused(lambda: pins.find(twin.on, EVE, id))[0] == 404
     assert refused(lambda: pin(twin, EVE))[0] == 404
-    assert refused(lambda: pinning.unpin(twin.on, EVE, id, "eve"))[0] == 404
-    assert refused(lambda: pinning.unpin(twin.on, EVE, id, "ada"))[0] == 403
-    assert refused(lambda: explaining.listed(twin.on, EVE, "ada", 9, ""))[0] == 403
-    assert explaining.listed(twin.on, EVE, "", 9, "") == ([], None)
-    assert refused(lambda: pinning.find(twin.on, ada, "no id"))[0] == 404
+    assert refused(lambda: pins.unpin(twin.on, EVE, id, "eve"))[0] == 404
+    assert refused(lambda: pins.unpin(twin.on, EVE, id, "ada"))[0] == 403
+    assert refused(lambda: explain.listed(twin.on, EVE, "ada", 9, ""))[0] == 403
+    assert explain.listed(twin.on, EVE, "", 9, "") == ([], None)
+    assert refused(lambda: pins.find(twin.on, ada, "no id"))[0] == 404
 
 
 def test_operators_pin_and_take_back_what_is_others_and_that_is_noted(twin: Twin, ada: User, root: User) -> None:
@@ -141,8 +141,8 @@ def test_operators_pin_and_take_back_what_is_others_and_that_is_noted(twin: Twin
     pin(twin, ada)
     pin(twin, root)
     assert artifact(twin).owners[1:] == ("pin#ada", "pin#root")
-    pinning.unpin(twin.on, root, artifact(twin).id, "ada")
-    noted = [(entry.by, entry.did) for entry in auditing.listed(twin.on, "", None, 9, "")[0]][:2]
+    pins.unpin(twin.on, root, artifact(twin).id, "ada")
+    noted = [(entry.by, entry.did) for entry in audit.listed(twin.on, "", None, 9, "")[0]][:2]
     assert (artifact(twin).owners[1:], noted) == (("pin#root",), [("root", "unpin"), ("root", "pin")])
 
 
@@ -150,9 +150,9 @@ def test_what_cannot_be_pinned(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     outputs.begin(twin.on, job_of(twin, job), files())
     assert refused(lambda: pin(twin, ada)) == (409, "no-bytes")
-    assert refused(lambda: explaining.sign(twin.on, artifact(twin), 60)) == (409, "no-bytes")
+    assert refused(lambda: explain.sign(twin.on, artifact(twin), 60)) == (409, "no-bytes")
     assert refused(lambda: pin(twin, ada, reason=" "))[0] == 400
-    assert refused(lambda: pinning.unpin(twin.on, ada, artifact(twin).id, "ada")) == (409, "not-pinned")
+    assert refused(lambda: pins.unpin(twin.on, ada, artifact(twin).id, "ada")) == (409, "not-pinned")
 
 
 def test_an_artifact_has_no_more_owners_than_its_row_has_room_for(twin: Twin, ada: User) -> None:
@@ -165,7 +165,7 @@ def test_an_artifact_has_no_more_owners_than_its_row_has_room_for(twin: Twin, ad
 
 
 def why(twin: Twin) -> Kept:
-    return explaining.why(twin.on, artifact(twin))
+    return explain.why(twin.on, artifact(twin))
 
 
 def test_what_nobody_owns_yet_is_said_to_go(twin: Twin, ada: User) -> None:
@@ -200,7 +200,7 @@ def test_a_latest_failure_says_so(twin: Twin, ada: User) -> None:
 def test_dependents_are_named_but_not_all_of_them(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     for number in range(7):
-        assert twin.store.commit(retaining.pin(twin.on, job, f"D{number}"))
+        assert twin.store.commit(retain.pin(twin.on, job, f"D{number}"))
     found = why(twin)
     assert found.until is None
     assert found.keepers[0].why.endswith("depend on that: D0, D1, D2, D3, D4 and 2 more")
@@ -241,9 +241,9 @@ def test_lost_bytes_are_told(twin: Twin, ada: User) -> None:
 
 def test_lists_come_in_pages(twin: Twin, ada: User) -> None:
     ended(twin, ada, 5)
-    first, after = explaining.listed(twin.on, ada, "", 3, "")
+    first, after = explain.listed(twin.on, ada, "", 3, "")
     assert after
-    rest, end = explaining.listed(twin.on, ada, "", 3, after)
+    rest, end = explain.listed(twin.on, ada, "", 3, after)
     names = [one.artifact.id for one in first + rest]
     assert (names, end) == (sorted(names, reverse=True), None)
     assert len(names) == 5
@@ -260,14 +260,14 @@ def test_who_asks_for_what_is_gone_is_told_since_when(twin: Twin, ada: User) -> 
 
 
 def going(twin: Twin, within: int = 0) -> list[str]:
-    return [one.id for one in explaining.foresee(twin.on, within).going]
+    return [one.id for one in explain.foresee(twin.on, within).going]
 
 
 def test_a_dry_run_says_what_the_sweep_then_does(twin: Twin, ada: User) -> None:
     """And writes nothing."""
     first, second = ended(twin, ada, 2), ended(twin, ada, result=Result.FAILED)
     pinned = next(row for row in of(twin, Artifact) if row.job == first)
-    pinning.pin(twin.on, ada, pinned.id, "why", None)
+    pins.pin(twin.on, ada, pinned.id, "why", None)
     within = int((end_of(twin, first) - twin.world.now()).total_seconds()) + 1
     rows = dict(twin.store.rows)
     foreseen, later = set(going(twin, within)), set(going(twin, 10**8))
@@ -289,10 +289,10 @@ def test_a_dry_run_tells_once_what_has_two_owners_and_with_the_last(twin: Twin, 
     assert going(twin, 10**8) == [artifact(twin).id]
     pin(twin, ada, 10**7)
     assert going(twin, 10**8) == [artifact(twin).id]
-    (one,) = explaining.foresee(twin.on, 10**8).going
+    (one,) = explain.foresee(twin.on, 10**8).going
     assert (one.at, one.why) == (of(twin, Pin)[0].until, "ada pinned it: to look at it")
-    assert retaining.pin(twin.on, job, "D")
-    assert twin.store.commit(retaining.pin(twin.on, job, "D"))
+    assert retain.pin(twin.on, job, "D")
+    assert twin.store.commit(retain.pin(twin.on, job, "D"))
     assert going(twin, 10**8) == []
 
 
@@ -305,16 +305,16 @@ def test_a_dry_run_knows_uploads_and_bytes_that_are_being_destroyed(twin: Twin, 
     twin.objects.delete = lambda name: None  # type: ignore[method-assign]
     twin.pass_time(13 * 3600)
     tidy(twin)
-    (one,) = explaining.foresee(twin.on, 3600).going
+    (one,) = explain.foresee(twin.on, 3600).going
     assert (one.id, one.why, of(twin, Volume)[0].tries) == (id, "its artifact is gone; tried 1 times", 1)
 
 
 def test_a_dry_run_is_bounded(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explaining, "FORESEEN", 2)
+    monkeypatch.setattr(explain, "FORESEEN", 2)
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)
     send(twin, job, 3)
     finish(twin, job)
-    found = explaining.foresee(twin.on, 10**8)
+    found = explain.foresee(twin.on, 10**8)
     assert (len(found.going), found.is_whole) == (2, False)

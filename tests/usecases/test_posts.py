@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.domain.specs import Spec, spec_key
-from penstock.domain.users import User
-from penstock.store import codec
-from penstock.usecases import agents, submitting, units
-from penstock.usecases.agents import Hello
+from penstock.aws import dynamodb
+from penstock.domain.jobs.jobs import Spec, spec_key
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import submit
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
@@ -32,20 +34,20 @@ POSTS = [
 def told(twin: Twin, job: str) -> object:
     twin.run()
     worker = worker_of(twin, job).id
-    answer = agents.hello(twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    answer = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
     return answer["posts"]
 
 
 def test_the_agent_is_told_them_in_their_order(twin: Twin, ada: User) -> None:
-    job = submitting.submit(twin.on, ada, SubmitJob(FILE), None)
+    job = submit.submit(twin.on, ada, SubmitJob(FILE), None)
     assert told(twin, job) == POSTS
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
-    assert codec.load("spec", codec.dump(spec), spec.version) == spec
+    assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
     finish(twin, job)
-    assert told(twin, submitting.retry(twin.on, ada, job_of(twin, job))) == POSTS
+    assert told(twin, submit.retry(twin.on, ada, job_of(twin, job))) == POSTS
 
 
 def test_a_job_without_any_has_none(twin: Twin, ada: User) -> None:
-    assert told(twin, submitting.submit(twin.on, ada, SubmitJob("#!/bin/bash\n"), None)) == []
+    assert told(twin, submit.submit(twin.on, ada, SubmitJob("#!/bin/bash\n"), None)) == []

@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Claim, SlotState
-from penstock.domain.rows import Create
-from penstock.domain.units import UnitKind
-from penstock.domain.users import ADMIN, User, user_key
-from penstock.usecases import acquiring, configuring, custody, jobs, privileges, users
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Claim, SlotState
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import ADMIN, User, user_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance
+from penstock.usecases.users import privileges, users
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
@@ -30,7 +34,7 @@ LOCKED = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "
 @pytest.fixture
 def eve(twin: Twin, root: User) -> User:
     """A user with privileges, at a site that wants them."""
-    configuring.apply(twin.on, "root", LOCKED, "site.toml")
+    apply.apply(twin.on, "root", LOCKED, "site.toml")
     twin.run()
     return users.create(twin.on, "eve", ["resource.bench", "target.alias", "target.lab"], "root")
 
@@ -73,11 +77,11 @@ def test_who_holds_is_cancelled_with_now(twin: Twin, eve: User, root: User) -> N
 
 def test_who_holds_what_is_taken_still_gets_what_it_may_have(twin: Twin, eve: User, root: User) -> None:
     """It has its bench, and waits for a worker, which anybody may have."""
-    configuring.pause(twin.on, "target/linux", paused=True)
+    apply.pause(twin.on, "target/linux", paused=True)
     job = submit(twin, eve, resources=["bench"])
     twin.run()
     assert revoke(twin, root).holding == [job]
-    configuring.pause(twin.on, "target/linux", paused=False)
+    apply.pause(twin.on, "target/linux", paused=False)
     twin.run()
     hello(twin, job)
     finish(twin, job)
@@ -90,9 +94,9 @@ def test_who_has_settled_or_is_cancelled_already_holds_nothing(twin: Twin, eve: 
     twin.run()
     hello(twin, settled)
     bench = unit_of(twin, settled, 1)
-    custody.hold(twin.on, root, bench.is_a, bench.id, "looking", 3600)
+    maintenance.hold(twin.on, root, bench.is_a, bench.id, "looking", 3600)
     finish(twin, settled)
-    jobs.cancel(twin.on, eve, waits)
+    cancel.cancel(twin.on, eve, waits)
     assert (job_of(twin, settled).state, job_of(twin, waits).state) == (State.SETTLED, State.ACQUIRING)
     assert revoke(twin, root) == privileges.Concerned([], [])
 
@@ -104,7 +108,7 @@ def test_what_an_operator_holds_idle_is_of_no_job(twin: Twin, eve: User, root: U
     hello(twin, job)
     finish(twin, job)
     (idle,) = (unit for unit in all_units(twin) if unit.type == "db")
-    custody.hold(twin.on, root, UnitKind.RESOURCE, idle.id, "looking", 3600)
+    maintenance.hold(twin.on, root, UnitKind.RESOURCE, idle.id, "looking", 3600)
     waits = submit(twin, eve, resources=["db"])
     twin.run()
     assert revoke(twin, root, "resource.db") == privileges.Concerned([waits], [])
@@ -135,8 +139,8 @@ def test_jobs_of_others_and_under_other_privileges_go_on(twin: Twin, eve: User, 
 def test_a_target_is_under_its_own_and_its_aliass_privilege(
     twin: Twin, eve: User, root: User, target: str, privilege: str
 ) -> None:
-    configuring.pause(twin.on, "target/lab", paused=True)
-    configuring.pause(twin.on, "target/linux", paused=True)
+    apply.pause(twin.on, "target/lab", paused=True)
+    apply.pause(twin.on, "target/linux", paused=True)
     job = submit(twin, eve, target=target)
     plain = submit(twin, eve, target="linux")
     twin.run()
@@ -149,7 +153,7 @@ def test_an_operator_who_is_none_any_more_keeps_what_they_were_granted_besides(
 ) -> None:
     users.change(twin.on, "eve", ADMIN, grant=True)
     users.change(twin.on, "eve", "target.lab", grant=False)
-    configuring.pause(twin.on, "target/lab", paused=True)
+    apply.pause(twin.on, "target/lab", paused=True)
     holds, waits = (submit(twin, eve, resources=["bench"]) for _ in range(2))
     lab = submit(twin, users.find(twin.on, "eve"), target="lab")
     twin.run()
@@ -178,10 +182,10 @@ def test_nothing_is_granted_to_who_may_not_have_it_whatever_happened_to_the_one_
 
 def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User, root: User) -> None:
     """The owner's row is part of the grant: who read it before it changed is not granted by it."""
-    configuring.pause(twin.on, "resource/bench", paused=True)
+    apply.pause(twin.on, "resource/bench", paused=True)
     job = submit(twin, eve, resources=["bench"])
     twin.run()
-    configuring.pause(twin.on, "resource/bench", paused=False)
+    apply.pause(twin.on, "resource/bench", paused=False)
     commit, done = twin.store.commit, []
 
     def late(changes: object) -> bool:
@@ -192,7 +196,7 @@ def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.store, "commit", late)
-        acquiring.serve(twin.on, "resource/bench")
+        scheduler.serve(twin.on, "resource/bench")
     twin.run()
     assert job_of(twin, job).outcome is Outcome.FAILED
     assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
@@ -200,13 +204,13 @@ def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User,
 
 def test_a_grant_of_what_anybody_may_have_does_not_hang_on_its_owner(twin: Twin, eve: User) -> None:
     """Or whoever has many jobs would have each grant in the way of the others."""
-    configuring.pause(twin.on, "resource/licence", paused=True)
+    apply.pause(twin.on, "resource/licence", paused=True)
     submit(twin, eve, resources=["licence"])
     twin.run()
-    configuring.pause(twin.on, "resource/licence", paused=False)
+    apply.pause(twin.on, "resource/licence", paused=False)
     tried = commits(twin)
     before_the_next_commit(twin, lambda: users.change(twin.on, "eve", "resource.bench", grant=False, by="root"))
-    acquiring.serve(twin.on, "resource/licence")
+    scheduler.serve(twin.on, "resource/licence")
     makes = [changes for changes in tried if any(isinstance(one, Create) and one.row.kind == "unit" for one in changes)]
     assert len(makes) == 1
 

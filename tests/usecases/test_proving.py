@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain import proving as checks
-from penstock.domain.errors import Misconfigured, NoCapacity, RateLimited, Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.limits import PRIORITY
-from penstock.domain.logs import Line
-from penstock.domain.pools import Claim, Slot, SlotState
-from penstock.domain.seeing import EACH, LATE
-from penstock.domain.sights import LOOKS
-from penstock.domain.specs import Proves
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.domain.users import User
-from penstock.domain.volumes import object_name
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.jobs import Outcome, Proves, Result, State
+from penstock.domain.logs.logs import Line
+from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.probes import factory_test as checks
+from penstock.domain.units.units import LOOKS, Unit, UnitState, unit_key
+from penstock.domain.units.visibility import EACH, LATE
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
+from penstock.kernel.limits import PRIORITY
 from penstock.ports import NotYet
-from penstock.usecases import agents, configuring, custody, jobs, outputs, proving, units
-from penstock.usecases.agents import Hello
-from penstock.usecases.proving import Progress
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.jobs import cancel
+from penstock.usecases.probes import factory_test
+from penstock.usecases.probes.factory_test import Progress
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, maintenance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire.agent import AgentFile
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
@@ -54,20 +57,20 @@ limit = 1
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
 
 def begin(twin: Twin, root: User, **changes: object) -> str:
     ask = {"name": "hand", "target": None, "keep": None, "key": None, **changes}
-    job = proving.start(twin.on, root, **ask).job  # type: ignore[arg-type]
+    job = factory_test.start(twin.on, root, **ask).job  # type: ignore[arg-type]
     twin.run()
     return job
 
 
 def progress(twin: Twin, root: User, job: str) -> Progress:
-    return proving.progress(twin.on, root, "hand", job, "1.2")
+    return factory_test.progress(twin.on, root, "hand", job, "1.2")
 
 
 def oks(twin: Twin, root: User, job: str) -> dict[str, bool | None]:
@@ -77,7 +80,7 @@ def oks(twin: Twin, root: User, job: str) -> dict[str, bool | None]:
 def say_hello(twin: Twin, job: str) -> None:
     worker = worker_of(twin, job).id
     agents.hello(
-        twin.on, Hello(worker, units.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
+        twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
     )
     twin.run()
 
@@ -229,7 +232,7 @@ def test_who_said_hello_while_it_was_looked_for_is_still_there(twin: Twin, root:
         say_hello(twin, job) if worker_of(twin, job).state is UnitState.CREATING else None
         return [worker_of(twin, job).id]
 
-    job = proving.start(twin.on, root, "hand", None, None, None).job
+    job = factory_test.start(twin.on, root, "hand", None, None, None).job
     twin.drivers.hand.list = meanwhile  # type: ignore[method-assign]
     twin.run()
     assert worker_of(twin, job).state is UnitState.READY
@@ -243,13 +246,13 @@ def test_what_was_destroyed_while_it_was_looked_for_was_not_seen_missing(twin: T
     def meanwhile() -> list[str]:
         twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
         found = [worker_of(twin, job).id]
-        jobs.cancel(twin.on, root, job)
+        cancel.cancel(twin.on, root, job)
         seen.append(worker_of(twin, job).seen)
         twin.run()
         assert worker_of(twin, job).state is UnitState.GONE
         return found
 
-    job = proving.start(twin.on, root, "hand", None, None, None).job
+    job = factory_test.start(twin.on, root, "hand", None, None, None).job
     twin.drivers.hand.list = meanwhile  # type: ignore[method-assign]
     twin.run()
     found = worker_of(twin, job).seen
@@ -281,7 +284,7 @@ def test_a_cool_down_is_waited_for_and_said_at_the_beginning(twin: Twin, ada: Us
     twin.drivers.hand.says = [Misconfigured("no such image")]
     submit(twin, ada, target="linux")
     twin.run()
-    begun = proving.start(twin.on, root, "hand", None, None, None)
+    begun = factory_test.start(twin.on, root, "hand", None, None, None)
     (wait_,) = begun.waits
     assert "misconfigured for type/linux; nobody asks again until 00:01 UTC" in wait_
     twin.run()
@@ -296,9 +299,9 @@ def test_a_cool_down_of_calls_is_said_and_one_of_another_scope_is_not(twin: Twin
     twin.drivers.hand.says = [NoCapacity("none"), RateLimited("slow down")]
     submit(twin, ada, target="shut")
     twin.run()
-    assert proving.start(twin.on, root, "hand", "linux", None, None).waits == []
+    assert factory_test.start(twin.on, root, "hand", "linux", None, None).waits == []
     twin.run()
-    (wait_,) = proving.start(twin.on, root, "hand", "linux", None, None).waits
+    (wait_,) = factory_test.start(twin.on, root, "hand", "linux", None, None).waits
     assert "asks to slow down" in wait_
 
 
@@ -334,7 +337,7 @@ def test_what_the_machine_said_goes_with_it(twin: Twin, root: User) -> None:
 
 def test_a_test_that_is_cancelled_leaves_nothing(twin: Twin, root: User) -> None:
     job = begin(twin, root)
-    jobs.cancel(twin.on, root, job)
+    cancel.cancel(twin.on, root, job)
     twin.run()
     found = progress(twin, root, job)
     assert found.is_over
@@ -347,7 +350,7 @@ def test_one_that_was_granted_nothing_is_over_when_it_is_cancelled(twin: Twin, r
     found = progress(twin, root, third)
     assert found.unit is None
     assert found.waits
-    jobs.cancel(twin.on, root, third)
+    cancel.cancel(twin.on, root, third)
     twin.run()
     found = progress(twin, root, third)
     assert found.is_over
@@ -367,7 +370,7 @@ def test_a_worker_that_is_to_be_looked_at_is_held_from_the_beginning(twin: Twin,
     found = progress(twin, root, job)
     assert not found.is_over
     assert [one.detail for one in found.checks if one.check == "destroyed"] == ["held until 2026-01-01 01:00:00Z"]
-    custody.release(twin.on, root, unit.is_a, unit.id)
+    maintenance.release(twin.on, root, unit.is_a, unit.id)
     twin.run()
     assert progress(twin, root, job).is_over
 
@@ -396,7 +399,7 @@ def test_a_held_machine_goes_by_itself_when_the_hold_ends(twin: Twin, root: User
 def test_what_cannot_be_tested_is_refused(
     twin: Twin, root: User, ask: dict[str, object], status: int, code: str, says: str
 ) -> None:
-    configuring.pause(twin.on, "target/shut", paused=True)
+    apply.pause(twin.on, "target/shut", paused=True)
     rows = dict(twin.store.rows)
     with pytest.raises(Refused, match=says) as refused:
         begin(twin, root, **ask)
@@ -408,7 +411,7 @@ def test_what_cannot_be_tested_is_refused(
 def test_the_target_is_the_first_that_has_a_limit_or_what_is_named(
     twin: Twin, root: User, target: str | None, chosen: str
 ) -> None:
-    begun = proving.start(twin.on, root, "hand", target, None, None)
+    begun = factory_test.start(twin.on, root, "hand", target, None, None)
     assert (begun.target, job_of(twin, begun.job).target_resolved) == (chosen, chosen)
 
 
@@ -418,7 +421,7 @@ def test_a_site_without_factories_says_so(root: User) -> None:
 
 
 def test_a_limit_that_an_operator_lowered_to_nothing_is_refused_too(twin: Twin, root: User) -> None:
-    configuring.resize(twin.on, "target/linux", 0)
+    apply.resize(twin.on, "target/linux", 0)
     with pytest.raises(Refused, match="pool resize target/linux 1"):
         begin(twin, root)
 
@@ -435,13 +438,13 @@ def test_only_a_test_of_that_factory_is_shown_as_one(twin: Twin, ada: User, root
     plain, job = submit(twin, ada, target="linux"), begin(twin, root)
     for name, wanted in (("hand", plain), ("other", job), ("hand", "nothing")):
         with pytest.raises(Refused) as refused:
-            proving.progress(twin.on, root, name, wanted, "1.2")
+            factory_test.progress(twin.on, root, name, wanted, "1.2")
         assert refused.value.status == 404
 
 
 def test_a_factory_that_the_site_no_longer_has(twin: Twin, root: User) -> None:
     job = begin(twin, root)
-    configuring.apply(twin.on, "admin", '[factories.other]\ndriver = "hand"\n', "site.toml")
+    apply.apply(twin.on, "admin", '[factories.other]\ndriver = "hand"\n', "site.toml")
     assert progress(twin, root, job).checks[0].detail == "it is gone"
 
 

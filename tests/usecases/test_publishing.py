@@ -6,27 +6,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.artifacts import Artifact
-from penstock.domain.audit import Entry
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Result, State
-from penstock.domain.outputs import Output
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.jobs.jobs import Result, Spec, State
 from penstock.domain.published import EVERY, MOST_SERIES, Access, Published, Series
-from penstock.domain.rows import Change, Create
-from penstock.domain.specs import Spec
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, VolumeState
-from penstock.usecases import (
-    agents,
-    auditing,
-    explaining,
-    outputs,
-    published,
-    publishing,
-    settling,
-    submitting,
-)
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create
+from penstock.usecases import published
+from penstock.usecases.artifacts import explain, outputs
+from penstock.usecases.jobs import settle
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.users import audit
+from penstock.usecases.workers import agents
 from penstock.wire import SubmitJob
 from penstock.wire.agent import AgentFile
 from tests.twin.world import START, Twin
@@ -54,7 +49,7 @@ FILE = """#!/bin/bash
 
 def give(twin: Twin, job: str, user: User, *, number: int = 0, name: Sequence[str] = NAME) -> tuple[Published, bool]:
     rows = sorted((row for row in of(twin, Output) if row.job == job), key=lambda row: str(row.path))
-    return publishing.publish(twin.on, user, job_of(twin, job), rows[number].id, *name)
+    return published.publish(twin.on, user, job_of(twin, job), rows[number].id, *name)
 
 
 def take(twin: Twin, user: User, by: str = "ada", name: Sequence[str] = NAME) -> Published:
@@ -69,7 +64,7 @@ def row(twin: Twin) -> Published:
 
 def asks(twin: Twin, user: User, script: str = FILE, **ask: object) -> str:
     """A job with this file, up to where its script runs."""
-    job = submitting.submit(twin.on, user, SubmitJob(script, **ask), None)  # type: ignore[arg-type]
+    job = jobs_submit.submit(twin.on, user, SubmitJob(script, **ask), None)  # type: ignore[arg-type]
     twin.run()
     hello(twin, job)
     return job
@@ -212,7 +207,7 @@ def test_everything_is_audited(twin: Twin, ada: User) -> None:
         ("ada", "publish", full, f"/work/0 of job {job}"),
         ("root", "unpublish", full, ""),
     ]
-    (entry,) = auditing.listed(twin.on, "ada", None, 1, "")[0]
+    (entry,) = audit.listed(twin.on, "ada", None, 1, "")[0]
     assert (entry.did, entry.what, entry.detail) == ("open series", "ada/nightly", "private")
 
 
@@ -228,7 +223,7 @@ def test_what_cannot_be_published(twin: Twin, ada: User) -> None:
     assert refused(lambda: give(twin, job, ada)) == (409, "job-not-settled")
     finish(twin, job, Result.FAILED)
     for name in ("x", "0" * 26):
-        call = lambda name=name: publishing.publish(twin.on, ada, job_of(twin, job), name, *NAME)  # noqa: E731
+        call = lambda name=name: published.publish(twin.on, ada, job_of(twin, job), name, *NAME)  # noqa: E731
         looked = gets(twin, Output)
         assert refused(call) == (404, "output-not-found")
         assert len(looked) == (name != "x")
@@ -263,7 +258,7 @@ def test_it_is_said_why_it_is_kept(twin: Twin, ada: User) -> None:
     assert (keeper.owner, keeper.until) == ("published#ada/nightly/v1/a.bin", None)
     assert keeper.why == "ada published it as ada/nightly/v1/a.bin"
     assert keeper.frees == "ada, or an operator, with `penstock published unpublish`"
-    assert explaining.foresee(twin.on, 10**8).going == []
+    assert explain.foresee(twin.on, 10**8).going == []
     drop(twin, row(twin))
     assert why(twin).keepers[1].why == "it is published as ada/nightly/v1/a.bin, and no row says so"
 
@@ -370,7 +365,7 @@ def test_what_was_withdrawn_is_not_published_again_by_a_job(twin: Twin, ada: Use
     send(twin, first)
     finish(twin, first)
     take(twin, ada, name=("nightly", "c0ffee", "a.bin"))
-    settling.settle(twin.on, first, 1, None, None)
+    settle.settle(twin.on, first, 1, None, None)
     again = asks(twin, ada, env={"GITHUB_SHA": "c0ffee"})
     send(twin, again)
     finish(twin, again)
@@ -382,10 +377,10 @@ def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_wi
     job = asks(twin, ada)
     send(twin, job)
     agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
-    publishing.of_job(twin.on, job_of(twin, job))  # and here whoever settled it died
+    published.of_job(twin.on, job_of(twin, job))  # and here whoever settled it died
     assert row(twin).job == job
     finish(twin, job)
-    settling.settle(twin.on, job, 1, None, None)
+    settle.settle(twin.on, job, 1, None, None)
     assert job_of(twin, job).reason == "the script ended"
     assert len(audited(twin)) == 1
 
@@ -413,7 +408,7 @@ def test_a_job_whose_spec_is_gone_publishes_nothing(twin: Twin, ada: User) -> No
     job = asks(twin, ada)
     for spec in [each for each in twin.store.rows.values() if each.kind == "spec"]:
         drop(twin, spec)
-    assert publishing.of_job(twin.on, job_of(twin, job)) == ""
+    assert published.of_job(twin.on, job_of(twin, job)) == ""
 
 
 def test_a_repository_publishes_under_its_own_name(twin: Twin, ada: User) -> None:
@@ -558,9 +553,9 @@ def test_who_may_say_who_reads(twin: Twin, ada: User) -> None:
     opens(twin, ada, "a", Access.PRIVILEGE, "rel")
     (said,) = published.shown(twin.on, ada, "ada")
     assert (said.access, said.privilege) == (Access.PRIVILEGE, "rel")
-    assert auditing.listed(twin.on, "", None, 1, "")[0][0].detail == "privilege rel"
+    assert audit.listed(twin.on, "", None, 1, "")[0][0].detail == "privilege rel"
     opens(twin, ada, "a", None)
-    assert auditing.listed(twin.on, "", None, 1, "")[0][0].detail == "as the others"
+    assert audit.listed(twin.on, "", None, 1, "")[0][0].detail == "as the others"
 
 
 def test_of_many_series_something_may_be_said_and_no_more(twin: Twin, ada: User) -> None:

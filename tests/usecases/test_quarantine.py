@@ -6,8 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain import quarantine
-from penstock.domain.errors import (
+from penstock.domain.jobs.jobs import Outcome, PastAttempt, State
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -17,13 +22,12 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.jobs import Outcome, PastAttempt, State
-from penstock.domain.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
 from penstock.ports import NotYet
-from penstock.usecases import configuring, custody, jobs, quarantining, sweeping
+from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import jobs
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance
+from penstock.usecases.units import quarantine as units_quarantine
 from tests.twin.world import START, Twin
 from tests.usecases.exact import drop, put
 from tests.usecases.steps import sweep
@@ -39,7 +43,7 @@ DAY = 24 * 3600
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -139,7 +143,7 @@ def test_a_hint_before_the_reminder_is_due_changes_nothing(twin: Twin, ada: User
 
 def test_what_was_released_is_destroyed_and_its_tries_are_counted_anew(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
-    custody.release(twin.on, ROOT, worker.is_a, worker.id)
+    maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     twin.run()
     found = unit_of(twin, worker.id)
     assert (found.state, found.stuck, found.reminders) == (UnitState.DIRTY, 1, 0)
@@ -151,7 +155,7 @@ def test_what_was_released_is_destroyed_and_its_tries_are_counted_anew(twin: Twi
 
 def test_what_is_not_mended_is_quarantined_again(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
-    custody.release(twin.on, ROOT, worker.is_a, worker.id)
+    maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     wait(twin, 1300)
     assert unit_of(twin, worker.id).state is UnitState.QUARANTINED
     assert sorted(slot.pool for slot in slots_of(twin, worker)) == ["quota/vcpus", "target/other"]
@@ -160,7 +164,7 @@ def test_what_is_not_mended_is_quarantined_again(twin: Twin, ada: User) -> None:
 def test_what_is_recycled_is_destroyed_once_more(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
     twin.drivers.hand.stuck = None
-    custody.recycle(twin.on, ROOT, worker.is_a, worker.id, "try again")
+    maintenance.recycle(twin.on, ROOT, worker.is_a, worker.id, "try again")
     twin.run()
     assert unit_of(twin, worker.id).state is UnitState.GONE
     assert "recycled by root: try again; it is to be destroyed" in [
@@ -172,7 +176,7 @@ def test_what_an_operator_removed_by_hand_is_gone_with_their_word_as_the_proof(t
     """UNIT-2: the slot is free only with the record: who, when, and what was checked."""
     job, worker = quarantined(twin, ada)
     now = twin.world.now()
-    gone = quarantining.removed(twin.on, ROOT, worker.is_a, worker.id, "pulled the plug; the disk is shredded")
+    gone = units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "pulled the plug; the disk is shredded")
     twin.run()
     assert (gone.state, gone.proof and gone.proof.by) == (UnitState.GONE, "the operator root")
     assert gone.proof
@@ -187,7 +191,7 @@ def test_what_an_operator_removed_by_hand_is_gone_with_their_word_as_the_proof(t
 def test_a_proof_says_something(twin: Twin, ada: User, proof: str) -> None:
     _, worker = quarantined(twin, ada)
     with pytest.raises(Refused, match="reason") as told:
-        quarantining.removed(twin.on, ROOT, worker.is_a, worker.id, proof)
+        units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, proof)
     assert told.value.status == 400
 
 
@@ -195,7 +199,7 @@ def test_a_word_does_not_free_what_is_not_in_quarantine(twin: Twin, ada: User) -
     """UNIT-2: what its driver can destroy, it destroys."""
     _, worker = running(twin, ada)
     with pytest.raises(Refused) as told:
-        quarantining.removed(twin.on, ROOT, worker.is_a, worker.id, "it is gone, I swear")
+        units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "it is gone, I swear")
     assert (told.value.status, told.value.code) == (409, "not-quarantined")
     assert unit_of(twin, worker.id).state is UnitState.READY
 
@@ -203,16 +207,16 @@ def test_a_word_does_not_free_what_is_not_in_quarantine(twin: Twin, ada: User) -
 def test_what_is_in_quarantine_need_not_be_held_and_is_lent_to_nobody(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
     with pytest.raises(Refused) as refused:
-        custody.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 60)
+        maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 60)
     assert (refused.value.status, refused.value.code) == (409, "quarantined")
-    assert custody.drain(twin.on, ROOT, worker.is_a, worker.id, "").version == worker.version
+    assert maintenance.drain(twin.on, ROOT, worker.is_a, worker.id, "").version == worker.version
     assert unit_of(twin, worker.id) == worker
 
 
 def test_a_held_unit_is_not_quarantined(twin: Twin, ada: User) -> None:
     """UNIT-3: a hold beats this as well, for its unit takes no step."""
     job, worker = running(twin, ada)
-    custody.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 2 * 3600)
+    maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 2 * 3600)
     twin.drivers.hand.stuck = NEVER
     finish(twin, job)
     wait(twin, 3600)
@@ -246,7 +250,7 @@ def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(tw
     assert f"worker {worker.id} is quarantined since" in found.summary
     assert found.next_steps == "an operator releases what keeps what attempt 1 used"
     twin.drivers.hand.stuck = None
-    quarantining.removed(twin.on, ROOT, worker.is_a, worker.id, "switched it off")
+    units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "switched it off")
     twin.run()
     sweep(twin)
     assert databases(twin)[0].state is not UnitState.CLEANING
@@ -271,7 +275,7 @@ def test_nothing_else_is_told_to_be_in_quarantine(twin: Twin, ada: User, what: s
 
 def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(ada: User) -> None:
     twin = Twin()
-    configuring.apply(twin.on, "admin", ONE, "site.toml")
+    apply.apply(twin.on, "admin", ONE, "site.toml")
     twin.run()
     _, worker = quarantined(twin, ada)
     job = submit(twin, ada, target="other")
@@ -289,7 +293,7 @@ def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(a
 def test_it_makes_room_for_nobody_and_others_are_evicted_for_it(twin: Twin, ada: User) -> None:
     """QUEUE-1: an idle worker that cannot be destroyed is nothing to wait for: another makes room."""
     first = worker_at_rest(twin, ada)
-    custody.drain(twin.on, ROOT, UnitKind.WORKER, first.worker, "old")
+    maintenance.drain(twin.on, ROOT, UnitKind.WORKER, first.worker, "old")
     twin.drivers.hand.stuck = NEVER
     wait(twin, 3600)
     kept = unit_of(twin, first.worker)
@@ -308,7 +312,7 @@ def test_it_makes_room_for_nobody_and_others_are_evicted_for_it(twin: Twin, ada:
 def test_how_long_it_was_kept_apart_is_not_how_long_jobs_hold(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
     wait(twin, DAY)
-    quarantining.removed(twin.on, ROOT, worker.is_a, worker.id, "gone")
+    units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "gone")
     pool = twin.store.get(pool_key("target/other"), Pool)
     assert pool
     assert pool.mean_hold < DAY
@@ -320,23 +324,23 @@ def test_the_sweep_asks_nobody_but_knows_it(twin: Twin, ada: User) -> None:
     twin.drivers.hand.stuck = None
     for _ in range(10):
         twin.pass_time(601)
-        done = sweeping.sweep(twin.on)
+        done = usecases_sweep.sweep(twin.on)
         twin.run()
         assert (done.strays, done.lost) == (0, 0)
-    assert [unit.id for unit in quarantining.of_maker(twin.on, UnitKind.WORKER, "hand")] == [worker.id]
-    assert quarantining.of_maker(twin.on, UnitKind.WORKER, "another") == []
-    assert quarantining.of_maker(twin.on, UnitKind.RESOURCE, "hand") == []
+    assert [unit.id for unit in units_quarantine.of_maker(twin.on, UnitKind.WORKER, "hand")] == [worker.id]
+    assert units_quarantine.of_maker(twin.on, UnitKind.WORKER, "another") == []
+    assert units_quarantine.of_maker(twin.on, UnitKind.RESOURCE, "hand") == []
 
 
 def test_a_resource_is_quarantined_too(twin: Twin, ada: User) -> None:
-    configuring.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }", ""), "site.toml")
     job, _ = running(twin, ada, resources=["db"])
     twin.drivers.basin.stuck = NEVER
     finish(twin, job)
     wait(twin, 1300)
     (database,) = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.order == 1]
     assert database.state is UnitState.QUARANTINED
-    assert quarantining.of_maker(twin.on, UnitKind.RESOURCE, "spring") == [database]
+    assert units_quarantine.of_maker(twin.on, UnitKind.RESOURCE, "spring") == [database]
     assert len(twin.store.find(collection("resource/db"), "held#", Slot)) == 1
 
 
@@ -344,9 +348,9 @@ def test_who_moved_first_knows_more(twin: Twin, ada: User) -> None:
     """UNIT-3: a unit that was moved since it was read is looked at anew."""
     _, worker = quarantined(twin, ada)
     before = unit_of(twin, worker.id)
-    custody.release(twin.on, ROOT, worker.is_a, worker.id)
+    maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     stale = quarantine.leave(before, "", twin.world.now())
-    quarantining.enter(twin.on, stale, "late")
+    units_quarantine.enter(twin.on, stale, "late")
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Claim, Slot, collection
-from penstock.domain.units import UnitState
-from penstock.domain.users import User
-from penstock.usecases import acquiring
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.units.units import UnitState
+from penstock.domain.users.users import User
+from penstock.usecases.pools import scheduler
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (
@@ -31,7 +31,7 @@ def stop_serving(monkeypatch: pytest.MonkeyPatch) -> None:
     def serve(on: Any, pool: str) -> None:
         raise Stopped(pool)
 
-    monkeypatch.setattr(acquiring, "serve", serve)
+    monkeypatch.setattr(scheduler, "serve", serve)
 
 
 def test_a_claim_whose_function_died_before_serving_is_granted_by_the_sweep(twin: Twin, ada: User) -> None:

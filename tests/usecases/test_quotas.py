@@ -7,13 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.granting import OVERTAKEN, WINDOW
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.pools import Claim, Pool, pool_key
-from penstock.domain.rows import Change
-from penstock.domain.users import User
-from penstock.usecases import acquiring, configuring, jobs, sealing, settling, sweeping
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.grants import OVERTAKEN, WINDOW
+from penstock.domain.pools.pools import Claim, Pool, pool_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel, jobs, settle
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply
+from penstock.usecases.units import driver_calls
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
@@ -51,7 +55,7 @@ amount = 12
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -124,7 +128,7 @@ def test_what_is_kept_for_a_cancelled_claim_goes_to_the_next_at_once(twin: Twin,
     waiting = submit(twin, ada, target="small")
     twin.run()
     assert not is_granted(twin, waiting, "target/small")
-    jobs.cancel(twin.on, ada, large)
+    cancel.cancel(twin.on, ada, large)
     twin.run()
     assert is_granted(twin, waiting, "target/small"), "without any sweep"
     run_to_end(twin, holder)
@@ -149,7 +153,7 @@ def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_
         return commit(changes)
 
     twin.store.commit = racing  # type: ignore[method-assign]
-    settling.settle(twin.on, database, 1, "QueueDeadline", "it waited too long")
+    settle.settle(twin.on, database, 1, "QueueDeadline", "it waited too long")
     assert job_of(twin, database).is_settled
     twin.run()
     assert is_granted(twin, servers[0], "resource/server")
@@ -157,7 +161,7 @@ def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_
 
 def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_next(twin: Twin, ada: User) -> None:
     """QUEUE-1: so many databases waited for tokens that nobody looked further; now they are one less, and no sweep."""
-    configuring.resize(twin.on, "quota/tokens", 4)
+    apply.resize(twin.on, "quota/tokens", 4)
     twin.run()
     databases = [submit(twin, ada, target="plain", resources=["database"]) for _ in range(WINDOW)]
     twin.run()
@@ -167,7 +171,7 @@ def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_
     row = twin.store.get(pool_key("quota/tokens"), Pool)
     assert row
     twin.store.rows[row.key] = replace(row, limit=5)
-    acquiring.serve(twin.on, row.name)
+    scheduler.serve(twin.on, row.name)
     twin.run()
     assert is_granted(twin, databases[0], "resource/database")
     assert is_granted(twin, server, "resource/server")
@@ -196,7 +200,7 @@ def test_one_resource_has_as_many_leases_as_the_site_says(twin: Twin, ada: User)
     unit = next(
         row for row in twin.store.rows.values() if getattr(row, "job", "") == held[0] and hasattr(row, "sealed")
     )
-    assert (unit.slot, sealing.unseal(twin.on, unit)["name"]) == ("one/1", "one")
+    assert (unit.slot, driver_calls.unseal(twin.on, unit)["name"]) == ("one/1", "one")
 
 
 def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:
@@ -217,7 +221,7 @@ def test_what_could_never_be_granted_is_refused(twin: Twin, ada: User) -> None:
 def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -> None:
     jobs_ = [submit(twin, ada, target="small") for _ in range(4)]
     twin.run()
-    configuring.resize(twin.on, "quota/vcpus", 2)
+    apply.resize(twin.on, "quota/vcpus", 2)
     twin.run()
     assert used(twin, "quota/vcpus") == 8
     waiting = submit(twin, ada, target="small")
@@ -226,4 +230,4 @@ def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -
         assert not is_granted(twin, waiting, "target/small")
     run_to_end(twin, jobs_[3])
     assert is_granted(twin, waiting, "target/small")
-    sweeping.sweep(twin.on)
+    sweep.sweep(twin.on)

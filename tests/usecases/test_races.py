@@ -13,15 +13,20 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.domain.errors import Misconfigured, Refused
-from penstock.domain.jobs import Job, Outcome, Result, job_key
-from penstock.domain.pools import Claim, Pool, Slot, collection, pool_key
-from penstock.domain.rows import Change
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
+from penstock.domain.pools.pools import Claim, Pool, Slot, collection, pool_key
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Refused
+from penstock.kernel.rows import Change
 from penstock.ports import NotYet
-from penstock.usecases import agents, configuring, jobs, resizing, settling, submitting, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.usecases import sweep
+from penstock.usecases.jobs import cancel, settle, submit
+from penstock.usecases.pools import resize
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.watched import WatchedStore
@@ -64,7 +69,7 @@ class Tale:
         self.paused: set[str] = set()
         self.act: Callable[[], object] = lambda: None
         with self.operating():
-            configuring.apply(self.on, "root", SITE, "site.toml")
+            apply.apply(self.on, "root", SITE, "site.toml")
             self.twin.run()
         self.first, self.second = (self._submit(names) for names in (["bench", "licence"], ["bench"]))
         self.commit = self.store.commit
@@ -83,7 +88,7 @@ class Tale:
 
     def _submit(self, names: list[str]) -> str:
         ask = SubmitJob("#!/bin/sh\n", resources=names, retries=1)
-        return submitting.submit(self.on, ADA, ask, None)
+        return submit.submit(self.on, ADA, ask, None)
 
     def do(self, act: Callable[[], object]) -> None:
         """One act of the story; an agent may be refused by what the intruder did."""
@@ -98,7 +103,7 @@ class Tale:
             due = next((each for each in messages if each[0] <= self.twin.world.now()), None)
             if flows.settling:
                 given = flows.settling.popleft()
-                self.do(lambda given=given: settling.settle(self.on, *given))  # type: ignore[misc]
+                self.do(lambda given=given: settle.settle(self.on, *given))  # type: ignore[misc]
             elif due:
                 messages.remove(due)
                 self.do(lambda due=due: self.twin.take(due[1], due[2]))  # type: ignore[misc]
@@ -108,7 +113,7 @@ class Tale:
 
     def sweep(self, seconds: float) -> None:
         self.twin.pass_time(seconds)
-        self.do(lambda: sweeping.sweep(self.on))
+        self.do(lambda: sweep.sweep(self.on))
         self.deliver()
 
     def job(self, job: str) -> Job:
@@ -123,7 +128,7 @@ class Tale:
     def hello(self, job: str) -> None:
         worker = self.worker(job)
         if worker:
-            key = units.bootstrap_key(self.on.signing_key(), worker.id)
+            key = advance.bootstrap_key(self.on.signing_key(), worker.id)
             self.do(lambda: agents.hello(self.on, Hello(worker.id, key, TOKEN)))
 
     def heartbeat(self, job: str) -> None:
@@ -137,7 +142,7 @@ class Tale:
         self.store.commit = self.commit  # type: ignore[method-assign]
         with self.operating():
             for pool in self.paused:
-                configuring.pause(self.on, pool, paused=False)
+                apply.pause(self.on, pool, paused=False)
         for _ in range(30):
             self.deliver()
             if self.is_over():
@@ -217,38 +222,38 @@ def agents_act(tale: Tale) -> None:
 
 def cancel_first(tale: Tale) -> None:
     with suppress(Refused):
-        jobs.cancel(tale.on, ADA, tale.first)
+        cancel.cancel(tale.on, ADA, tale.first)
     tale.twin.run()
 
 
 def cancel_both(tale: Tale) -> None:
     for job in (tale.first, tale.second):
         with suppress(Refused):
-            jobs.cancel(tale.on, ADA, job)
+            cancel.cancel(tale.on, ADA, job)
 
 
 def lose_first(tale: Tale) -> None:
-    settling.settle(tale.on, tale.first, tale.job(tale.first).attempt, "Lost", "its flow ended")
+    settle.settle(tale.on, tale.first, tale.job(tale.first).attempt, "Lost", "its flow ended")
     tale.twin.run()
 
 
 def lose_second(tale: Tale) -> None:
-    settling.settle(tale.on, tale.second, tale.job(tale.second).attempt, "Lost", "its flow ended")
+    settle.settle(tale.on, tale.second, tale.job(tale.second).attempt, "Lost", "its flow ended")
     tale.twin.run()
 
 
 def lower(tale: Tale) -> None:
     with tale.operating():
         for pool, limit in (("target/default", 1), ("quota/cores", 4)):
-            configuring.resize(tale.on, pool, limit)
+            apply.resize(tale.on, pool, limit)
             tale.expected[pool] = limit
-            resizing.resize(tale.on, pool)
+            resize.resize(tale.on, pool)
 
 
 def raise_(tale: Tale) -> None:
     with tale.operating():
         for pool, limit in (("target/default", 3), ("quota/cores", 9), ("resource/bench", 2)):
-            configuring.resize(tale.on, pool, limit)
+            apply.resize(tale.on, pool, limit)
             tale.expected[pool] = limit
     tale.twin.run()
 
@@ -256,14 +261,14 @@ def raise_(tale: Tale) -> None:
 def pause(tale: Tale) -> None:
     with tale.operating():
         for pool in LIMITS:
-            configuring.pause(tale.on, pool, paused=True)
+            apply.pause(tale.on, pool, paused=True)
             tale.paused.add(pool)
 
 
 def silence(tale: Tale) -> None:
     """Nobody hears of an agent, and a minute later the sweep comes."""
     tale.twin.pass_time(121)
-    sweeping.sweep(tale.on)
+    sweep.sweep(tale.on)
     tale.twin.run()
 
 
@@ -304,12 +309,12 @@ def change_minds(tale: Tale) -> None:
     for pool, limit in (("target/default", 1), ("target/default", 3), ("quota/cores", 7)):
         with tale.operating():
             if not tale.came:
-                tale.do(lambda pool=pool, limit=limit: configuring.resize(tale.on, pool, limit))  # type: ignore[misc]
+                tale.do(lambda pool=pool, limit=limit: apply.resize(tale.on, pool, limit))  # type: ignore[misc]
                 tale.expected[pool] = limit
             tale.deliver()
     tale.hello(tale.first)
     tale.deliver()
-    tale.do(lambda: jobs.cancel(tale.on, ADA, tale.first))
+    tale.do(lambda: cancel.cancel(tale.on, ADA, tale.first))
     tale.deliver()
     tale.finish(tale.first, Result.CANCELLED)
     tale.deliver()

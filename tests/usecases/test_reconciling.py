@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.comparing import Comparison, comparison_key
-from penstock.domain.errors import Misconfigured, Unknown
-from penstock.domain.jobs import Outcome, State, job_key
-from penstock.domain.pools import Claim, collection
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.units import UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Outcome, State, job_key
+from penstock.domain.pools.pools import Claim, collection
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured, Unknown
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
-from penstock.usecases import agents, configuring, cooling, reconciling
-from penstock.usecases.agents import Caller
+from penstock.usecases import cooldowns
+from penstock.usecases.site import apply
+from penstock.usecases.units import reconcile
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Caller
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of
@@ -45,7 +48,7 @@ boot = "2h"
 @pytest.fixture
 def long(twin: Twin) -> Twin:
     """A site whose silences last so long that only a comparison can notice in time; and its sweeps are regular."""
-    configuring.apply(twin.on, "admin", WELL, "site.toml")
+    apply.apply(twin.on, "admin", WELL, "site.toml")
     twin.run()
     regular(twin, 11)
     return twin
@@ -149,7 +152,7 @@ def test_a_row_that_comes_in_the_last_moment_saves_it_too(twin: Twin, ada: User)
 
     twin.pass_time(290)
     twin.store.commit = just_before  # type: ignore[method-assign]
-    assert reconciling.reconcile(twin.on).strays == 0
+    assert reconcile.reconcile(twin.on).strays == 0
     assert worker_of(twin, caller.job.id).id in twin.drivers.hand.made
 
 
@@ -182,7 +185,7 @@ def test_a_driver_that_cannot_be_listed_is_acted_upon_by_nobody(long: Twin, ada:
     assert row.failures >= 9
     assert row.why == "Misconfigured: no leave to list"
     assert row.at < row.tried
-    (counted,) = cooling.failures(long.on, "factory/hand")
+    (counted,) = cooldowns.failures(long.on, "factory/hand")
     assert (counted.code, counted.count) == ("Misconfigured", row.failures)
     well = long.store.get(comparison_key("well/hand"), Comparison)
     assert well
@@ -197,7 +200,7 @@ def test_a_driver_that_breaks_in_a_way_of_its_own_stops_no_other(twin: Twin) -> 
     twin.drivers.hand.list = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     assert sweep(twin).unlisted == 1
     assert compared(twin).why == "ZeroDivisionError: division by zero"
-    assert cooling.failures(twin.on, "factory/hand") == [], "no failure of the provider's"
+    assert cooldowns.failures(twin.on, "factory/hand") == [], "no failure of the provider's"
     well = twin.store.get(comparison_key("well/locks"), Comparison)
     assert well
     assert well.at
@@ -301,9 +304,7 @@ def test_a_resource_that_vanished_loses_the_attempt_that_has_it(long: Twin, ada:
 
 
 def test_a_kept_unit_that_vanished_is_not_lent(long: Twin, ada: User) -> None:
-    configuring.apply(
-        long.on, "admin", WELL.replace("well = ", 'warm = { max = 1, idle = "2h" }\nwell = '), "site.toml"
-    )
+    apply.apply(long.on, "admin", WELL.replace("well = ", 'warm = { max = 1, idle = "2h" }\nwell = '), "site.toml")
     long.run()
     job = submit(long, ada, resources=["bench"])
     long.run()
@@ -337,11 +338,11 @@ def test_of_two_sweeps_that_compare_at_once_one_acts(twin: Twin) -> None:
 
     def meanwhile() -> Iterable[str]:
         hand.list = plain  # type: ignore[method-assign]
-        found.append(reconciling.reconcile(twin.on).strays)
+        found.append(reconcile.reconcile(twin.on).strays)
         return [STRAY.id]
 
     hand.list = meanwhile  # type: ignore[method-assign]
-    found.append(reconciling.reconcile(twin.on).strays)
+    found.append(reconcile.reconcile(twin.on).strays)
     assert found == [1, 0]
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
-from penstock.domain.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import agents, cooling, custody, sealing, units
+from penstock.usecases import cooldowns
+from penstock.usecases.units import advance, driver_calls, maintenance
+from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.exact import put, site, unit_of
 from tests.usecases.steps import sweep
@@ -186,9 +188,9 @@ def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Tw
     short = frozenset({"pond"})
     spring.avoided.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cooling, "leave", lambda *_: cooling.Leave(short))
+        patch.setattr(cooldowns, "leave", lambda *_: cooldowns.Leave(short))
         put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
-        units.advance(twin.on, key_of(twin, job).id)
+        advance.advance(twin.on, key_of(twin, job).id)
     assert spring.avoided == [short]
 
 
@@ -199,7 +201,7 @@ def test_nobody_renews_while_another_was_told_to_wait(spring_for_two: tuple[Twin
     spring.says = [RateLimited("slow down", 600, "AssumeRole")]
     for job in (first, second):
         put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
-        units.advance(twin.on, key_of(twin, job).id)
+        advance.advance(twin.on, key_of(twin, job).id)
     assert len(spring.orders) == 3, "two were made, and the first was to be renewed"
     assert "the provider asks to slow down (calls/AssumeRole)" in str(key_of(twin, second).reason)
     due = key_of(twin, second).due
@@ -218,8 +220,8 @@ def test_a_handler_that_died_while_it_renewed_is_followed_at_once(twin: Twin, sp
 
     spring.before = die
     with pytest.raises(KeyError):
-        units.advance(twin.on, key_of(twin, job).id)
-    units.advance(twin.on, key_of(twin, job).id)
+        advance.advance(twin.on, key_of(twin, job).id)
+    advance.advance(twin.on, key_of(twin, job).id)
     assert asked(twin, job)["metadata"] == {"key": "k2"}
 
 
@@ -229,10 +231,10 @@ def test_a_well_that_is_not_done_names_its_pause(twin: Twin, spring: Spring, ada
     beating(twin, job, 30 * 60)
     count = len(spring.orders)
     twin.pass_time(90)
-    units.advance(twin.on, key_of(twin, job).id)
+    advance.advance(twin.on, key_of(twin, job).id)
     assert len(spring.orders) == count, "no sooner, whoever asks"
     twin.pass_time(10)
-    units.advance(twin.on, key_of(twin, job).id)
+    advance.advance(twin.on, key_of(twin, job).id)
     assert len(spring.orders) == count + 1
 
 
@@ -242,7 +244,7 @@ def test_what_comes_after_the_end_of_the_lease_is_sealed_for_nobody(twin: Twin, 
     unit = key_of(twin, job)
     put(twin, unit, renews=twin.world.now(), due=twin.world.now())
     spring.before = lambda: finish(twin, job)
-    units.advance(twin.on, unit.id)
+    advance.advance(twin.on, unit.id)
     found = twin.store.get(unit.key, Unit)
     assert found is not None
     assert found.state is UnitState.GONE
@@ -263,7 +265,7 @@ def test_an_agent_is_told_of_its_own_job_only_and_not_after_it(twin: Twin, sprin
 def test_a_resource_that_is_held_while_its_job_runs_is_renewed(twin: Twin, spring: Spring, ada: User) -> None:
     job = running(twin, ada)
     unit = key_of(twin, job)
-    custody.hold(twin.on, ada, unit.is_a, unit.id, "to look at", 40 * 60)
+    maintenance.hold(twin.on, ada, unit.is_a, unit.id, "to look at", 40 * 60)
     beating(twin, job, 32 * 60)
     assert asked(twin, job)["metadata"] == {"key": "k2"}
     beating(twin, job, 32 * 60)
@@ -275,10 +277,10 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
     job = running(twin, ada)
     beating(twin, job, 32 * 60)
     unit = key_of(twin, job)
-    assert sealing.unseal(twin.on, unit) == {"key": "k2"}
+    assert driver_calls.unseal(twin.on, unit) == {"key": "k2"}
     put(twin, unit, fence=unit.fence + 1)
     with pytest.raises(ValueError, match="not sealed as that"):
-        sealing.unseal(twin.on, key_of(twin, job))
+        driver_calls.unseal(twin.on, key_of(twin, job))
 
 
 def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User) -> None:
@@ -290,9 +292,9 @@ def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User
     put(twin, unit, renews=twin.world.now(), due=twin.world.now())
     seen: list[Any] = []
     spring.before = lambda: seen.append(key_of(twin, job).busy)
-    units.advance(twin.on, unit.id)
+    advance.advance(twin.on, unit.id)
     assert seen == [twin.world.now() + CLEAN_WITHIN]
     assert key_of(twin, job).busy is None
     put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now(), busy=twin.world.now() + HOUR)
-    units.advance(twin.on, unit.id)
+    advance.advance(twin.on, unit.id)
     assert len(seen) == 1, "another is at it"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Outcome, State
-from penstock.domain.users import AS, User
-from penstock.usecases import configuring, explaining, jobs, pinning, privileges, submitting, users
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.users.users import AS, User
+from penstock.kernel.errors import Refused
+from penstock.usecases.artifacts import explain, pins
+from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.site import apply
+from penstock.usecases.users import privileges, users
 from penstock.wire import SubmitJob
 from tests.twin.world import Twin
 from tests.usecases.keeping_for import of, send
@@ -21,7 +25,7 @@ HUBRIS = "oxide:hubris"
 @pytest.fixture
 def hubris(twin: Twin, root: User) -> User:
     """A repository at a site that wants a privilege for its bench, which the repository has."""
-    configuring.apply(twin.on, "root", LOCKED, "site.toml")
+    apply.apply(twin.on, "root", LOCKED, "site.toml")
     twin.run()
     return users.create(twin.on, HUBRIS, ["resource.bench"], root.name)
 
@@ -94,13 +98,13 @@ def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
     (kept,) = of(twin, Artifact)
     assert jobs.find(twin.on, gate, job).id == job
     assert [row.id for row in jobs.listed(twin.on, gate, HUBRIS, {}, {}, 9, "")[0]] == [job]
-    assert [one.artifact.id for one in explaining.listed(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
-    assert pinning.find(twin.on, gate, kept.id) == kept
+    assert [one.artifact.id for one in explain.listed(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
+    assert pins.find(twin.on, gate, kept.id) == kept
     for hidden in (
         lambda: jobs.find(twin.on, ada, job),
         lambda: jobs.listed(twin.on, ada, HUBRIS, {}, {}, 9, ""),
-        lambda: explaining.listed(twin.on, ada, HUBRIS, 9, ""),
-        lambda: pinning.find(twin.on, ada, kept.id),
+        lambda: explain.listed(twin.on, ada, HUBRIS, 9, ""),
+        lambda: pins.find(twin.on, ada, kept.id),
     ):
         with pytest.raises(Refused):
             hidden()
@@ -109,14 +113,14 @@ def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
 def test_a_repeated_job_is_its_repositorys_again(twin: Twin, hubris: User) -> None:
     gate = somebody(twin, AS)
     first = submit(twin, gate, owner=HUBRIS)
-    assert job_of(twin, submitting.retry(twin.on, gate, job_of(twin, first))).owner == HUBRIS
+    assert job_of(twin, jobs_submit.retry(twin.on, gate, job_of(twin, first))).owner == HUBRIS
     by_itself = submit(twin, hubris)
-    assert job_of(twin, submitting.retry(twin.on, gate, job_of(twin, by_itself))).owner == HUBRIS
+    assert job_of(twin, jobs_submit.retry(twin.on, gate, job_of(twin, by_itself))).owner == HUBRIS
     mine = submit(twin, gate)
-    assert job_of(twin, submitting.retry(twin.on, gate, job_of(twin, mine))).owner == "gate"
+    assert job_of(twin, jobs_submit.retry(twin.on, gate, job_of(twin, mine))).owner == "gate"
 
 
 def test_keys_are_their_submitters(twin: Twin, hubris: User) -> None:
     gate, ask = somebody(twin, AS), SubmitJob(SCRIPT, owner=HUBRIS)
-    assert submitting.submit(twin.on, gate, ask, "k") == submitting.submit(twin.on, gate, ask, "k")
-    assert submitting.submit(twin.on, hubris, ask, "k") != submitting.submit(twin.on, gate, ask, "k")
+    assert jobs_submit.submit(twin.on, gate, ask, "k") == jobs_submit.submit(twin.on, gate, ask, "k")
+    assert jobs_submit.submit(twin.on, hubris, ask, "k") != jobs_submit.submit(twin.on, gate, ask, "k")

@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Result
-from penstock.domain.retention import Retention, retention_key
-from penstock.domain.rows import Change, Check
-from penstock.domain.users import User
-from penstock.usecases import configuring, retaining, settling
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check
+from penstock.usecases.artifacts import retain
+from penstock.usecases.jobs import settle
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
@@ -26,7 +28,7 @@ def kept(twin: Twin, job: str) -> Retention:
 
 
 def pin(twin: Twin, job: str, dependent: str) -> list[Change]:
-    changes = retaining.pin(twin.on, job, dependent)
+    changes = retain.pin(twin.on, job, dependent)
     assert not changes or twin.store.commit(changes)
     return changes
 
@@ -49,7 +51,7 @@ def test_its_time_is_set_in_the_write_that_settles_the_job(twin: Twin, ada: User
 
 def test_a_site_says_how_long(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    configuring.apply(twin.on, "admin", SITE + '[retention]\nsucceeded = "2h"\n', "site.toml")
+    apply.apply(twin.on, "admin", SITE + '[retention]\nsucceeded = "2h"\n', "site.toml")
     finish(twin, job)
     settled = job_of(twin, job).times.settled
     assert settled
@@ -58,7 +60,7 @@ def test_a_site_says_how_long(twin: Twin, ada: User) -> None:
 
 def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    settling.settle(twin.on, job, 1, "Lost", "its flow ended")
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert kept(twin, job).until is None
 
 
@@ -74,17 +76,17 @@ def test_a_dependent_comes_and_goes(twin: Twin, ada: User) -> None:
     assert pin(twin, job, "D")
     assert pin(twin, job, "D") == []
     assert kept(twin, job).dependents == ("D",)
-    retaining.unpin(twin.on, job, "D")
+    retain.unpin(twin.on, job, "D")
     written = commits(twin)
-    retaining.unpin(twin.on, job, "D")
-    retaining.unpin(twin.on, "nothing", "D")
+    retain.unpin(twin.on, job, "D")
+    retain.unpin(twin.on, "nothing", "D")
     assert (kept(twin, job).dependents, written) == ((), [])
 
 
 def test_two_that_come_at_once_are_both_there(twin: Twin, ada: User) -> None:
     """The later of two submits is refused by its row's version, and reads again."""
     job = submit(twin, ada)
-    changes = retaining.pin(twin.on, job, "D")
+    changes = retain.pin(twin.on, job, "D")
     pin(twin, job, "E")
     assert not twin.store.commit(changes)
     pin(twin, job, "D")
@@ -95,13 +97,13 @@ def test_one_that_leaves_while_another_comes_takes_nobody_along(twin: Twin, ada:
     job = submit(twin, ada)
     pin(twin, job, "D")
     before_the_next_commit(twin, lambda: pin(twin, job, "E"))
-    retaining.unpin(twin.on, job, "D")
+    retain.unpin(twin.on, job, "D")
     assert kept(twin, job).dependents == ("E",)
 
 
 def test_a_job_that_settles_while_somebody_comes_settles(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    changes = retaining.pin(twin.on, job, "D")
+    changes = retain.pin(twin.on, job, "D")
     finish(twin, job)
     assert kept(twin, job).until
     assert not twin.store.commit(changes)
@@ -112,7 +114,7 @@ def test_a_job_that_settles_while_somebody_comes_settles(twin: Twin, ada: User) 
 
 def refusal(twin: Twin, job: str) -> Refused:
     with pytest.raises(Refused) as told:
-        retaining.pin(twin.on, job, "D")
+        retain.pin(twin.on, job, "D")
     return told.value
 
 
@@ -130,5 +132,5 @@ def test_a_pin_is_no_write_of_its_own(twin: Twin, ada: User) -> None:
     """It belongs into the write that accepts the dependent: neither is there without the other."""
     job = submit(twin, ada)
     written = commits(twin)
-    (change,) = retaining.pin(twin.on, job, "D")
+    (change,) = retain.pin(twin.on, job, "D")
     assert (written, isinstance(change, Check)) == ([], False)

@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.domain.pools import Pool, Slot, SlotState, collection, pool_key
-from penstock.domain.rows import Replace
-from penstock.domain.site import Shape
-from penstock.domain.users import User
-from penstock.usecases import acquiring, agents, configuring, lines, resizing, units
-from penstock.usecases.agents import Hello
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.site.site import Shape
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
+from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.pools import resize as pools_resize
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire.agent import AgentLine
 from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
@@ -73,8 +77,8 @@ def between(twin: Twin, number: int, other: Callable[[], None]) -> Callable[[], 
 
 def limit(twin: Twin, most: int) -> Callable[[], None]:
     def resize() -> None:
-        configuring.resize(twin.on, "target/linux", most)
-        resizing.resize(twin.on, "target/linux")
+        apply.resize(twin.on, "target/linux", most)
+        pools_resize.resize(twin.on, "target/linux")
 
     return resize
 
@@ -121,7 +125,7 @@ def test_a_resize_is_not_done_while_another_one_still_moves_slots(twin: Twin, ad
     submit(twin, ada)
     twin.run()
     held = next(slot for slot in slots_of(twin) if slot.state is SlotState.HELD)
-    configuring.resize(twin.on, "target/linux", 1)
+    apply.resize(twin.on, "target/linux", 1)
     twin.queues.messages.clear()
     was_closed = Replace(held, replace(held, withdrawn=True))
     assert twin.store.commit([was_closed]), "a resize to 0 came as far as this before the limit was raised to 1"
@@ -149,10 +153,10 @@ def test_a_resize_is_not_done_while_another_one_still_moves_slots(twin: Twin, ad
             assert pool.due or len(slots_that_are_on(twin)) == pool.limit
             return made
 
-        with_commit(twin, first_the_other, lambda: resizing.resize(twin.on, "target/linux"))
+        with_commit(twin, first_the_other, lambda: resize.resize(twin.on, "target/linux"))
         return done
 
-    with_commit(twin, racing, lambda: resizing.resize(twin.on, "target/linux"))
+    with_commit(twin, racing, lambda: resize.resize(twin.on, "target/linux"))
     assert len(slots_that_are_on(twin)) == 1
     assert next(count) >= 2
 
@@ -178,7 +182,7 @@ def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(t
         twin.run()
         hello(twin, early)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(acquiring, "serve", lambda on, pool: None)
+            patch.setattr(scheduler, "serve", lambda on, pool: None)
             finish(twin, early)
 
     came_to_it = between(twin, 1, hold_and_give_back)
@@ -217,7 +221,7 @@ def test_fences_only_grow(twin: Twin, ada: User) -> None:
         seen += [slot.fence for slot in twin.store.find(collection("resource/bench"), "held#", Slot)]
         run_to_end(twin, job)
         for most, names in ((0, ()), (1, ("bench-1",))):
-            configuring.set_pool(twin.on, "resource/bench", Shape(most, names))
+            apply.set_pool(twin.on, "resource/bench", Shape(most, names))
             twin.run()
     assert seen == [1, 2, 3]
 
@@ -229,7 +233,7 @@ def test_an_agent_whose_lease_has_ended_changes_nothing(twin: Twin, ada: User) -
     old, worker = hello(twin, job), worker_of(twin, job)
     sweep(twin, 121)
     assert job_of(twin, job).attempt == 2
-    hello_again = Hello(worker.id, units.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    hello_again = Hello(worker.id, advance.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     rows = dict(twin.store.rows)
     for call in (
         lambda: agents.hello(twin.on, hello_again),
@@ -256,7 +260,7 @@ def test_a_late_cleaning_of_an_old_holder_frees_nothing(twin: Twin, ada: User) -
     twin.run()
     rows = dict(twin.store.rows)
     for unit in old:
-        units.advance(twin.on, unit)
+        advance.advance(twin.on, unit)
     assert twin.store.rows == rows
     run_to_end(twin, second)
 
@@ -269,5 +273,5 @@ def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User
     agents.finish(twin.on, caller, Result.SUCCEEDED, "done", 0)
     caller = agents.authenticate(twin.on, job, TOKEN)
     line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")
-    agents.events(twin.on, caller, 1, lines.parse([line]))
+    agents.events(twin.on, caller, 1, agents.parse([line]))
     assert "late" not in told(twin, job)

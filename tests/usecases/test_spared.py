@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.errors import DriverError, NoCapacity, Shortage, Unknown
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
+from penstock.kernel.errors import DriverError, NoCapacity, Shortage, Unknown
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
-from penstock.usecases import cooling, custody, jobs
+from penstock.usecases import cooldowns
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.units import maintenance
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import sent, site, unit_of
@@ -55,7 +57,7 @@ def go_on(twin: Twin, seconds: int) -> None:
 
 def keep_cool(twin: Twin, maker: str = "factory/hand", until: timedelta = HOUR) -> None:
     """What there is none of stays so for an hour, and nobody probes."""
-    for row in cooling.rows(twin.on, maker):
+    for row in cooldowns.rows(twin.on, maker):
         twin.store.commit([Replace(row, replace(row, until=twin.world.now() + until, probe=None))])
 
 
@@ -87,7 +89,7 @@ def test_it_is_looked_for_once_and_then_nobody_is_asked_until_there_may_be_a_way
     assert len(twin.metrics.of(metrics.DRIVER_CALLS, operation="create")) == counted
     assert "no capacity for fake/all" in jobs.explain(twin.on, job_of(twin, job)).summary
     assert any("no capacity for fake/all" in line for line in told(twin, job))
-    (failure,) = cooling.failures(twin.on, "factory/hand")
+    (failure,) = cooldowns.failures(twin.on, "factory/hand")
     assert failure.count == 2, "of calls that were made"
     cloud.faults = Faults()
     go_on(twin, 900)
@@ -98,7 +100,7 @@ def test_it_is_looked_for_once_and_then_nobody_is_asked_until_there_may_be_a_way
 
 def test_what_it_waits_for_is_looked_at_when_the_first_cool_down_ends(twin: Twin, ada: User, cloud: Cloud) -> None:
     job = bare(twin, ada)
-    (row,) = cooling.rows(twin.on, "factory/hand")
+    (row,) = cooldowns.rows(twin.on, "factory/hand")
     twin.store.commit([Replace(row, replace(row, until=twin.world.now() + timedelta(seconds=100)))])
     unit = look_again(twin, job)
     assert unit.due
@@ -112,7 +114,7 @@ def test_a_machine_that_may_be_there_is_looked_for_though_there_is_no_way(
     """UNIT-1: what was asked for is written before, so that an answer that never came is known to be missing."""
     job = bare(twin, ada)
     cloud.faults = Faults(lost=float(is_lost))
-    for row in cooling.rows(twin.on, "factory/hand"):
+    for row in cooldowns.rows(twin.on, "factory/hand"):
         twin.store.commit([Replace(row, replace(row, until=twin.world.now()))])
     with pytest.MonkeyPatch.context() as patch, nullcontext() if is_lost else pytest.raises(Died):
         patch.setattr(FakeDriver, "create", FakeDriver.create if is_lost else dies(FakeDriver.create))
@@ -141,7 +143,7 @@ def test_who_loses_the_race_to_ask_does_not(twin: Twin, ada: User, cloud: Cloud)
     """Its lease may have ended meanwhile, and then nobody may begin to make it. It is looked at anew, and soon."""
     job = bare(twin, ada)
     cloud.faults = Faults()
-    for row in cooling.rows(twin.on, "factory/hand"):
+    for row in cooldowns.rows(twin.on, "factory/hand"):
         twin.store.commit([Replace(row, replace(row, until=twin.world.now()))])
     commit = twin.store.commit
 
@@ -170,7 +172,7 @@ def test_what_is_let_go_before_it_is_asked_for_is_not_made(twin: Twin, ada: User
     keep_cool(twin, until=timedelta(0))
 
     def cancelled() -> None:
-        jobs.cancel(twin.on, ada, job)
+        cancel.cancel(twin.on, ada, job)
         twin.run()
 
     before_the_next_commit(twin, cancelled)
@@ -192,7 +194,7 @@ def test_a_well_that_lost_the_race_to_ask_looks_anew_itself(ada: User) -> None:
     cloud.faults = Faults()
     keep_cool(twin, maker, timedelta(0))
     sent(twin)
-    before_the_next_commit(twin, lambda: custody.drain(twin.on, ada, unit.is_a, unit.id, "away with it"))
+    before_the_next_commit(twin, lambda: maintenance.drain(twin.on, ada, unit.is_a, unit.id, "away with it"))
     twin.take("well", {"unit": unit.id})
     assert not cloud.machines
     assert sent(twin) == [("well", {"unit": unit.id})]
@@ -225,18 +227,18 @@ def test_a_worker_that_was_known_to_have_nothing_is_let_go_at_once(twin: Twin, a
     job = bare(twin, ada)
     cloud.faults = replace(NONE, unseen=60)
     go_on(twin, 600)
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     assert worker_of(twin, job).state is UnitState.GONE
 
 
 def test_a_probe_that_finds_no_way_after_all_lets_the_next_one_try(twin: Twin, ada: User, cloud: Cloud) -> None:
     job = bare(twin, ada)
-    (row,) = cooling.rows(twin.on, "factory/hand")
+    (row,) = cooldowns.rows(twin.on, "factory/hand")
     other = replace(row, scope="of another factory's type", until=twin.world.now(), version=0)
     assert twin.store.commit([Create(other)])
     before = dict(cloud.calls)
     look_again(twin, job)
     assert cloud.calls == before
-    found = {each.scope: each.probe for each in cooling.rows(twin.on, "factory/hand")}
+    found = {each.scope: each.probe for each in cooldowns.rows(twin.on, "factory/hand")}
     assert found[other.scope] is None

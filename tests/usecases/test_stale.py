@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.pools import Slot, SlotState
-from penstock.domain.rows import Change, Create
-from penstock.domain.users import User
-from penstock.usecases import acquiring, configuring, jobs, resizing
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Create
+from penstock.usecases.jobs import cancel
+from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.site import apply
 from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end
@@ -26,7 +28,7 @@ def watched() -> Twin:
     made.store = WatchedStore()
     made.store.operator = True
     object.__setattr__(made.on, "store", made.store)
-    configuring.apply(made.on, "root", SITE, "site.toml")
+    apply.apply(made.on, "root", SITE, "site.toml")
     made.run()
     return made
 
@@ -60,15 +62,15 @@ def test_a_slot_that_was_taken_and_given_back_in_between_is_not_taken_as_it_was(
 
     def another() -> None:
         urgent = submit(watched, ada, resources=["bench"], priority=9)
-        acquiring.acquire(watched.on, urgent, 1, 1, "urgent")
-        configuring.pause(watched.on, "resource/bench", paused=True)
-        jobs.cancel(watched.on, ada, urgent)
+        scheduler.acquire(watched.on, urgent, 1, 1, "urgent")
+        apply.pause(watched.on, "resource/bench", paused=True)
+        cancel.cancel(watched.on, ada, urgent)
         watched.run()
 
     came = before(watched, takes("resource/bench"), another)
     watched.run()
     assert came
-    configuring.pause(watched.on, "resource/bench", paused=False)
+    apply.pause(watched.on, "resource/bench", paused=False)
     run_to_end(watched, first)
     assert slots(watched, "resource/bench", SlotState.FREE) == ["bench-1"]
 
@@ -81,8 +83,8 @@ def test_a_resize_that_is_told_twice_makes_a_slot_once(watched: Twin, ada: User)
     def makes(changes: Sequence[Change]) -> bool:
         return any(isinstance(each, Create) and isinstance(each.row, Slot) for each in changes)
 
-    configuring.resize(watched.on, "target/linux", 3)
-    came = before(watched, makes, lambda: resizing.resize(watched.on, "target/linux"))
+    apply.resize(watched.on, "target/linux", 3)
+    came = before(watched, makes, lambda: resize.resize(watched.on, "target/linux"))
     watched.run()
     assert came
     assert len(slots(watched, "target/linux", SlotState.HELD)) == 3

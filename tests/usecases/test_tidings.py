@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Fate, Tidings
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobs import Outcome, Result
-from penstock.domain.units import STEP_WITHIN, Unit, UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.usecases import configuring, custody, settling, tidings, units
+from penstock.domain.jobs.jobs import Outcome, Result
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Misconfigured
+from penstock.ports import Fate, Tidings
+from penstock.usecases.jobs import settle
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance, cloud_events, maintenance
 from tests.twin.world import Hand, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, sent
@@ -54,7 +56,7 @@ def cloud() -> Cloud:
 def twin(cloud: Cloud) -> Twin:
     made = Twin()
     made.drivers.hand = cloud
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -62,14 +64,14 @@ def twin(cloud: Cloud) -> Twin:
 def lost(twin: Twin, unit: str, why: str = ENDS) -> None:
     assert isinstance(twin.drivers.hand, Cloud)
     twin.drivers.hand.tells = Tidings(unit, Fate.LOST, why)
-    tidings.hear(twin.on, EVENT)
+    cloud_events.hear(twin.on, EVENT)
 
 
 def warned(twin: Twin, unit: str, seconds: float | None = 120, why: str = WARNS) -> None:
     assert isinstance(twin.drivers.hand, Cloud)
     until = None if seconds is None else twin.world.now() + timedelta(seconds=seconds)
     twin.drivers.hand.tells = Tidings(unit, Fate.DRAINING, why, until)
-    tidings.hear(twin.on, EVENT)
+    cloud_events.hear(twin.on, EVENT)
 
 
 def journal(twin: Twin, unit: str) -> list[str]:
@@ -109,7 +111,7 @@ def test_a_machine_that_ends_while_it_boots_is_replaced_and_what_it_printed_is_t
     job = submit(twin, ada, target="other")
     twin.run()
     worker = worker_of(twin, job)
-    cloud.printed = f"kernel panic with {units.bootstrap_key(twin.on.signing_key(), worker.id)}"
+    cloud.printed = f"kernel panic with {advance.bootstrap_key(twin.on.signing_key(), worker.id)}"
     lost(twin, worker.id)
     lost(twin, worker.id)
     assert told(twin, job).count("kernel panic with (its key)") == 1
@@ -137,7 +139,7 @@ def test_a_step_that_was_not_answered_is_answered_by_the_next_event_or_when_it_i
     due = unit_of(twin, worker.id).due
     assert due
     assert due <= twin.world.now() + STEP_WITHIN
-    units.advance(twin.on, worker.id)
+    advance.advance(twin.on, worker.id)
     assert len(flows.succeeded) == 3
 
 
@@ -166,8 +168,8 @@ def test_what_we_end_ourselves_is_no_news(twin: Twin, ada: User) -> None:
 @pytest.mark.parametrize("tell", [lost, warned])
 def test_what_is_being_destroyed_is_left_alone(twin: Twin, ada: User, tell: Callable[..., None]) -> None:
     job, worker = running(twin, ada)
-    custody.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
-    settling.settle(twin.on, *twin.flows.settling.popleft())
+    maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    settle.settle(twin.on, *twin.flows.settling.popleft())
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
     before, log = unit_of(twin, worker.id), told(twin, job)
     sent(twin)
@@ -184,7 +186,7 @@ def test_an_idle_worker_goes_at_once(twin: Twin, ada: User, tell: Callable[..., 
     assert unit_of(twin, agent.worker).state is UnitState.DIRTY
     assert slots(twin, "target/linux", "free#warm#") == []
     assert sent(twin) == [("factory", {"unit": agent.worker})]
-    units.advance(twin.on, agent.worker)
+    advance.advance(twin.on, agent.worker)
     assert unit_of(twin, agent.worker).state is UnitState.GONE
 
 
@@ -363,7 +365,7 @@ def test_a_factory_that_cannot_tell_stops_nobody(twin: Twin, ada: User, cloud: C
     """Its event is not asked about again: the lease says the same later."""
     job, _ = running(twin, ada)
     cloud.tells = Misconfigured("no leave to list machines")
-    tidings.hear(twin.on, EVENT)
+    cloud_events.hear(twin.on, EVENT)
     assert job_of(twin, job).report is None
     assert cloud.heard == [EVENT]
 
@@ -375,9 +377,9 @@ def test_every_factory_is_asked_until_one_knows(twin: Twin, ada: User, monkeypat
     clouds["broken"].tells = Misconfigured("bad credentials")
     clouds["knows"].tells = Tidings(worker.id, Fate.LOST, ENDS)
     toml = "".join(f'[factories.{name}]\ndriver = "hand"\n' for name in ("broken", "dumb", "strange", "knows", "after"))
-    configuring.apply(twin.on, "admin", SITE + toml, "site.toml")
+    apply.apply(twin.on, "admin", SITE + toml, "site.toml")
     monkeypatch.setattr(twin.drivers, "factory", lambda driver, settings, name="": clouds.get(name, twin.drivers.hand))
-    tidings.hear(twin.on, EVENT)
+    cloud_events.hear(twin.on, EVENT)
     assert [name for name in names if getattr(clouds[name], "heard", [])] == ["broken", "knows", "strange"]
     report = job_of(twin, job).report
     assert report
@@ -386,7 +388,7 @@ def test_every_factory_is_asked_until_one_knows(twin: Twin, ada: User, monkeypat
 
 def test_a_worker_that_was_drained_by_an_operator_is_recycled_when_its_machine_ends(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    custody.drain(twin.on, ROOT, UnitKind.WORKER, worker.id, "to be replaced")
+    maintenance.drain(twin.on, ROOT, UnitKind.WORKER, worker.id, "to be replaced")
     warned(twin, worker.id)
     drained = unit_of(twin, worker.id).drain
     assert drained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.jobs import Outcome
+from penstock.domain.jobs.jobs import Outcome
 from tests.usecases.trouble import Life, Trouble
 
 

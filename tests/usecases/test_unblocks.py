@@ -7,13 +7,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.domain.estimates import Unblock, Way
-from penstock.domain.jobs import Result, State
-from penstock.domain.leases import LeaseState
-from penstock.domain.pools import Pool, pool_key
-from penstock.domain.site import Shape
-from penstock.domain.users import User
-from penstock.usecases import configuring, jobs
+from penstock.domain.jobs.jobs import Result, State
+from penstock.domain.pools.forecast import Unblock, Way
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.site.site import Shape
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.site import apply
 from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit
 
@@ -58,7 +59,7 @@ SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[Healt
 
 def site() -> Twin:
     twin = Twin()
-    configuring.apply(twin.on, "root", SITE, "site.toml")
+    apply.apply(twin.on, "root", SITE, "site.toml")
     twin.run()
     return twin
 
@@ -67,19 +68,19 @@ def lower(twin: Twin, pool: str, limit: int) -> None:
     was = twin.store.get(pool_key(pool), Pool)
     assert was
     names = was.names[:limit] if was.names else None
-    configuring.set_pool(twin.on, pool, Shape(limit, names, was.is_amount))
+    apply.set_pool(twin.on, pool, Shape(limit, names, was.is_amount))
     twin.run()
 
 
 def make_so(twin: Twin, act: Unblock) -> None:
     """Do exactly what is named."""
     if act.way is Way.RESUME:
-        configuring.pause(twin.on, act.pool, paused=False)
+        apply.pause(twin.on, act.pool, paused=False)
     elif act.way is Way.RAISE and act.is_named:
         names = tuple(f"bench-{number}" for number in range(1, act.limit + 1))
-        configuring.set_pool(twin.on, act.pool, Shape(act.limit, names))
+        apply.set_pool(twin.on, act.pool, Shape(act.limit, names))
     elif act.way is Way.RAISE:
-        configuring.resize(twin.on, act.pool, act.limit)
+        apply.resize(twin.on, act.pool, act.limit)
     elif act.way is Way.GIVE_BACK:
         end(twin, act.job)
     elif act.way is Way.HELLO:
@@ -91,7 +92,7 @@ def end(twin: Twin, job: str) -> None:
     if job_of(twin, job).state is State.RUNNING:
         finish(twin, job, Result.SUCCEEDED)
     else:
-        jobs.cancel(twin.on, ROOT, job)
+        cancel.cancel(twin.on, ROOT, job)
 
 
 def waits(twin: Twin, job: str) -> bool:
@@ -124,7 +125,7 @@ def test_what_is_named_unblocks_the_job(data: st.DataObject) -> None:
     for pool in data.draw(st.lists(st.sampled_from(sorted(LIMITS)), max_size=2, unique=True)):
         lower(twin, pool, data.draw(st.integers(0, LIMITS[pool])))
     for pool in data.draw(st.lists(st.sampled_from(sorted(LIMITS)), max_size=1)):
-        configuring.pause(twin.on, pool, paused=True)
+        apply.pause(twin.on, pool, paused=True)
     blocked = [job for job in made if waits(twin, job)]
     if not blocked:
         return

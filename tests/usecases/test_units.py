@@ -8,18 +8,21 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import volumes
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobs import Outcome
-from penstock.domain.outputs import Output, output_key
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.units import CleanProof, Unit, UnitState
-from penstock.domain.users import User
-from penstock.domain.volumes import Volume, object_name
+from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers.fake import Cloud, FakeDriver, Faults
+from penstock.kernel.errors import Misconfigured
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order
-from penstock.usecases import agents, jobs, outputs, units
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.jobs import cancel
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
 from penstock.wire.agent import AgentFile
 from tests.twin.world import START, Twin
 from tests.usecases.steps import live, sweep
@@ -64,7 +67,7 @@ def test_what_was_just_made_and_is_not_seen_yet_is_not_taken_for_gone(twin: Twin
     while not cloud.machines:
         twin.pass_time(10)
         twin.run()
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     for _ in range(40):
         twin.run()
         if slots(twin, "target/linux", SlotState.FREE) == ["1", "2"]:
@@ -79,7 +82,7 @@ def test_a_worker_that_is_made_after_it_was_destroyed_is_found(twin: Twin, ada: 
     job = submit(twin, ada)
     twin.run()
     order = twin.drivers.hand.made[worker_of(twin, job).id]
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     twin.run()
     twin.drivers.hand.create(order)
     for _ in range(14):
@@ -158,7 +161,7 @@ def test_a_resource_is_not_given_back_while_its_worker_may_still_use_it(twin: Tw
     finish(twin, job)
     for _ in range(3):
         for unit in live(twin, job):
-            units.advance(twin.on, unit.id)
+            advance.advance(twin.on, unit.id)
         sweep(twin, 46)
     assert slots(twin, "resource/bench", SlotState.HELD) == ["bench-1"]
     hand.destroy = destroy  # type: ignore[method-assign]

@@ -7,12 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import State
-from penstock.domain.rows import Create
-from penstock.domain.users import Token, User, digest
+from penstock.domain.jobs.jobs import State
+from penstock.domain.users.users import Token, User, digest
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.ports import NotYet
-from penstock.usecases import configuring, jobs, users
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.site import apply
+from penstock.usecases.users import users
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
@@ -135,7 +137,7 @@ def test_a_user_lists_their_own_jobs_and_an_operator_those_of_others(twin: Twin,
 
 def test_jobs_are_listed_by_their_state_target_and_tags(twin: Twin, ada: User) -> None:
     first, second = submit(twin, ada, tags={"kind": "build"}), submit(twin, ada, target="linux")
-    jobs.cancel(twin.on, ada, second)
+    cancel.cancel(twin.on, ada, second)
     twin.run()
     hello(twin, first)
     assert listed(twin, ada, {"state": "running"}) == [first]
@@ -176,7 +178,7 @@ def test_a_job_is_cancelled_once_and_that_is_said_once(twin: Twin, ada: User) ->
     twin.run()
     hello(twin, job)
     for _ in range(2):
-        assert jobs.cancel(twin.on, ada, job).cancelled_by == "ada"
+        assert cancel.cancel(twin.on, ada, job).cancelled_by == "ada"
     assert [line for line in told(twin, job) if "cancelled by" in line] == ["cancelled by ada"]
     assert job_of(twin, job).state is State.RUNNING, "its script runs until its agent hears of it"
 
@@ -185,9 +187,9 @@ def test_what_is_cancelled_twice_is_written_once(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     version = job_of(twin, job).version
-    jobs.cancel(twin.on, ada, job)
+    cancel.cancel(twin.on, ada, job)
     assert job_of(twin, job).version == version
 
 
@@ -198,16 +200,16 @@ def test_the_flow_of_a_job_whose_script_runs_is_left_alone(twin: Twin, ada: User
     hello(twin, running)
     ended: list[str] = []
     twin.flows.fail = lambda token, error, cause: ended.append(cause)  # type: ignore[method-assign]
-    jobs.cancel(twin.on, ada, running)
+    cancel.cancel(twin.on, ada, running)
     assert ended == []
-    jobs.cancel(twin.on, ada, waiting)
+    cancel.cancel(twin.on, ada, waiting)
     assert ended == ["cancelled by ada"]
 
 
 def test_who_cancelled_first_is_who_cancelled(twin: Twin, ada: User, root: User) -> None:
     job = submit(twin, ada)
-    before_the_next_commit(twin, lambda: jobs.cancel(twin.on, root, job))
-    assert jobs.cancel(twin.on, ada, job).cancelled_by == "root"
+    before_the_next_commit(twin, lambda: cancel.cancel(twin.on, root, job))
+    assert cancel.cancel(twin.on, ada, job).cancelled_by == "root"
 
 
 def test_a_settled_job_is_not_cancelled(twin: Twin, ada: User) -> None:
@@ -216,13 +218,13 @@ def test_a_settled_job_is_not_cancelled(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, job)
     finish(twin, job)
-    assert status(jobs.cancel, twin.on, ada, job) == 409
+    assert status(cancel.cancel, twin.on, ada, job) == 409
 
 
 def test_what_keeps_the_unit_of_a_job_is_explained(twin: Twin, ada: User) -> None:
     """That of the unit that is being made, and of none that is ready."""
     more = '[wells.spring]\ndriver = "hand"\n[resources.pond]\nwell = "spring"\nlimit = 1\n'
-    configuring.apply(twin.on, "root", SITE + more, "site.toml")
+    apply.apply(twin.on, "root", SITE + more, "site.toml")
     twin.run()
     twin.drivers.basin.says += [NotYet(5, "the image is fetched")]
     job = submit(twin, ada, resources=["bench", "pond"])
@@ -236,9 +238,9 @@ def test_a_job_whose_pool_is_no_more_is_explained_without_a_forecast(twin: Twin,
     found = jobs.explain(twin.on, job_of(twin, second))
     assert found.blocked_on
     assert [holder.job for holder in found.blocked_on.held_by] == [first]
-    del twin.store.rows[configuring.find(twin.on, "target/linux").key]
+    del twin.store.rows[apply.find(twin.on, "target/linux").key]
     assert jobs.explain(twin.on, job_of(twin, second)).blocked_on == found.blocked_on
-    del twin.store.rows[configuring.find(twin.on, "resource/bench").key]
+    del twin.store.rows[apply.find(twin.on, "resource/bench").key]
     assert jobs.explain(twin.on, job_of(twin, second)).blocked_on is None
 
 

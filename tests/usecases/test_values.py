@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain import limits
-from penstock.domain.errors import Refused
-from penstock.domain.users import User
-from penstock.domain.values import Value
-from penstock.usecases import settling, values
-from penstock.usecases.fencing import fence
-from penstock.usecases.values import Put
+from penstock.domain.jobs.store import Value
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.usecases.jobs import settle, store
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.store import Put
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, running
@@ -21,11 +21,11 @@ from tests.usecases.test_one_job import finish, job_of, submit, told
 
 
 def put(twin: Twin, job: str, name: str, text: str, *, secret: bool = False, by: str = "ada") -> Value:
-    return values.put(twin.on, job_of(twin, job), Put(name, text, secret, by))
+    return store.put(twin.on, job_of(twin, job), Put(name, text, secret, by))
 
 
 def read(twin: Twin, job: str, name: str) -> tuple[str, bool] | None:
-    return values.read(twin.on, job_of(twin, job), name)
+    return store.read(twin.on, job_of(twin, job), name)
 
 
 def refused(call: Callable[[], object]) -> tuple[int, str]:
@@ -44,8 +44,8 @@ def test_what_is_put_is_read_by_the_job_and_shown(twin: Twin, ada: User) -> None
     put(twin, job, "url", "http://x")
     put(twin, job, "url", "http://y", by="")
     assert read(twin, job, "url") == ("http://y", False)
-    (shown,) = values.listed(twin.on, job_of(twin, job))
-    assert (shown.text, shown.by, shown) == ("http://y", "", values.shown(twin.on, job_of(twin, job), "url"))
+    (shown,) = store.listed(twin.on, job_of(twin, job))
+    assert (shown.text, shown.by, shown) == ("http://y", "", store.shown(twin.on, job_of(twin, job), "url"))
     assert [line for line in told(twin, job) if "store" in line] == ["ada put url into the job's store"]
     assert job_of(twin, job).has_secrets is False
 
@@ -55,7 +55,7 @@ def test_a_secret_is_read_by_the_job_alone_and_stays_one(twin: Twin, ada: User) 
     put(twin, job, "key", "hunter2", secret=True)
     put(twin, job, "key", "hunter3")
     assert read(twin, job, "key") == ("hunter3", True)
-    assert refused(lambda: values.shown(twin.on, job_of(twin, job), "key")) == (403, "secret-value")
+    assert refused(lambda: store.shown(twin.on, job_of(twin, job), "key")) == (403, "secret-value")
     assert [row.text for row in rows(twin)] == [""]
     assert [line for line in told(twin, job) if "store" in line] == ["ada put key (secret) into the job's store"]
     put(twin, job, "open", "x")
@@ -78,14 +78,14 @@ def test_secrets_go_when_the_job_settles_and_the_rest_stays(twin: Twin, ada: Use
     finish(twin, job)
     assert [row.name for row in rows(twin)] == ["url"]
     assert refused(lambda: put(twin, job, "url", "z")) == (409, "job-settled")
-    settling.settle(twin.on, job, 1, None, None)
+    settle.settle(twin.on, job, 1, None, None)
     assert len(rows(twin)) == 1
 
 
 def test_an_attempt_that_is_followed_by_another_keeps_them(twin: Twin, ada: User) -> None:
     job = running(twin, ada, retries=1)
     put(twin, job, "key", "hunter2", secret=True)
-    settling.settle(twin.on, job, 1, "Lost", "its worker was lost")
+    settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
     assert not job_of(twin, job).is_settled
     assert read(twin, job, "key") == ("hunter2", True)
 
@@ -114,8 +114,8 @@ def test_a_secret_that_somebody_else_drops_meanwhile_is_dropped_once(twin: Twin,
     job = running(twin, ada)
     put(twin, job, "key", "hunter2", secret=True)
     found = job_of(twin, job)
-    before_the_next_commit(twin, lambda: values.forget(twin.on, found))
-    values.forget(twin.on, found)
+    before_the_next_commit(twin, lambda: store.forget(twin.on, found))
+    store.forget(twin.on, found)
     assert rows(twin) == []
 
 
@@ -130,8 +130,8 @@ def test_a_worker_whose_lease_is_over_puts_nothing(twin: Twin, ada: User) -> Non
     """SLOT-3"""
     job = running(twin, ada, retries=1)
     mine = job_of(twin, job)
-    settling.settle(twin.on, job, 1, "Lost", "its worker was lost")
-    assert refused(lambda: values.put(twin.on, mine, Put("a", "b"), [lambda on, _: fence(on, mine)]))[0] == 410
+    settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
+    assert refused(lambda: store.put(twin.on, mine, Put("a", "b"), [lambda on, _: fence(on, mine)]))[0] == 410
 
 
 def test_each_commit_is_one(twin: Twin, ada: User) -> None:
@@ -146,15 +146,15 @@ def test_each_commit_is_one(twin: Twin, ada: User) -> None:
 def test_what_is_no_name(twin: Twin, ada: User, name: str) -> None:
     job = submit(twin, ada)
     assert refused(lambda: put(twin, job, name, "x")) == (400, "bad-request")
-    assert refused(lambda: values.shown(twin.on, job_of(twin, job), name))[0] == 404
+    assert refused(lambda: store.shown(twin.on, job_of(twin, job), name))[0] == 404
     assert read(twin, job, name) is None
 
 
 def test_what_is_no_name_is_not_looked_up(twin: Twin, ada: User) -> None:
     found = job_of(twin, submit(twin, ada))
     asked = gets(twin, Value)
-    assert values.read(twin.on, found, "x" * 5000) is None
-    assert refused(lambda: values.shown(twin.on, found, "x" * 5000))[0] == 404
+    assert store.read(twin.on, found, "x" * 5000) is None
+    assert refused(lambda: store.shown(twin.on, found, "x" * 5000))[0] == 404
     assert asked == []
 
 
@@ -175,4 +175,4 @@ def test_there_is_room_for_as_many_as_the_limit_says(twin: Twin, ada: User) -> N
         put(twin, job, f"v{number}", "x")
     assert refused(lambda: put(twin, job, "one-more", "x")) == (409, "too-many-values")
     put(twin, job, "v7", "y")
-    assert len(values.listed(twin.on, job_of(twin, job))) == limits.VALUES
+    assert len(store.listed(twin.on, job_of(twin, job))) == limits.VALUES

@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.artifacts import Artifact
-from penstock.domain.errors import RateLimited, Refused
-from penstock.domain.jobs import Job, Outcome, Result, State
-from penstock.domain.pools import Slot, SlotState, collection
-from penstock.domain.rows import Create
-from penstock.domain.units import Unit, UnitKind, UnitState, unit_key
-from penstock.domain.users import User
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State
+from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import RateLimited, Refused
+from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import agents, configuring, jobs, units
-from penstock.usecases.agents import Hello
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
@@ -47,7 +50,7 @@ amount = 8
 @pytest.fixture
 def twin() -> Twin:
     made = Twin()
-    configuring.apply(made.on, "admin", SITE, "site.toml")
+    apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
 
@@ -62,7 +65,7 @@ class Agent:
         return f"{turn:02d}" + "t" * 43
 
     def hello(self) -> dict[str, object]:
-        key = units.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
+        key = advance.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
         previous = self.token(self.turn - 1) if self.turn > 1 else ""
         ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
         said = agents.hello(self.twin.on, ask)
@@ -258,7 +261,7 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")
     twin.run()
-    key = units.bootstrap_key(twin.on.signing_key(), agent.worker)
+    key = advance.bootstrap_key(twin.on.signing_key(), agent.worker)
     for previous in ("", "x" * 43):
         with pytest.raises(Refused, match="not the key"):
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))
@@ -305,7 +308,7 @@ def test_a_worker_that_does_not_come_for_its_next_job_costs_the_job_an_attempt(t
 
 def test_lowering_what_is_kept_destroys_the_rest(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
-    configuring.apply(twin.on, "admin", SITE.replace("max = 1", "max = 0"), "site.toml")
+    apply.apply(twin.on, "admin", SITE.replace("max = 1", "max = 0"), "site.toml")
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     assert used(twin, "quota/vcpus") == 0
@@ -314,7 +317,7 @@ def test_lowering_what_is_kept_destroys_the_rest(twin: Twin, ada: User) -> None:
 def test_lowering_the_limit_withdraws_warm_slots_too(twin: Twin, ada: User) -> None:
     """SLOT-1: a slot that is withdrawn while its unit is warm comes back as off, when the unit is gone."""
     worker_at_rest(twin, ada)
-    configuring.resize(twin.on, "target/linux", 0)
+    apply.resize(twin.on, "target/linux", 0)
     twin.run()
     assert slots(twin, "target/linux", "free#") == []
     assert slots(twin, "target/linux", "idle#") == []
@@ -324,7 +327,7 @@ def test_lowering_the_limit_withdraws_warm_slots_too(twin: Twin, ada: User) -> N
 def test_another_factory_does_not_hand_over_what_the_last_one_made(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
     moved = SITE.replace('[targets.linux]\nfactory = "hand"', '[targets.linux]\nfactory = "next"')
-    configuring.apply(twin.on, "admin", moved + '[factories.next]\ndriver = "hand"\n', "site.toml")
+    apply.apply(twin.on, "admin", moved + '[factories.next]\ndriver = "hand"\n', "site.toml")
     twin.run()
     job = submit(twin, ada, target="linux")
     twin.run()
@@ -395,7 +398,7 @@ def test_a_late_call_that_cleans_never_meets_the_next_lease(twin: Twin, ada: Use
 
     def slow(unit: str, now: object) -> object:
         calls.append(unit)
-        units.advance(twin.on, unit)
+        advance.advance(twin.on, unit)
         return clean(unit, now)  # type: ignore[arg-type]
 
     twin.drivers.basin.clean = slow  # type: ignore[method-assign, assignment]
@@ -411,9 +414,9 @@ def test_a_late_call_that_makes_never_meets_the_next_lease(twin: Twin, ada: User
 
     def slow(order: Order) -> Ready | NotYet:
         twin.drivers.basin.create = create  # type: ignore[method-assign]
-        units.advance(twin.on, order.id)
+        advance.advance(twin.on, order.id)
         twin.run()
-        jobs.cancel(twin.on, ada, job)
+        cancel.cancel(twin.on, ada, job)
         twin.run()
         seen.append(unit_of(twin, order.id).state)
         return create(order)

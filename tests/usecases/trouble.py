@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, Outcome, Result
-from penstock.domain.pools import Claim, Slot, SlotState, collection
-from penstock.domain.units import Unit, UnitState
-from penstock.domain.users import User
-from penstock.usecases import agents, configuring, settling, submitting, sweeping, units
-from penstock.usecases.agents import Hello
+from penstock.domain.jobs.jobs import Job, Outcome, Result
+from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.usecases import sweep
+from penstock.usecases.jobs import settle, submit
+from penstock.usecases.site import apply
+from penstock.usecases.units import advance
+from penstock.usecases.workers import agents
+from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
@@ -77,7 +81,7 @@ class Life:
         self.greeted: set[str] = set()
         self.ended: set[str] = set()
         self.most_held: dict[str, int] = {}
-        configuring.apply(self.twin.on, "root", SITE, "site.toml")
+        apply.apply(self.twin.on, "root", SITE, "site.toml")
         self.twin.run()
         self._plug()
 
@@ -122,9 +126,9 @@ class Life:
         request = SubmitJob("#!/bin/sh\n", **ask)
         key = str(len(self.jobs()))
         try:
-            return submitting.submit(self.twin.on, ADA, request, key)
+            return submit.submit(self.twin.on, ADA, request, key)
         except Died:
-            return submitting.submit(self.twin.on, ADA, request, key)
+            return submit.submit(self.twin.on, ADA, request, key)
 
     def jobs(self) -> list[Job]:
         return [row for row in self.twin.store.rows.values() if isinstance(row, Job)]
@@ -145,7 +149,7 @@ class Life:
                 return True
             self.twin.pass_time(seconds)
             with suppress(Died):
-                sweeping.sweep(self.twin.on)
+                sweep.sweep(self.twin.on)
         return False
 
     def _time_out(self) -> None:
@@ -166,7 +170,7 @@ class Life:
         if twin.flows.settling:
             given = twin.flows.settling.popleft()
             try:
-                settling.settle(twin.on, *given)
+                settle.settle(twin.on, *given)
             except Died:
                 twin.flows.settling.append(given)  # the flow's last step is tried again
             return True
@@ -199,7 +203,7 @@ class Life:
         return False
 
     def _hello(self, unit: Unit) -> None:
-        key = units.bootstrap_key(self.twin.on.signing_key(), unit.id)
+        key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
         agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))
 
     def _finish(self, unit: Unit) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.comparing import Missing
-from penstock.domain.cooling import CoolDown
-from penstock.domain.jobs import Job, State
-from penstock.domain.leases import Lease, LeaseState
-from penstock.domain.outputs import Output
-from penstock.domain.pools import Claim, Pool, Slot, SlotName, SlotState
-from penstock.domain.rows import Change, Key, Row, key_of
-from penstock.domain.units import Unit, UnitState, unit_key
-from penstock.domain.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.cooldowns import CoolDown
+from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
+from penstock.domain.units.comparison import Missing
+from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.kernel.rows import Change, Key, Row, key_of
 from tests.twin.store import MemoryStore
 
 Kinds = dict[type[Row], list[Any]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.units import Unit, UnitKind
+from penstock.domain.units.units import Unit, UnitKind
 from tests.twin.world import Twin
 
 

@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.errors import Unknown, Unsatisfiable
-from penstock.domain.jobs import Job, Result, State
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.rows import Change, Replace
-from penstock.domain.units import Unit, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Job, Result, State
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.drivers.wells.lock import LockWell
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
+from penstock.kernel.errors import Unknown, Unsatisfiable
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import configuring, sites
+from penstock.usecases.site import apply, configuration
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import ROLE
 from tests.twin.world import START, Twin
@@ -129,7 +129,7 @@ class Lending:
         self._troubled(self.twin.drivers.hand, WORKER)
         self._count_ends()
         text = SITE.replace("URL", rack.url).replace("LIMITS", limits)
-        configuring.apply(self.twin.on, "admin", text, "site.toml")
+        apply.apply(self.twin.on, "admin", text, "site.toml")
         self.twin.run()
 
     def submit(self) -> str:
@@ -141,7 +141,7 @@ class Lending:
     def stop_at(self, kind: str, how: str) -> None:
         """Let everybody stop at a type: in its queue, or where it is made."""
         if how == "queue":
-            configuring.pause(self.twin.on, self.pool(kind), paused=True)
+            apply.pause(self.twin.on, self.pool(kind), paused=True)
         else:
             self.stuck = kind, how
 
@@ -171,7 +171,7 @@ class Lending:
         self.stuck = None
         for row in self.rows(Pool):
             if row.paused:
-                configuring.pause(self.twin.on, row.name, paused=False)
+                apply.pause(self.twin.on, row.name, paused=False)
         self.twin.run()
 
     def finish(self, job: str) -> None:
@@ -236,7 +236,7 @@ class Lending:
 
     def driver(self, name: str) -> Any:
         """A well's driver, as the next function makes it."""
-        return self._well("", sites.current(self.twin.on).wells[name].settings, name)
+        return self._well("", configuration.current(self.twin.on).wells[name].settings, name)
 
     def _well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         around = {**SURROUNDINGS, MAKER: name}

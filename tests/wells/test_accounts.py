@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from penstock.abilities import Standing
-from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Unknown
-from penstock.domain.pools import SlotState
-from penstock.domain.units import CleanProof, UnitKind, UnitState
-from penstock.domain.users import User
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.units.units import CleanProof, UnitKind, UnitState
+from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, settings
 from penstock.drivers.wells.accounts.drift import Look, differs
 from penstock.drivers.wells.accounts.well import AccountsWell
-from penstock.ports import NotYet, Order, Ready
-from penstock.usecases import configuring, custody
+from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown
+from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance
 from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
@@ -78,7 +78,7 @@ def whole(site: Site, **more: Any) -> Twin:
     made = Twin()
     made.drivers.basin = well(site, **more)  # type: ignore[assignment]
     made.drivers.quarantining = True
-    configuring.apply(made.on, "root", SITE, "site.toml")
+    apply.apply(made.on, "root", SITE, "site.toml")
     made.run()
     return made
 
@@ -202,7 +202,7 @@ def test_what_cannot_be_cleaned_is_quarantined_and_lent_to_nobody() -> None:
     assert unit.state is UnitState.QUARANTINED
     assert "a role is in use" in str(unit.reason)
     assert len(slots(twin, POOL, SlotState.FREE)) == 1
-    custody.release(twin.on, ROOT, UnitKind.RESOURCE, unit.id)
+    maintenance.release(twin.on, ROOT, UnitKind.RESOURCE, unit.id)
     after(twin, 181, times=2)
     assert len(slots(twin, POOL, SlotState.FREE)) == 2
     assert len(set(site.ids("clean"))) == 4
@@ -244,7 +244,7 @@ def test_what_is_not_as_before_is_cleaned_again_and_then_quarantined_with_what_d
     assert len(site.ids("clean")) == len(set(site.ids("clean"))) == 3
     assert len(slots(twin, POOL, SlotState.FREE)) == 1
     site.state = {"digest": "d1", "parts": {}}
-    custody.release(twin.on, ROOT, UnitKind.RESOURCE, unit.id)
+    maintenance.release(twin.on, ROOT, UnitKind.RESOURCE, unit.id)
     after(twin, 181, times=3)
     assert len(slots(twin, POOL, SlotState.FREE)) == 2
 

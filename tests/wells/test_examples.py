@@ -7,15 +7,14 @@ import re
 import sys
 from pathlib import Path
 
-from penstock.abilities import Standing
-from penstock.domain import siteparse
-from penstock.domain.jobfile import parse
-from penstock.domain.site import Site
+from penstock.domain.jobfile import parse as jobfile_parse
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, drift
 from penstock.drivers.wells.accounts import settings as accounts
 from penstock.drivers.wells.accounts.well import AccountsWell
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from tests.wells.test_http import NOW
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +22,7 @@ PAGE = (ROOT / "docs/operators/wells/accounts.md").read_text()
 
 
 def check(text: str) -> None:
-    site = siteparse.parse(text, "site.toml")
+    site = parse.parse(text, "site.toml")
     assert isinstance(site, Site), site
     for maker in site.wells.values():
         assert Registry({}).complaints("well", maker.driver, maker.settings) == []
@@ -33,7 +32,7 @@ def test_the_site_and_the_job_are_good() -> None:
     check((ROOT / "examples/wells.toml").read_text())
     for block in re.findall(r"```toml\n(.*?)```", PAGE, re.S):
         check(block)
-    file = parse((ROOT / "examples/wells.sh").read_text(), "wells.sh")
+    file = jobfile_parse((ROOT / "examples/wells.sh").read_text(), "wells.sh")
     assert [each.type for each in file.resources] == ["project", "sandbox"]  # type: ignore[union-attr]
 
 

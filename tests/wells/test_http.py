@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.abilities import Standing
-from penstock.domain.errors import (
+from penstock.domain.units.units import CleanProof
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -19,8 +19,7 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.units import CleanProof
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Standing
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import SECRET, well
 

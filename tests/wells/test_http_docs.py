@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from openapi_spec_validator import validate
 
-from penstock.abilities import Standing
-from penstock.domain import siteparse
-from penstock.domain.site import Site
+from penstock.domain.site import parse
+from penstock.domain.site.site import Site
 from penstock.drivers import Registry
 from penstock.drivers.wells.http import codes, openapi, protocol
 from penstock.drivers.wells.http.client import BUDGET
 from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
-from penstock.ports import Order
+from penstock.ports import Order, Standing
 from tests.wells.rack import Rack
 from tests.wells.service import EXAMPLE, well
 from tests.wells.test_http import NOW
@@ -63,7 +62,7 @@ def test_the_pages_sites_are_good() -> None:
     assert blocks
     for block in blocks:
         tomllib.loads(block)
-        site = siteparse.parse(block, "site.toml")
+        site = parse.parse(block, "site.toml")
         assert isinstance(site, Site), site
         for maker in site.wells.values():
             assert Registry({}).complaints("well", maker.driver, maker.settings) == []

@@ -20,12 +20,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from penstock.domain.errors import Misconfigured, Unknown
 from penstock.drivers import MAKER
 from penstock.drivers.wells.http import client, settings, signing, transport
 from penstock.drivers.wells.http.options import objections
 from penstock.drivers.wells.http.transport import Service
 from penstock.drivers.wells.http.well import HttpWell
+from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.ports import Order
 from tests.wells.rack import Rack
 from tests.wells.service import SECRET, SURROUNDINGS, well

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.jobs import Outcome
-from penstock.domain.pools import SlotState
-from penstock.domain.units import UnitKind, UnitState
-from penstock.domain.users import User
-from penstock.usecases import configuring, custody, jobs
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.users import User
+from penstock.usecases.jobs import cancel
+from penstock.usecases.site import apply
+from penstock.usecases.units import maintenance
 from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
@@ -37,7 +39,7 @@ def site(rack: Rack, text: str = SITE, **settings: str) -> Twin:
     """A system with this well, which asks the real service over the loopback."""
     made = Twin()
     made.drivers.basin = well(rack.url, **settings)  # type: ignore[assignment]
-    configuring.apply(made.on, "root", text, "site.toml")
+    apply.apply(made.on, "root", text, "site.toml")
     made.run()
     return made
 
@@ -100,7 +102,7 @@ def test_what_was_made_before_the_answer_was_lost_does_not_leak(rack: Rack, time
     if times == 1:
         after(twin, 20)
         assert len(rack.units) == 1
-    jobs.cancel(twin.on, ADA, job)
+    cancel.cancel(twin.on, ADA, job)
     twin.run()
     assert not rack.units
     assert slots(twin, POOL, SlotState.FREE) == ["1"]
@@ -145,7 +147,7 @@ def test_a_slot_stays_taken_until_it_is_proved_that_nothing_is_left(rack: Rack, 
     twin = site(rack)
     job = leased(twin)
     rack.on(method, FAILS[fails])
-    jobs.cancel(twin.on, ADA, job)
+    cancel.cancel(twin.on, ADA, job)
     twin.run()
     waits = leased(twin)
     after(twin, 601, times=3)
@@ -164,7 +166,7 @@ def test_a_service_that_says_it_destroyed_what_is_there_has_it_quarantined(rack:
     twin = site(rack)
     job = leased(twin)
     rack.on("DELETE", lambda asked: asked.say(200, {"proof": {"checked": "trust me"}}))
-    jobs.cancel(twin.on, ADA, job)
+    cancel.cancel(twin.on, ADA, job)
     twin.run()
     after(twin, 61, times=2)
     unit = resource_of(twin)
@@ -173,7 +175,7 @@ def test_a_service_that_says_it_destroyed_what_is_there_has_it_quarantined(rack:
     assert "its status says that it is ready" in str(unit.reason)
     assert not slots(twin, POOL, SlotState.FREE)
     rack.faults.clear()
-    custody.release(twin.on, User(name="root", privileges=("admin",), created=START), UnitKind.RESOURCE, unit.id)
+    maintenance.release(twin.on, User(name="root", privileges=("admin",), created=START), UnitKind.RESOURCE, unit.id)
     twin.run()
     assert not rack.units
     assert slots(twin, POOL, SlotState.FREE) == ["1"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.jobs import Outcome, Result, State
-from penstock.usecases import jobs, settling
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.usecases.jobs import cancel, settle
 from tests.aws.account import Account
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of
@@ -69,7 +69,7 @@ def stop_flow(lending: Lending, job: str) -> None:
 @pytest.mark.parametrize(("has", "how"), STAGES)
 def test_a_job_is_cancelled(lending: Lending, has: int, how: str) -> None:
     job = reach(lending, has, how)
-    jobs.cancel(lending.twin.on, ADA, job)
+    cancel.cancel(lending.twin.on, ADA, job)
     lending.twin.run()
     is_over(lending, job, Outcome.CANCELLED)
 
@@ -79,7 +79,7 @@ def test_an_attempt_is_aborted(lending: Lending, has: int, how: str) -> None:
     """Its flow is stopped from outside, and an event says so."""
     job = reach(lending, has, how)
     stop_flow(lending, job)
-    settling.settle(lending.twin.on, job, 1, "ABORTED", None)
+    settle.settle(lending.twin.on, job, 1, "ABORTED", None)
     lending.twin.run()
     is_over(lending, job, Outcome.ERRORED)
 

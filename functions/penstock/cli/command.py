@@ -158,7 +158,7 @@ def arguments(*names: str) -> Callable[[Any], Any]:
 
 def duration(text: str) -> int:
     """A duration in seconds, written as 90s, 30m, 1h30m, 7d, or a number of seconds. Raises BadParameter."""
-    from penstock.domain.jobfile.durations import parse_duration
+    from penstock.toml.checks import parse_duration
 
     seconds = parse_duration(int(text) if text.isascii() and text.isdigit() else text)
     if isinstance(seconds, str):

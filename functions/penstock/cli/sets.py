@@ -19,7 +19,7 @@ from penstock.cli.follow import SLOW
 from penstock.cli.output import Column
 from penstock.cli.submit import counted, read, show_plan
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse
-from penstock.domain.jobset import Member, arrange
+from penstock.domain.jobfile.sets import Member, arrange
 
 TAG = "set"
 
@@ -78,7 +78,7 @@ def load(folder: str, id: str | None, changed: Sequence[str] | None = None) -> J
     name = id or uuid.uuid4().hex[:12]
     if changed is None:
         return JobSet(folder, name, found)
-    from penstock.domain.changes import choose
+    from penstock.domain.jobfile.sets import choose
 
     chosen = choose(found, changed)
     return JobSet(folder, name, chosen.members, chosen.left_out)

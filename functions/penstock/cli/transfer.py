@@ -21,7 +21,7 @@ from penstock.cli.client import Api, Object, open_client
 from penstock.cli.command import Session
 from penstock.cli.errors import Broken, Refused, Unreachable
 from penstock.cli.times import size_text
-from penstock.domain.parts import PART_BYTES, composite
+from penstock.domain.artifacts.volumes import PART_BYTES, composite
 
 
 def fetching(session: Session, what: dict[str, Any], dest: str | None, sign: Callable[[], str]) -> None:

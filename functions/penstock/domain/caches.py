@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain import limits
-from penstock.domain.owners import CACHE, owner
-from penstock.domain.rows import Key, Place, Row
-from penstock.domain.users import is_repository
-from penstock.domain.volumes import LENT
+from penstock.domain.artifacts.artifacts import CACHE, owner
+from penstock.domain.artifacts.volumes import LENT
+from penstock.domain.users.users import is_repository
+from penstock.kernel import limits
+from penstock.kernel.rows import Key, Place, Row
 
 TRUNK = "trunk"
 """The scope that jobs of every scope restore from."""

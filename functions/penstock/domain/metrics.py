@@ -1,4 +1,10 @@
-"""All metrics that there are, a line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
+"""What a metric is: a name, a unit, and how what is told of it within one invocation is put together.
+
+Each metric has one or two sets of dimensions: the one that every site is told of, and a finer one with the names of
+pools, targets, factories and wells. A dimension's values are known from the code or from the site, and never an id:
+whoever charges for metrics charges for every combination.
+
+All metrics that there are, a line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
 
 Counters are told where something happens, after the commit that made it so: who lost that race counts nothing. Gauges
 are told by the sweep each minute, those of units when it compares: every three. It also tells a zero of every
@@ -8,9 +14,17 @@ a duration that was not is no duration of zero.
 
 from __future__ import annotations
 
-from penstock.domain.causes import Boot, LostBy
-from penstock.domain.cooling import Cause, maker_of
-from penstock.domain.errors import (
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+
+from penstock.domain.cooldowns import Cause, maker_of
+from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.jobs.outcome import Boot, LostBy
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -19,14 +33,83 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.jobs import Outcome
-from penstock.domain.metric import Dimension, Fold, Level, Measure, Metric, among
-from penstock.domain.site import Site
-from penstock.domain.units import UnitKind, UnitState
+
+
+class Level(StrEnum):
+    """How much is told."""
+
+    OFF = "off"  # nothing
+    SITE = "site"  # of the site as a whole
+    POOLS = "pools"  # and by pool, target, factory and well
+
+
+class Measure(StrEnum):
+    """Units, as CloudWatch names them. Source: the CloudWatch API reference, MetricDatum."""
+
+    COUNT = "Count"
+    SECONDS = "Seconds"
+    PERCENT = "Percent"
+
+
+class Fold(StrEnum):
+    """How values are put together that one invocation tells of the same metric with the same dimensions."""
+
+    SUM = "sum"
+    MOST = "most"
+    EACH = "each"  # all are kept, for percentiles and means
+
+
+@dataclass(frozen=True, eq=False)
+class Dimension:
+    """Something that a metric is told by, and the values that it has at a site."""
+
+    name: str
+    values: Callable[[Site], Collection[str]]
+
+
+Dimensions = tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One line of the table. `site` is None for what is told by pool alone, `pools` for what has nothing finer.
+
+    `never` says which combinations there cannot be.
+    """
+
+    name: str
+    measure: Measure
+    fold: Fold
+    meaning: str
+    site: Dimensions | None = ()
+    pools: Dimensions | None = None
+    never: Callable[[Mapping[str, str]], bool] = lambda by: False
+
+    def sets(self, level: Level) -> list[Dimensions]:
+        """The sets of dimensions that are told at a level."""
+        told = {Level.OFF: (), Level.SITE: (self.site,), Level.POOLS: (self.site, self.pools)}[level]
+        return [each for each in told if each is not None]
+
+    def combinations(self, site: Site, level: Level) -> Iterator[dict[str, str]]:
+        """Every combination of values that can be told, known from the site."""
+        for dimensions in self.sets(level):
+            for values in product(*(each.values(site) for each in dimensions)):
+                by = {each.name: value for each, value in zip(dimensions, values, strict=True)}
+                if not self.never(by):
+                    yield by
+
+
+def among(words: Iterable[str]) -> Callable[[Site], Collection[str]]:
+    """The values of a dimension that are the same at every site."""
+    told = tuple(words)
+    return lambda site: told
+
 
 NAMESPACE = "Penstock"
 
 COUNT, SECONDS, PERCENT = Measure.COUNT, Measure.SECONDS, Measure.PERCENT
+
+
 SUM, MOST, EACH = Fold.SUM, Fold.MOST, Fold.EACH
 
 HELD = "held"
@@ -35,7 +118,11 @@ HELD = "held"
 ERRORS: tuple[type[DriverError], ...] = (
     RateLimited, QuotaReached, NoCapacity, Unsatisfiable, Misconfigured, Unknown,
 )  # fmt: skip
+
+
 OK, YIELD = "ok", "yield"
+
+
 CREATE, DESTROY, CLEAN, LIST = "create", "destroy", "clean", "list"
 
 
@@ -56,77 +143,177 @@ def targets(site: Site) -> list[str]:
 
 
 TARGET = Dimension("target", targets)
+
+
 CANARY = Dimension("pool", lambda site: list(site.canaries()))
+
+
 POOL = Dimension("pool", lambda site: list(site.pools()))
+
+
 MAKER = Dimension("maker", makers)
+
+
 KIND = Dimension("kind", among(UnitKind))
+
+
 STATE = Dimension("state", among([*(state for state in UnitState if state is not UnitState.GONE), HELD]))
+
+
 OUTCOME = Dimension("outcome", among(Outcome))
+
+
 BOOT = Dimension("outcome", among(Boot))
+
+
 LOST = Dimension("cause", among(LostBy))
+
+
 COOLING = Dimension("cause", among(Cause))
+
+
 WARM = Dimension("result", among(("hit", "miss")))
+
+
 OPERATION = Dimension("operation", among((CREATE, DESTROY, CLEAN, LIST)))
+
+
 RESULT = Dimension("result", among((OK, YIELD, *(kind.__name__ for kind in ERRORS))))
 
 
 # fmt: off
 JOBS_SUBMITTED = Metric("JobsSubmitted", COUNT, SUM, "jobs that were accepted", (), (TARGET,))
+
+
 IDENTITY_TOKENS = Metric("IdentityTokens", COUNT, SUM, "identity tokens issued to jobs", (), (TARGET,))
+
+
 JOBS_SETTLED = Metric("JobsSettled", COUNT, SUM, "jobs that settled", (OUTCOME,), (TARGET, OUTCOME))
+
+
 ATTEMPTS_LOST = Metric("AttemptsLost", COUNT, SUM, "lost attempts, also the last of a job", (LOST,), (TARGET, LOST))
+
+
 STARTED_AFTER = Metric(
     "StartedAfter", SECONDS, EACH, "from the submit to the start of the script; first attempts only", (), (TARGET,))
+
+
 GRANTED_AFTER = Metric("GrantedAfter", SECONDS, EACH, "from joining a queue to being granted", (), (POOL,))
+
+
 JOBS_WAITING = Metric("JobsWaiting", COUNT, SUM, "jobs in a queue; at most 1000 per pool are counted")
+
+
 OLDEST_WAIT = Metric("OldestWait", SECONDS, MOST, "how long the oldest claim in a queue has waited", (), (POOL,))
+
+
 OLDEST_WAIT_PERCENT = Metric(
     "OldestWaitPercent", PERCENT, MOST, "the same, as a share of the queue deadline (`limits.queue`)")
+
+
 POOL_LIMIT = Metric("PoolLimit", COUNT, SUM, "a pool's limit", None, (POOL,))
+
+
 POOL_HELD = Metric("PoolHeld", COUNT, SUM, "slots held; of a quota, the amount used", None, (POOL,))
+
+
 POOL_FREE = Metric("PoolFree", COUNT, SUM, "free slots, warm ones too; of a quota, the amount left", None, (POOL,))
+
+
 POOL_WAITING = Metric("PoolWaiting", COUNT, SUM, "claims in the pool's queue", None, (POOL,))
+
+
 WARM_HAND_OVERS = Metric(
     "WarmHandOvers", COUNT, SUM, "grants in pools that keep warm units. hit: a warm unit; miss: a new one", (WARM,),
     (POOL, WARM))
+
+
 EVICTIONS = Metric("Evictions", COUNT, SUM, "warm units destroyed to make room for a waiting job", (), (POOL,))
+
+
 BOOT_OUTCOMES = Metric("BootOutcomes", COUNT, SUM, "results of ordered workers", (BOOT,), (TARGET, BOOT))
+
+
 BOOT_FAILURES = Metric(
     "BootFailures", PERCENT, EACH,
     "100 for each worker that failed or disappeared before its hello, 0 for each other: the mean is the share",
     (), (TARGET,))
+
+
 BOOTED_AFTER = Metric("BootedAfter", SECONDS, EACH, "from the launch of a worker to its hello", (), (TARGET,))
+
+
 GONE_AFTER = Metric(
     "GoneAfter", SECONDS, EACH, "from deciding to destroy a unit to the proof that it is gone", (), (MAKER,))
+
+
 UNITS = Metric(
     "Units", COUNT, SUM, "units by state; a held unit counts only as held", (KIND, STATE),
     (MAKER, STATE))
+
+
 UNITS_VANISHED = Metric(
     "UnitsVanished", COUNT, SUM, "units that disappeared from the provider's list, by their last state", (STATE,),
     (MAKER, STATE), lambda by: by["state"] in (HELD, UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED))
+
+
 OLDEST_HOLD = Metric("OldestHold", SECONDS, MOST, "how long the longest hold has lasted", (), (MAKER,))
+
+
 OLDEST_DIRTY = Metric("OldestDirty", SECONDS, MOST, "how long the oldest unit has waited to be destroyed", (), (MAKER,))
+
+
 DRIVER_CALLS = Metric(
     "DriverCalls", COUNT, SUM, "calls of drivers, by result. yield: not done yet", (RESULT,),
     (MAKER, OPERATION, RESULT),
     lambda by: (by.get("operation"), by["result"]) == (LIST, YIELD)
     or (by.get("operation") == CLEAN and by["maker"].startswith("factory/")))
+
+
 COOL_DOWNS = Metric("CoolDowns", COUNT, SUM, "[cool-downs](capacity.md) in force", (COOLING,), (MAKER, COOLING))
+
+
 CANARIES_FAILING = Metric(
     "CanariesFailing", COUNT, SUM, "targets and resource types whose last canary failed, or could not be sent or run",
     (), (CANARY,))
+
+
 UNLISTED = Metric("Unlisted", COUNT, SUM, "factories and wells whose last listing failed", (), (MAKER,))
+
+
 STRAYS = Metric("Strays", COUNT, SUM, "units that a provider lists and that have no row", (), (MAKER,))
+
+
 STRAYS_DESTROYED = Metric("StraysDestroyed", COUNT, SUM, "strays destroyed", (), (MAKER,))
+
+
 MISSING = Metric("Missing", COUNT, SUM, "units that have a row, were listed before, and are not now", (), (MAKER,))
+
+
 SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that finished")
+
+
 SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
+
+
 OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found, at most 500")
+
+
 FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "overdue rows that a sweep could not move on")
+
+
 TO_TIDY = Metric("ToTidy", COUNT, SUM, "overdue rows of artifacts, volumes and retentions, at most 300")
+
+
 STRAY_OBJECTS = Metric("StrayObjects", COUNT, SUM, "objects in the store that had no row and are deleted")
+
+
 BYTES_LOST = Metric("BytesLost", COUNT, SUM, "artifacts whose bytes are missing from the store")
+
+
 STORE_UNLISTED = Metric("StoreUnlisted", COUNT, SUM, "failed comparisons of the store with the rows")
+
+
 # fmt: on
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -15,12 +15,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
-from penstock.domain.errors import Fault, Refused
+from penstock.domain.artifacts.artifacts import PUBLISHED, owner
 from penstock.domain.jobfile import Publish
-from penstock.domain.owners import PUBLISHED, owner
-from penstock.domain.rows import Key, Row
-from penstock.domain.specs import Publication
-from penstock.domain.users import User
+from penstock.domain.jobs.jobs import Publication
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Fault, Refused
+from penstock.kernel.rows import Key, Row
 
 COMMIT = "GITHUB_SHA"
 """The variable of a job that names the commit that it is about: the version of what it publishes."""

@@ -20,8 +20,8 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers import options as options_
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import Driver, Option
 
 MAKER = "PENSTOCK_MAKER"

@@ -19,7 +19,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from penstock.admin import create_admin
+from penstock.bootstrap_admin import create_admin
 from penstock.local.stack import Assembly
 
 Report = Callable[[str], None]

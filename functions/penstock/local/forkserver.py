@@ -22,7 +22,7 @@ import socket
 import sys
 from types import ModuleType
 
-SHARED = ("boto3", "penstock.bootstrap", "penstock.messages")
+SHARED = ("boto3", "penstock.bootstrap", "penstock.aws.sqs")
 PACKAGES = ("penstock.usecases", "penstock.web")
 """Of these every module: no handler imports all of them, and none much besides."""
 

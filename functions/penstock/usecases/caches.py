@@ -2,6 +2,11 @@
 
 An entry's row comes to be in the write that says that its bytes have arrived; until then only an artifact is known that
 nobody owns. So whoever saves at the same time, or dies meanwhile, stands in nobody's way. [ART-1] [ART-2]
+
+Entries of caches go: unused for too long, pushed out, deleted, or lost. [ART-2]
+
+What else owns their bytes keeps these. With each entry the count of its owner's bytes is written, so that what it says
+is so at every instant.
 """
 
 from __future__ import annotations
@@ -12,20 +17,24 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from penstock.domain import caches, ids, limits
-from penstock.domain.artifacts import Artifact, artifact_key
-from penstock.domain.caches import CacheEntry, CacheUse, Shelf, entry_key, use_key
-from penstock.domain.errors import Moved, Refused, not_found
-from penstock.domain.jobs import Job, job_key
-from penstock.domain.owners import CACHE
-from penstock.domain.rows import Change, Create, Replace
-from penstock.domain.volumes import Volume, VolumeState, object_name, volume_key
+from penstock import transaction
+from penstock.domain import caches
+from penstock.domain.artifacts.artifacts import CACHE, Artifact, artifact_key, parts
+from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.users.users import User, is_name
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Moved, Refused, not_found
+from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
-from penstock.usecases import evicting, owning, race, sending, sites
-from penstock.usecases.fencing import fence
+from penstock.usecases.artifacts import owners, uploads
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.site import configuration
+from penstock.usecases.users import audit
 from penstock.wire.agent import AgentFile, AgentParts
 
-ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + race.TRIES
+ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + transaction.TRIES
 """How many writes may make room for one entry, with some to spare for what others add meanwhile."""
 
 
@@ -71,7 +80,7 @@ def find(on: System, job: Job, ask: Ask, restore_keys: Sequence[str] = ()) -> di
     for found in _candidates(on, job, shelf, ask.key, restore_keys):
         if is_there(on, found):
             return {"hit": True, "exact": found.words == ask.key, **_lent(on, found)}
-        evicting.drop(on, found.key)
+        drop(on, found.key)
     return {"hit": False}
 
 
@@ -98,7 +107,7 @@ def is_there(on: System, entry: CacheEntry) -> bool:
 
 def _lent(on: System, entry: CacheEntry) -> dict[str, Any]:
     """Leave to fetch an entry, and that it was used. Who loses that write has seen it go, and may fetch it still."""
-    span = timedelta(seconds=sites.current(on).retention.cache)
+    span = timedelta(seconds=configuration.current(on).retention.cache)
     touched = caches.touch(entry, on.world.now(), span)
     if touched != entry:
         on.store.commit([Replace(entry, touched)])
@@ -114,9 +123,9 @@ def begin(on: System, job: Job, ask: Ask, size: int, sha256: str, composite: str
 
     Raises Refused 400 for what is no digest, 409 for too many saves, 413 for one that is too big.
     """
-    shelf, site = _shelf(job, ask), sites.current(on)
+    shelf, site = _shelf(job, ask), configuration.current(on)
     file = AgentFile(_about(ask), size, sha256, composite)
-    sending.check("cache", "the archive", file, site.limits.archive_bytes)
+    uploads.check("cache", "the archive", file, site.limits.archive_bytes)
     if not job.cache_scope:
         return _refused("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
     taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
@@ -126,13 +135,13 @@ def begin(on: System, job: Job, ask: Ask, size: int, sha256: str, composite: str
         id=on.world.ulid(), path=file.path, size=size, sha256=sha256, composite=composite, by=job.owner,
         time=on.world.now(), sort=CACHE, job=job.id,
     )  # fmt: skip
-    race.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
-    return {"there": False, "id": made.id, **sending.leave(on, made.id, file)}
+    transaction.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
+    return {"there": False, "id": made.id, **uploads.leave(on, made.id, file)}
 
 
 def in_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
     """Where some parts of an archive are sent to. Raises Refused 400 or 404."""
-    return sending.in_parts(on, _begun_by(on, job, ask.id), ask.first, ask.sha256)
+    return uploads.in_parts(on, _begun_by(on, job, ask.id), ask.first, ask.sha256)
 
 
 def _refused(why: str) -> dict[str, Any]:
@@ -153,7 +162,7 @@ def _begun(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Seq
     if fresh is None or fresh.cache_saves >= limits.CACHE_SAVES:
         raise Refused(409, "too-many-saves", f"a job saves caches at most {limits.CACHE_SAVES} times")
     counted = replace(fresh, cache_saves=fresh.cache_saves + 1)
-    return [fence(on, job), Replace(fresh, counted), *owning.begin(made, upload)], None
+    return [fence(on, job), Replace(fresh, counted), *owners.begin(made, upload)], None
 
 
 def commit(on: System, job: Job, ask: Ask, id: str) -> dict[str, Any]:
@@ -163,11 +172,11 @@ def commit(on: System, job: Job, ask: Ask, id: str) -> dict[str, Any]:
     """
     shelf = _shelf(job, ask)
     begun = _begun_by(on, job, id)
-    size = sending.arrived(on, id, begun.size)
+    size = uploads.arrived(on, id, begun.size)
     if size != begun.size:
         raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
     for _ in range(ROUNDS):
-        found = race.run(on, partial(_kept, on, job, shelf, ask, id))
+        found = transaction.run(on, partial(_kept, on, job, shelf, ask, id))
         if found:
             kept = found.entry
             return {"kept": found.is_new, **(_told(kept) if kept else {}), **({"why": found.why} if found.why else {})}
@@ -188,11 +197,11 @@ def _kept(on: System, job: Job, shelf: Shelf, ask: Ask, id: str) -> tuple[Sequen
         return [], Kept(taken, is_new=True)
     artifact = _begun_by(on, job, id)
     if taken and is_there(on, taken):
-        return [fence(on, job), *owning.gone(on, artifact)], Kept(taken)
+        return [fence(on, job), *owners.gone(on, artifact)], Kept(taken)
     if taken:
-        return [fence(on, job), *evicting.taken_out(on, shelf.owner, [taken])], None
+        return [fence(on, job), *taken_out(on, shelf.owner, [taken])], None
     use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
-    site, now = sites.current(on), on.world.now()
+    site, now = configuration.current(on), on.world.now()
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
         return _make_room(on, job, artifact, use, site.limits.cache_bytes)
     made = CacheEntry(
@@ -200,19 +209,106 @@ def _kept(on: System, job: Job, shelf: Shelf, ask: Ask, id: str) -> tuple[Sequen
         sha256=artifact.sha256, about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
-    there = owning.arrived(on, id, made.owner)
+    there = owners.arrived(on, id, made.owner)
     if there is None:
         raise not_found("archive", id)
-    return [fence(on, job), Create(made), *there, evicting.counted(use, [made], 1)], Kept(made, is_new=True)
+    return [fence(on, job), Create(made), *there, counted(use, [made], 1)], Kept(made, is_new=True)
 
 
 def _make_room(
     on: System, job: Job, artifact: Artifact, use: CacheUse, most: int
 ) -> tuple[Sequence[Change], Kept | None]:
     """Push out what was not used for longest; where that is not enough, the new one goes instead."""
-    entries = evicting.every(on, use.owner)
+    entries = every(on, use.owner)
     gone = caches.in_the_way(use, entries, artifact.size, most, job.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
-        return [fence(on, job), *owning.gone(on, artifact)], Kept(why=full)
-    return [fence(on, job), *evicting.taken_out(on, use.owner, gone[: caches.AT_ONCE])], None
+        return [fence(on, job), *owners.gone(on, artifact)], Kept(why=full)
+    return [fence(on, job), *taken_out(on, use.owner, gone[: caches.AT_ONCE])], None
+
+
+def every(on: System, owner: str) -> list[CacheEntry]:
+    """All entries of an owner."""
+    return on.store.find(collection(owner), "cache#", CacheEntry, limit=limits.CACHE_ENTRIES)
+
+
+def counted(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> Change:
+    """The count of an owner, with entries more or fewer."""
+    after = caches.count(use, entries, by)
+    return Replace(use, after) if use.version else Create(after)
+
+
+def taken_out(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
+    """What is written when entries of an owner go: they own their archives no longer. [ART-1]"""
+    use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
+    changes: list[Change] = [counted(use, entries, -1)]
+    for entry in entries:
+        artifact = on.store.get(artifact_key(entry.id), Artifact)
+        changes += [Delete(entry), *(owners.without(on, artifact, entry.owner) if artifact else [])]
+    return changes
+
+
+def drop(on: System, key: Key) -> None:
+    """Take an entry out, if it is there still."""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(key, CacheEntry)
+        return (taken_out(on, row.shelf.owner, [row]) if row else []), None
+
+    transaction.run(on, decide)
+
+
+def run_out(on: System, owner: str, place: str) -> None:
+    """End an entry that nobody restored for too long. [ART-2]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(Key(collection(owner), f"{CACHE}#{place}"), CacheEntry)
+        if row is None or row.until > on.world.now():
+            return [], None
+        return taken_out(on, owner, [row]), None
+
+    transaction.run(on, decide)
+
+
+def find_entry(on: System, user: User, id: str) -> CacheEntry:
+    """An entry that a user may see, by the id of its artifact. Raises Refused 404. [SEC-2]"""
+    artifact = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
+    if artifact is None or not user.may_see(artifact.by):
+        raise not_found("cache", id[:64])
+    row = of(on, next((each for each in artifact.owners if parts(each)[0] == CACHE), ""))
+    if row is None:
+        raise not_found("cache", id[:64])
+    return row
+
+
+def of(on: System, owner: str) -> CacheEntry | None:
+    """The entry that an artifact calls its owner, if it is there."""
+    return on.store.get(caches.of_owner(owner), CacheEntry)
+
+
+def delete(on: System, user: User, id: str) -> CacheEntry:
+    """Take an entry out for a user. Raises Refused 404."""
+
+    def decide() -> tuple[Sequence[Change], CacheEntry]:
+        row = find_entry(on, user, id)
+        by = user.name if user.name != row.shelf.owner else ""
+        changes = taken_out(on, row.shelf.owner, [row])
+        what = f"{row.shelf.name}, {row.scope}: {row.words}"
+        return audit.note(on, changes, by, "delete cache", f"cache {id}", what), row
+
+    return transaction.run(on, decide)
+
+
+def listed(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:
+    """An owner's entries, newest first, and the page that follows. Raises Refused 400 or 403."""
+    if not is_name(owner):
+        raise Refused(400, "bad-request", "owner is the name of a user or a repository")
+    if not user.may_see(owner):
+        raise Refused(403, "privilege-missing", f"only operators, and who may act for it, list the caches of {owner}")
+    rows = on.store.listed(collection(owner), CacheEntry, limit=limit, after=page, newest=True)
+    return rows, rows[-1].id if len(rows) == limit else None
+
+
+def taken(on: System, owner: str) -> CacheUse:
+    """How many entries an owner has, and what they take."""
+    return on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)

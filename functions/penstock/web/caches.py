@@ -8,10 +8,12 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
 from penstock.domain.caches import CacheEntry
-from penstock.domain.users import User
-from penstock.usecases import evicting, sites, users
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.usecases import caches
+from penstock.usecases.site import configuration
+from penstock.usecases.users import users
 from penstock.web.entry import page_after, reply, whole_number
 from penstock.web.times import present
 
@@ -28,19 +30,19 @@ def list_caches() -> Response[Any]:
     on, user, query = bootstrap.aws(), caller(), router.current_event.query_string_parameters or {}
     owner = query.get("owner", "") or user.name
     limit = whole_number(router, "limit", 50, 1, limits.PAGE)
-    found, after = evicting.listed(on, user, owner, limit, page_after(router))
-    quota = sites.current(on).limits.cache_bytes
-    return reply(wire.CachePage([_view(one) for one in found], evicting.taken(on, owner).size, quota, after))
+    found, after = caches.listed(on, user, owner, limit, page_after(router))
+    quota = configuration.current(on).limits.cache_bytes
+    return reply(wire.CachePage([_view(one) for one in found], caches.taken(on, owner).size, quota, after))
 
 
 @router.get("/v1/caches/<cache>")
 def get_cache(cache: str) -> Response[Any]:
-    return reply(_view(evicting.find(bootstrap.aws(), caller(), cache)))
+    return reply(_view(caches.find_entry(bootstrap.aws(), caller(), cache)))
 
 
 @router.delete("/v1/caches/<cache>")
 def delete_cache(cache: str) -> Response[Any]:
-    return reply(_view(evicting.delete(bootstrap.aws(), caller(), cache)))
+    return reply(_view(caches.delete(bootstrap.aws(), caller(), cache)))
 
 
 def _view(row: CacheEntry) -> wire.CacheView:

@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.canaries import Canary
-from penstock.usecases import canaries
+from penstock.domain.probes.canaries import Canary
+from penstock.usecases.probes import canaries
 from penstock.web.entry import reply
 from penstock.web.site import operator
 from penstock.web.times import stamp

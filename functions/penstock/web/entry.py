@@ -23,8 +23,8 @@ from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import wire
-from penstock.domain import limits
-from penstock.domain.errors import Fault, Moved, Refused
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Moved, Refused
 from penstock.web.reading import read
 
 T = TypeVar("T")

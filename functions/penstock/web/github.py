@@ -8,10 +8,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
-from penstock.usecases.github import binding, looking
+from penstock.kernel import limits
+from penstock.usecases.github import repositories, webhook
 from penstock.web import views
 from penstock.web.entry import body, page_after, reply, whole_number
 from penstock.web.site import operator
@@ -24,7 +24,7 @@ router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 def list_commits() -> Response[Any]:
     operator()
     limit = whole_number(router, "limit", limits.PAGE, 1, limits.PAGE)
-    rows, following = looking.commits(bootstrap.aws(), limit, page_after(router))
+    rows, following = webhook.commits(bootstrap.aws(), limit, page_after(router))
     return reply(wire.CommitPage([_commit(row) for row in rows], following))
 
 
@@ -32,20 +32,20 @@ def list_commits() -> Response[Any]:
 def list_deliveries() -> Response[Any]:
     operator()
     limit = whole_number(router, "limit", limits.PAGE, 1, limits.PAGE)
-    rows, following = looking.deliveries(bootstrap.aws(), limit, page_after(router))
+    rows, following = webhook.deliveries(bootstrap.aws(), limit, page_after(router))
     return reply(wire.DeliveryPage([_delivery(row) for row in rows], following))
 
 
 @router.post("/v1/github/deliveries/<delivery>/redeliver")
 def redeliver(delivery: str) -> Response[Any]:
     user = operator()
-    return reply(_delivery(looking.redeliver(bootstrap.aws(), delivery, user.name)))
+    return reply(_delivery(webhook.redeliver(bootstrap.aws(), delivery, user.name)))
 
 
 @router.post("/v1/github/repositories/<user>/accept")
 def accept_repository(user: str) -> Response[Any]:
     by, ask = operator(), body(router, wire.AcceptRepository)
-    return reply(views.user(binding.accept(bootstrap.aws(), user, ask.id, by.name)))
+    return reply(views.user(repositories.accept(bootstrap.aws(), user, ask.id, by.name)))
 
 
 def _commit(row: CheckSet) -> wire.CommitView:

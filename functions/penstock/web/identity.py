@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import identity
-from penstock.usecases.identity import issuer
+from penstock.domain.users import oidc
+from penstock.usecases.users.oidc import issuer
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -24,14 +24,12 @@ KEYS = ".well-known/jwks.json"
 @router.get("/v1/oidc/.well-known/openid-configuration")
 def get_issuer() -> Response[Any]:
     by = issuer(bootstrap.aws())
-    return _public(
-        wire.IssuerView(by, f"{by}/{KEYS}", ["id_token"], ["public"], [identity.ALGORITHM], list(identity.CLAIMS))
-    )
+    return _public(wire.IssuerView(by, f"{by}/{KEYS}", ["id_token"], ["public"], [oidc.ALGORITHM], list(oidc.CLAIMS)))
 
 
 @router.get("/v1/oidc/.well-known/jwks.json")
 def get_issuer_keys() -> Response[Any]:
-    found = identity.key_set(bootstrap.aws().signer.keys())
+    found = oidc.key_set(bootstrap.aws().signer.keys())
     return _public(wire.KeySetView([wire.KeyView(**key) for key in found]))
 
 

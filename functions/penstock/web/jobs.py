@@ -9,11 +9,14 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
-from penstock.domain.errors import Refused
-from penstock.domain.jobs import Job, State
-from penstock.domain.users import User
-from penstock.usecases import inputs, jobs, keeps, logs, outputs, planning, submitting, users
+from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.jobs import cancel, holds, jobs, submit
+from penstock.usecases.logs import logs
+from penstock.usecases.users import users
 from penstock.web import views
 from penstock.web.entry import body, idempotency_key, is_on, page_after, reply, whole_number
 
@@ -31,7 +34,7 @@ def _job(job_id: str) -> Job:
 
 def _view(job: Job) -> wire.JobView:
     on = bootstrap.aws()
-    return views.job(job, jobs.leases_of(on, job), keeps.held(on, job))
+    return views.job(job, jobs.leases_of(on, job), holds.held(on, job))
 
 
 @router.post("/v1/jobs")
@@ -39,9 +42,9 @@ def submit_job() -> Response[Any]:
     user = caller()
     ask = body(router, wire.SubmitJob)
     if is_on(router, "plan"):
-        return reply(views.plan(planning.plan(bootstrap.aws(), user, ask)))
+        return reply(views.plan(submit.plan(bootstrap.aws(), user, ask)))
     key = idempotency_key(router)
-    return reply(wire.Created(submitting.submit(bootstrap.aws(), user, ask, key)), 201)
+    return reply(wire.Created(submit.submit(bootstrap.aws(), user, ask, key)), 201)
 
 
 @router.get("/v1/jobs")
@@ -75,25 +78,25 @@ def get_job(job: str) -> Response[Any]:
 
 @router.post("/v1/jobs/<job>/cancel")
 def cancel_job(job: str) -> Response[Any]:
-    return reply(_view(jobs.cancel(bootstrap.aws(), caller(), job)))
+    return reply(_view(cancel.cancel(bootstrap.aws(), caller(), job)))
 
 
 @router.post("/v1/jobs/<job>/hold")
 def hold_job(job: str) -> Response[Any]:
     user, ask = caller(), body(router, wire.HoldJob)
-    return reply(_view(keeps.ask(bootstrap.aws(), user, job, ask.reason, ask.for_, whatever=ask.whatever)))
+    return reply(_view(holds.ask(bootstrap.aws(), user, job, ask.reason, ask.for_, whatever=ask.whatever)))
 
 
 @router.post("/v1/jobs/<job>/release")
 def release_job(job: str) -> Response[Any]:
-    return reply(_view(keeps.release(bootstrap.aws(), caller(), job)))
+    return reply(_view(holds.release(bootstrap.aws(), caller(), job)))
 
 
 @router.post("/v1/jobs/<job>/retry")
 def retry_job(job: str) -> Response[Any]:
     user = caller()
     found = jobs.find(bootstrap.aws(), user, job)
-    return reply(wire.Created(submitting.retry(bootstrap.aws(), user, found)), 201)
+    return reply(wire.Created(submit.retry(bootstrap.aws(), user, found)), 201)
 
 
 @router.get("/v1/jobs/<job>/why")

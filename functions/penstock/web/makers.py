@@ -9,14 +9,14 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from penstock import bootstrap, wire
-from penstock.domain import cooling
-from penstock.domain.comparing import Comparison, comparison_key
-from penstock.domain.cooling import CoolDown, Failure
-from penstock.domain.units import UnitKind
-from penstock.domain.users import User
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import CoolDown, Failure
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import User
 from penstock.system import System
-from penstock.usecases import cooling as remembering
-from penstock.usecases import quarantining
+from penstock.usecases import cooldowns as remembering
+from penstock.usecases.units import quarantine
 from penstock.web.entry import reply
 from penstock.web.times import stamp
 
@@ -44,7 +44,7 @@ def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]
 
 def _quarantined(on: System, sort: str, maker: str) -> list[wire.ApartView]:
     kind = UnitKind.WORKER if sort == "factories" else UnitKind.RESOURCE
-    found = quarantining.of_maker(on, kind, maker)[:SHOWN]
+    found = quarantine.of_maker(on, kind, maker)[:SHOWN]
     return [wire.ApartView(unit.id, unit.type, unit.slot, str(stamp(unit.since)), str(unit.reason)) for unit in found]
 
 
@@ -59,7 +59,7 @@ def cool_down(row: CoolDown, now: datetime) -> wire.CoolDownView:
         until=str(stamp(row.until)),
         tried=row.count,
         probe=row.probe if row.is_probed(now) else None,
-        summary=cooling.say(row, now),
+        summary=cooldowns.say(row, now),
     )
 
 

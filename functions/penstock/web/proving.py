@@ -8,9 +8,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import agentfile, bootstrap, wire
-from penstock.domain.users import User
-from penstock.usecases import proving, users
-from penstock.usecases.proving import Progress
+from penstock.domain.users.users import User
+from penstock.usecases.probes import factory_test
+from penstock.usecases.probes.factory_test import Progress
+from penstock.usecases.users import users
 from penstock.web.entry import body, idempotency_key, reply
 from penstock.web.times import stamp
 
@@ -29,13 +30,13 @@ def begin_test(name: str) -> Response[Any]:
     user = operator()
     ask = body(router, wire.NewFactoryTest) if router.current_event.body else wire.NewFactoryTest()
     key = idempotency_key(router)
-    begun = proving.start(bootstrap.aws(), user, name, ask.target, ask.keep_on_failure, key)
+    begun = factory_test.start(bootstrap.aws(), user, name, ask.target, ask.keep_on_failure, key)
     return reply(wire.FactoryTestStarted(begun.job, begun.target, list(begun.waits)), 201)
 
 
 @router.get("/v1/factories/<name>/tests/<job>")
 def get_test(name: str, job: str) -> Response[Any]:
-    found = proving.progress(bootstrap.aws(), operator(), name, job, agentfile.version())
+    found = factory_test.progress(bootstrap.aws(), operator(), name, job, agentfile.version())
     return reply(_view(found, name))
 
 

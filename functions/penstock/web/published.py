@@ -8,10 +8,13 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
 from penstock.domain.published import Access, Published, Series
-from penstock.domain.users import User
-from penstock.usecases import jobs, outputs, published, publishing, users
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.usecases import published
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.jobs import jobs
+from penstock.usecases.users import users
 from penstock.web.entry import body, reply, whole_number
 from penstock.web.times import present, stamp
 
@@ -34,7 +37,7 @@ def _anybody() -> User | None:
 def publish_output(job: str, output: str) -> Response[Any]:
     on, user = bootstrap.aws(), caller()
     found, ask = jobs.find(on, user, job), body(router, wire.PublishOutput)
-    row, is_news = publishing.publish(on, user, found, output, ask.series, ask.version, ask.name)
+    row, is_news = published.publish(on, user, found, output, ask.series, ask.version, ask.name)
     return reply(_view(row), 201 if is_news else 200)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from penstock.domain.errors import Fault, Refused
+from penstock.kernel.errors import Fault, Refused
 
 NESTED = 32
 """How deeply a request may be nested."""

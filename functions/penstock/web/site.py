@@ -8,12 +8,15 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain import limits
-from penstock.domain.errors import not_found
-from penstock.domain.pools import Claim, Pool, Slot, SlotState, collection
-from penstock.domain.site import SITE_KEY, SiteText
-from penstock.domain.users import User
-from penstock.usecases import auditing, configuring, graph, outlook, presence, privileges, sites, users
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.site.site import SITE_KEY, SiteText
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import not_found
+from penstock.usecases.pools import forecast
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.users import audit, privileges, users
+from penstock.usecases.workers import presence
 from penstock.web import makers, views
 from penstock.web.entry import body, is_on, moment, page_after, reply, whole_number
 from penstock.web.operations import SORTS
@@ -39,7 +42,7 @@ def _pool(pool: Pool, *, whole: bool) -> wire.PoolView:
     store, pk = bootstrap.aws().store, collection(pool.name)
     shown = (SlotState.FREE, SlotState.HELD, SlotState.IDLE, *((SlotState.AWAY,) if pool.hosts else ()))
     slots = [slot for state in shown for slot in store.find(pk, f"{state}#", Slot)]
-    apart = outlook.quarantined_of(bootstrap.aws(), slots, makers.SHOWN) if whole else []
+    apart = forecast.quarantined_of(bootstrap.aws(), slots, makers.SHOWN) if whole else []
     known = presence.hosts_of(bootstrap.aws(), pool) if whole else {}
     return views.pool(pool, slots, store.find(pk, "wait#", Claim), apart, known, whole=whole)
 
@@ -54,14 +57,14 @@ def list_pools() -> Response[Any]:
 @router.get("/v1/pools/<sort>/<name>")
 def get_pool(sort: str, name: str) -> Response[Any]:
     caller()
-    return reply(_pool(configuring.find(bootstrap.aws(), f"{sort}/{name}"), whole=True))
+    return reply(_pool(apply.find(bootstrap.aws(), f"{sort}/{name}"), whole=True))
 
 
 @router.put("/v1/pools/<sort>/<name>/limit")
 def resize_pool(sort: str, name: str) -> Response[Any]:
     user = operator()
     limit = int(body(router, wire.PoolLimit).limit)
-    return reply(_pool(configuring.resize(bootstrap.aws(), f"{sort}/{name}", limit, user.name), whole=True))
+    return reply(_pool(apply.resize(bootstrap.aws(), f"{sort}/{name}", limit, user.name), whole=True))
 
 
 @router.post("/v1/pools/<sort>/<name>/pause")
@@ -76,13 +79,13 @@ def resume_pool(sort: str, name: str) -> Response[Any]:
 
 def _pause(sort: str, name: str, *, paused: bool) -> Response[Any]:
     user = operator()
-    return reply(_pool(configuring.pause(bootstrap.aws(), f"{sort}/{name}", paused=paused, by=user.name), whole=True))
+    return reply(_pool(apply.pause(bootstrap.aws(), f"{sort}/{name}", paused=paused, by=user.name), whole=True))
 
 
 @router.get("/v1/graph")
 def get_graph() -> Response[Any]:
     operator()
-    return reply(views.graph(graph.whole(bootstrap.aws())))
+    return reply(views.graph(forecast.whole(bootstrap.aws())))
 
 
 @router.get("/v1/config")
@@ -97,14 +100,14 @@ def get_site() -> Response[Any]:
 def apply_site() -> Response[Any]:
     user, ask = operator(), body(router, wire.ApplySite)
     if is_on(router, "check"):
-        site = configuring.check(bootstrap.aws(), ask.toml, ask.path)
-        return reply(wire.SiteChanges(configuring.changes(sites.current(bootstrap.aws()), site)))
-    return reply(wire.SiteChanges(configuring.apply(bootstrap.aws(), user.name, ask.toml, ask.path)))
+        site = apply.check(bootstrap.aws(), ask.toml, ask.path)
+        return reply(wire.SiteChanges(apply.changes(configuration.current(bootstrap.aws()), site)))
+    return reply(wire.SiteChanges(apply.apply(bootstrap.aws(), user.name, ask.toml, ask.path)))
 
 
 def _list_entries(sort: str) -> Response[Any]:
     user = caller()
-    return reply(wire.EntryPage(views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin), None))
+    return reply(wire.EntryPage(views.entries(configuration.current(bootstrap.aws()), sort, whole=user.is_admin), None))
 
 
 def _get_entry(sort: str, name: str) -> Response[Any]:
@@ -117,7 +120,7 @@ def _get_entry(sort: str, name: str) -> Response[Any]:
 
 def _resource_type(entry: wire.Entry) -> wire.ResourceTypeView:
     """A resource type with what jobs may choose, by the settings that its well has here."""
-    site = sites.current(bootstrap.aws())
+    site = configuration.current(bootstrap.aws())
     kind = site.resources[entry.name]
     well = site.wells[kind.well]
     known = bootstrap.aws().drivers.options(well.driver, well.settings, kind.settings)
@@ -125,7 +128,7 @@ def _resource_type(entry: wire.Entry) -> wire.ResourceTypeView:
 
 
 def _entry(sort: str, name: str, user: User) -> wire.Entry:
-    for entry in views.entries(sites.current(bootstrap.aws()), sort, whole=user.is_admin):
+    for entry in views.entries(configuration.current(bootstrap.aws()), sort, whole=user.is_admin):
         if entry.name == name:
             return entry
     raise not_found(SORTS[sort], name[:64])
@@ -180,7 +183,7 @@ def list_audit() -> Response[Any]:
     operator()
     who = router.current_event.get_query_string_value("who", "") or ""
     limit = whole_number(router, "limit", 100, 1, limits.PAGE)
-    found, page = auditing.listed(bootstrap.aws(), who, moment(router, "since"), limit, page_after(router))
+    found, page = audit.listed(bootstrap.aws(), who, moment(router, "since"), limit, page_after(router))
     return reply(wire.AuditPage([views.audited(entry) for entry in found], page))
 
 

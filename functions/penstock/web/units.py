@@ -10,10 +10,11 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from penstock import bootstrap, wire
-from penstock.domain.units import Unit, UnitKind
-from penstock.domain.users import User
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.domain.users.users import User
 from penstock.system import System
-from penstock.usecases import custody, quarantining, users
+from penstock.usecases.units import maintenance, quarantine
+from penstock.usecases.users import users
 from penstock.web import unitviews
 from penstock.web.entry import body, page_after, reply, whole_number
 
@@ -40,7 +41,7 @@ def _units(listing: str) -> tuple[list[Unit], str | None]:
 
 def _unit(unit: str, is_a: UnitKind) -> Unit:
     operator()
-    return custody.find(bootstrap.aws(), is_a, unit)
+    return maintenance.find(bootstrap.aws(), is_a, unit)
 
 
 @router.get("/v1/workers")
@@ -77,15 +78,15 @@ def _events(is_a: UnitKind, unit: str) -> Response[Any]:
 
 def _hold(is_a: UnitKind, unit: str) -> Response[Any]:
     user, ask = operator(), body(router, wire.HoldUnit)
-    return reply(_view(custody.hold(bootstrap.aws(), user, is_a, unit, ask.reason, ask.for_)))
+    return reply(_view(maintenance.hold(bootstrap.aws(), user, is_a, unit, ask.reason, ask.for_)))
 
 
 def _release(is_a: UnitKind, unit: str) -> Response[Any]:
     user = operator()
     ask = body(router, wire.ReleaseUnit) if router.current_event.body else wire.ReleaseUnit()
     if ask.proof:
-        return reply(_view(quarantining.removed(bootstrap.aws(), user, is_a, unit, ask.proof)))
-    return reply(_view(custody.release(bootstrap.aws(), user, is_a, unit)))
+        return reply(_view(quarantine.removed(bootstrap.aws(), user, is_a, unit, ask.proof)))
+    return reply(_view(maintenance.release(bootstrap.aws(), user, is_a, unit)))
 
 
 def _remove(is_a: UnitKind, unit: str, how: Callable[[System, User, UnitKind, str, str], Unit]) -> Response[Any]:
@@ -99,8 +100,8 @@ def _add_custody(is_a: UnitKind) -> None:
     router.get(f"{path}/events")(lambda **unit: _events(is_a, unit[is_a]))
     router.post(f"{path}/hold")(lambda **unit: _hold(is_a, unit[is_a]))
     router.post(f"{path}/release")(lambda **unit: _release(is_a, unit[is_a]))
-    router.post(f"{path}/drain")(lambda **unit: _remove(is_a, unit[is_a], custody.drain))
-    router.post(f"{path}/recycle")(lambda **unit: _remove(is_a, unit[is_a], custody.recycle))
+    router.post(f"{path}/drain")(lambda **unit: _remove(is_a, unit[is_a], maintenance.drain))
+    router.post(f"{path}/recycle")(lambda **unit: _remove(is_a, unit[is_a], maintenance.recycle))
 
 
 for _is_a in UnitKind:

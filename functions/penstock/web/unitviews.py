@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
-from penstock.domain import prospects, units
-from penstock.domain.lifecycle import LIFE
-from penstock.domain.units import Unit, UnitState
+from penstock.domain.units import lifecycle, units
+from penstock.domain.units.lifecycle import LIFE
+from penstock.domain.units.units import Unit, UnitState
 from penstock.web.times import present, stamp
 
 
@@ -38,7 +38,7 @@ def _unit(row: Unit, now: datetime) -> dict[str, Any]:
         "drain": wire.DrainView(drain.by, drain.reason, present(drain.since), drain.at_once) if drain else None,
         "quarantine": quarantine(row),
         "broken": row.broken,
-        "next_step": prospects.next_step(row, now),
+        "next_step": lifecycle.next_step(row, now),
         "moved_by": LIFE[row.state].by,
         "due_is": LIFE[row.state].due,
     }

@@ -8,24 +8,23 @@ from datetime import datetime
 from typing import Any
 
 from penstock import wire
-from penstock.domain import holding
-from penstock.domain.audit import Entry
-from penstock.domain.failures import MEANINGS, Failure
-from penstock.domain.graph import Graph
-from penstock.domain.hosts import Host
-from penstock.domain.inputs import Input
-from penstock.domain.jobs import Job, Times
-from penstock.domain.keeps import Held
-from penstock.domain.leases import WORKER, Lease
-from penstock.domain.logs import Event
-from penstock.domain.outputs import Output
-from penstock.domain.plans import Plan
-from penstock.domain.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.site import Site
-from penstock.domain.specs import Keep
-from penstock.domain.units import Unit
-from penstock.domain.users import User
-from penstock.domain.why import Why
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.jobs import unused
+from penstock.domain.jobs.failures import MEANINGS, Failure
+from penstock.domain.jobs.holds import Held
+from penstock.domain.jobs.jobs import Job, Keep, Times
+from penstock.domain.jobs.plans import Plan
+from penstock.domain.logs.logs import Event
+from penstock.domain.pools.graph import Graph
+from penstock.domain.pools.leases import WORKER, Lease
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.why import Why
+from penstock.domain.site.site import Site
+from penstock.domain.units.hosts import Host
+from penstock.domain.units.units import Unit
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import User
 from penstock.ports import Option
 from penstock.web import unitviews
 from penstock.web.times import present, stamp
@@ -114,7 +113,7 @@ def timings(row: Job, leases: Sequence[Lease], now: datetime) -> wire.TimingsVie
     }
     held = [
         wire.HeldView(one.attempt, one.name, one.type, one.held.total_seconds(), one.unused.total_seconds())
-        for one in holding.of(leases, now)
+        for one in unused.of(leases, now)
     ]
     return wire.TimingsView(times(row.times), {name: span.total_seconds() for name, span in seconds.items()}, held)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from penstock.domain import pins
+from penstock.domain.artifacts import artifacts
 from penstock.wire.shapes import Bound
 
 
@@ -59,8 +59,8 @@ class ArtifactWhy:
 class PinArtifact:
     """Keep an artifact `for` some seconds, or without that until the pin is taken back."""
 
-    reason: Annotated[str, Bound(most=pins.REASON)]
-    for_: Annotated[int | None, Bound(least=1, most=pins.MOST)] = None
+    reason: Annotated[str, Bound(most=artifacts.REASON)]
+    for_: Annotated[int | None, Bound(least=1, most=artifacts.MOST)] = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from penstock.domain import holds, limits
+from penstock.domain.units import units
+from penstock.kernel import limits
 from penstock.wire.shapes import Bound
 
 JobState = Literal["waiting", "queued", "acquiring", "running", "settled"]
@@ -113,8 +114,8 @@ class HoldJob:
     Without `for`, as long as the site lets users hold what their jobs had.
     """
 
-    reason: Annotated[str, Bound(most=holds.REASON)]
-    for_: Annotated[int | None, Bound(least=1, most=holds.MOST)] = None
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS)]
+    for_: Annotated[int | None, Bound(least=1, most=units.HOLD_MOST)] = None
     whatever: bool = False
 
 

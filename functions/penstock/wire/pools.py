@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from penstock.domain import holds
+from penstock.domain.units import units
 from penstock.wire.shapes import Bound
 
 
@@ -127,22 +127,22 @@ class DrainView:
 class HoldUnit:
     """Keep a unit as it is `for` some seconds, at most 604800. `reason` is for others to read."""
 
-    reason: Annotated[str, Bound(most=holds.REASON)]
-    for_: Annotated[int, Bound(least=1, most=holds.MOST)] = holds.DEFAULT
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS)]
+    for_: Annotated[int, Bound(least=1, most=units.HOLD_MOST)] = units.HOLD_DEFAULT
 
 
 @dataclass(frozen=True)
 class ReleaseUnit:
     """Let a unit go. `proof` is for one in quarantine that was removed by hand: what was checked, for the record."""
 
-    proof: Annotated[str, Bound(most=holds.REASON)] = ""
+    proof: Annotated[str, Bound(most=units.HOLD_REASON_CHARS)] = ""
 
 
 @dataclass(frozen=True)
 class RemoveUnit:
     """Why a unit is drained or recycled, for others to read."""
 
-    reason: Annotated[str, Bound(most=holds.REASON)] = ""
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS)] = ""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def _tell(session: Session, found: Any) -> Any:
 def _class(driver: str, kind: str) -> Callable[..., Any]:
     """The class of a driver. Raises Refused."""
     from penstock import drivers
-    from penstock.domain.errors import Misconfigured
+    from penstock.kernel.errors import Misconfigured
 
     module, _, name = driver.partition(":")
     try:
@@ -142,7 +142,7 @@ def _surroundings(home: str) -> Mapping[str, str]:
 
 
 def _unit(kind: str, number: int) -> str:
-    from penstock.domain import ids
+    from penstock.kernel import ids
 
     del number
     return f"{'w' if kind == 'factory' else 'r'}-{ids.ulid(datetime.now(UTC), token_bytes(ids.RANDOM_BYTES))}"

@@ -129,7 +129,7 @@ def first_operator(stack: str, region: str | None) -> tuple[str, str]:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
 
-        from penstock.admin import create_admin
+        from penstock.bootstrap_admin import create_admin
     except ImportError as error:
         raise CliError(f"this needs {error.name}", "pip install 'penstock[aws]'") from error
     try:

@@ -1,21 +1,29 @@
-"""One job of a commit, and the check run of GitHub's that shows it."""
+"""One job of a commit, and the check run of GitHub's that shows it.
+
+What a check run says of a job: as much as a person looks at first, and no more than GitHub takes.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from penstock.domain.github.checksets import KEPT, CheckSet, set_key
-from penstock.domain.github.reports import Annotation
-from penstock.domain.rows import Key, Row
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.github.commits import KEPT, CheckSet, set_key
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State
+from penstock.kernel.errors import Fault, Problem
+from penstock.kernel.rows import Key, Row
 
 CONTROL = 0
 """The number of the check that speaks of the whole commit: what is wrong with its files, or that it awaits approval."""
 
 CONTROL_NAME = "penstock"
+
+
 MOST = 100
 """How many jobs one commit may have."""
 
@@ -24,7 +32,7 @@ BUSY = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(Row):
+class CheckRun(Row):
     """One job of a commit. `run` counts its re-runs, `needs` are the checks whose jobs its own waits for.
 
     `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `run_id` is the
@@ -94,15 +102,15 @@ def key_of(id: str) -> Key:
     return check_key(int(repository_id), sha, int(number))
 
 
-def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datetime) -> Check:
+def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datetime) -> CheckRun:
     """A check that is new: it is to be shown."""
-    return Check(
+    return CheckRun(
         repository=of.repository, repository_id=of.repository_id, installation=of.installation, sha=of.sha,
         number=number, name=name, since=of.since, needs=tuple(needs), due=now,
     )  # fmt: skip
 
 
-def again(check: Check, now: datetime) -> Check:
+def again(check: CheckRun, now: datetime) -> CheckRun:
     """A check whose job is to be run again: with a check run of its own. The one before it is to end, if it has not."""
     past = (*check.past, check.run) if check.begun and not check.over else check.past
     return replace(
@@ -111,17 +119,17 @@ def again(check: Check, now: datetime) -> Check:
     )  # fmt: skip
 
 
-def submitted(check: Check, job: str, now: datetime) -> Check:
+def submitted(check: CheckRun, job: str, now: datetime) -> CheckRun:
     """A check whose job was accepted."""
     return replace(check, job=job, told="", due=now)
 
 
-def refused(check: Check, told: str, now: datetime, annotations: Sequence[Annotation] = ()) -> Check:
+def refused(check: CheckRun, told: str, now: datetime, annotations: Sequence[Annotation] = ()) -> CheckRun:
     """A check that has no job, and says why."""
     return replace(check, told=told, annotations=tuple(annotations), due=now)
 
 
-def behind(checks: Iterable[Check], first: Check) -> list[Check]:
+def behind(checks: Iterable[CheckRun], first: CheckRun) -> list[CheckRun]:
     """A check and all whose jobs wait for it, however many are between."""
     found, names = {first.number: first}, {first.name}
     rest = [check for check in checks if check.number != first.number]
@@ -131,7 +139,142 @@ def behind(checks: Iterable[Check], first: Check) -> list[Check]:
     return [found[number] for number in sorted(found)]
 
 
-def submit_key(check: Check) -> str:
+def submit_key(check: CheckRun) -> str:
     """The Idempotency-Key of a check's job: of commit, name and run, so that nothing is submitted twice."""
     name = hashlib.sha256(check.name.encode()).hexdigest()
     return f"github-{check.repository_id}-{check.sha}-{check.run}-{name}"
+
+
+LINES = 20
+
+
+COLUMNS = 90
+
+
+OUTPUTS = 25
+
+
+ANNOTATIONS = 50
+"""How many one call may bring. Source: GitHub, REST API, check runs."""
+
+TEXT = 60_000
+"""GitHub takes 65,535 characters of a summary."""
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+
+
+MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|@~&])")
+
+APPROVE = {"label": "Approve", "description": "Run the jobs of this commit", "identifier": "approve"}
+
+
+CANCEL = {"label": "Cancel", "description": "Cancel this job", "identifier": "cancel"}
+
+
+RERUN = {"label": "Re-run", "description": "Run it again, and what depends on it", "identifier": "rerun"}
+
+CONCLUSIONS = {Outcome.SUCCEEDED: "success", Outcome.CANCELLED: "cancelled"}
+"""All else is a failure."""
+
+TITLES = {
+    State.WAITING: "Waiting for other jobs",
+    State.QUEUED: "Queued",
+    State.ACQUIRING: "Waiting for what it needs",
+    State.RUNNING: "Running",
+}
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What is wrong at a place in a file."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+
+def annotation(problem: Problem | Fault, path: str = "") -> Annotation:
+    """A problem of a job file, or a fault of a policy or a request, at its place."""
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return Annotation(problem.file or path, problem.line or 1, problem.column or 1, problem.message + hint)
+
+
+def of_words(told: str, annotations: Sequence[Annotation], *, approval: bool) -> dict[str, Any]:
+    """What a check without a job says: that it failed, or that somebody is to approve the commit."""
+    title = "Waiting for approval" if approval else "This cannot be run"
+    summary = told
+    if annotations:
+        rest = "\n".join(
+            f"- {escape(f'{each.path}:{each.line}:{each.column}: {each.message}')}" for each in annotations
+        )
+        summary = f"{told}\n\n{rest}"
+    output = {"title": title, "summary": summary[:TEXT], "annotations": [_note(each) for each in annotations]}
+    conclusion = "action_required" if approval else "failure"
+    actions = [APPROVE] if approval else [RERUN]
+    return {"status": "completed", "conclusion": conclusion, "output": output, "actions": actions}
+
+
+def _note(each: Annotation) -> dict[str, Any]:
+    """Columns are left out: GitHub takes them only for what begins and ends in one line, and shows none."""
+    return {
+        "path": each.path, "start_line": each.line, "end_line": each.line, "annotation_level": "failure",
+        "message": each.message[:1000], "title": f"line {each.line}, column {each.column}",
+    }  # fmt: skip
+
+
+def of_job(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: str) -> dict[str, Any]:
+    """What a job's check says. The log that the last lines are of was masked where it was written. [SEC-1]"""
+    said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/v1/jobs/{job.id}"}
+    title = TITLES.get(job.state, "")
+    if job.times.started:
+        said |= {"status": "in_progress", "started_at": _time(job.times.started)}
+    if job.is_settled:
+        title = str(job.outcome).capitalize()
+        said |= {"status": "completed", "conclusion": conclusion(job), "actions": [RERUN]}
+        said |= {"completed_at": _time(job.times.settled)} if job.times.settled else {}
+    return said | {"output": {"title": title, "summary": _summary(job, outputs, url)[:TEXT], "text": tail(lines)}}
+
+
+def conclusion(job: Job) -> str:
+    """What GitHub calls a job's end."""
+    if job.outcome is Outcome.FAILED and job.report and job.report.result is Result.TIMED_OUT:
+        return "timed_out"
+    return CONCLUSIONS.get(job.outcome, "failure") if job.outcome else "neutral"
+
+
+def _summary(job: Job, outputs: Sequence[Output], url: str) -> str:
+    said = [f"Job `{job.id}`, attempt {job.attempt}, on {escape(job.target_resolved)}."]
+    said += [escape(job.reason)] if job.reason else []
+    said += ["", f"Follow it with `penstock job tail {job.id}`."]
+    if outputs:
+        said += ["", f"Outputs, with `penstock job copy {job.id}` or a token:", ""]
+        said += [
+            f"- [{escape(one.path)}]({url}/v1/jobs/{job.id}/outputs) ({one.size} bytes)" for one in outputs[:OUTPUTS]
+        ]
+        more = len(outputs) - OUTPUTS
+        said += [f"- and {more} more"] if more > 0 else []
+    return "\n".join(said)
+
+
+def tail(lines: Sequence[str]) -> str:
+    """The last lines of a log, as a block of code that no line can end: each is indented."""
+    clean = (ESCAPES.sub("", line)[:COLUMNS] for line in lines[-LINES:])
+    return "".join(f"    {line}\n" for line in clean)
+
+
+def escape(text: str) -> str:
+    """A text in which nothing acts: neither Markdown, nor HTML, nor a mention of somebody."""
+    return MARKS.sub(r"\\\1", ESCAPES.sub(" ", text)).replace("\\@", "@\u200b")
+
+
+def _time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def look_after(job: Job, now: datetime) -> datetime | None:
+    """When a check is looked at again, if nobody says that its job moved: at longer intervals, the longer it takes."""
+    if job.is_settled:
+        return None
+    took = now - job.times.submitted
+    return now + min(max(took / 10, timedelta(minutes=1)), timedelta(minutes=10))

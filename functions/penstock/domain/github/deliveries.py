@@ -1,6 +1,8 @@
 """Deliveries: what GitHub says happened. Of each only the few facts are kept that something follows from.
 
 A delivery is known by the id that GitHub gave it, so one that comes twice is one.
+
+How far the deliveries that GitHub lists were compared with those that came.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from penstock.domain.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Place, Row
 
 KEPT = timedelta(days=30)
 """How long a delivery is known: longer than GitHub can be asked for it."""
@@ -28,11 +30,23 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 """What is listened to."""
 
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+
+
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
+
+
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}")
+
+
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
 _BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]{1,255}")
+
+
 _OWN = re.compile(r"[\x20-\x7e]{0,200}")
+
+
 HEADS = "refs/heads/"
 
 
@@ -194,3 +208,55 @@ def _number(payload: Mapping[str, Any], path: str) -> int:
     if isinstance(found, bool) or not isinstance(found, int) or not 0 < found < 2**53:
         raise Malformed(f"`{path}` is no number of GitHub's")
     return found
+
+
+BACK = timedelta(days=3)
+"""How far back GitHub can be asked. Source: GitHub, "Redelivering webhooks"."""
+
+OVERLAP = timedelta(hours=1)
+"""How much is looked at once more: what is listed late is found all the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look(Row):
+    """The last look at GitHub's list: when it began, and the ETag of what it saw."""
+
+    kind: ClassVar[str] = "look"
+    at: datetime
+    etag: str = ""
+    found: int = 0
+
+    @property
+    def key(self) -> Key:
+        return LOOK_KEY
+
+
+LOOK_KEY = Key("github", "look")
+
+
+def since(last: Look | None, now: datetime) -> datetime:
+    """From when on deliveries are compared."""
+    earliest = now - BACK
+    return max(last.at - OVERLAP, earliest) if last else earliest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause(Row):
+    """GitHub asked us to slow down: nobody calls for an installation until then. 0 is the App itself."""
+
+    kind: ClassVar[str] = "pause"
+    installation: int
+    until: datetime
+
+    @property
+    def key(self) -> Key:
+        return pause_key(self.installation)
+
+    @property
+    def expiry(self) -> datetime:
+        return self.until
+
+
+def pause_key(installation: int) -> Key:
+    """Where it is noted that an installation is to be left alone."""
+    return Key("github", f"pause#{installation}")

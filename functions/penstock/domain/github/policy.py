@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.domain import sitetext
-from penstock.domain.errors import Fault
-from penstock.domain.jobfile.checks import entries, flag, listed, matching, record, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.kernel.errors import Fault
+from penstock.toml import document as toml_document
+from penstock.toml.checks import Place, clip, entries, flag, listed, matching, record, wanted
 
 PATH = ".github/buildomat/config.toml"
 JOBS = ".github/buildomat/jobs"
@@ -50,7 +49,7 @@ class Policy:
 
 def parse(text: str) -> Policy | tuple[Fault, ...]:
     """The policy that a text says, or its faults by line and column. Keys that are not known are left to others."""
-    document = sitetext.read(text, PATH)
+    document = toml_document.read(text, PATH)
     if isinstance(document, Fault):
         return (document,)
     top = Place()

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.github.checksets import pause
-from penstock.domain.rows import Key, Row
-from penstock.domain.values import Value
+from penstock.domain.github.commits import pause
+from penstock.domain.jobs.store import Value
+from penstock.kernel.rows import Key, Row
 
 NAME = "GITHUB_TOKEN"
 BY = "GitHub front end"

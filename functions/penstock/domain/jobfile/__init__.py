@@ -3,18 +3,22 @@
 parse reads a file; check_key checks one key's value from elsewhere in the same way.
 """
 
-from penstock.domain.jobfile.caches import CacheAsk
-from penstock.domain.jobfile.durations import parse_duration
 from penstock.domain.jobfile.keys import check_key
 from penstock.domain.jobfile.matrix import Matrix
-from penstock.domain.jobfile.parse import JobFile, parse
-from penstock.domain.jobfile.place import Fault
-from penstock.domain.jobfile.posts import Post
-from penstock.domain.jobfile.problem import Problem, Problems
-from penstock.domain.jobfile.relations import Dependency, Publish, check_asked, check_inputs
-from penstock.domain.jobfile.resources import ResourceAsk
-from penstock.domain.jobfile.rules import OutputRule, parse_output_rule
-from penstock.domain.jobfile.variants import variant, variant_name
+from penstock.domain.jobfile.parse import JobFile, parse, variant, variant_name
+from penstock.domain.jobfile.sections import (
+    CacheAsk,
+    Dependency,
+    OutputRule,
+    Post,
+    Publish,
+    ResourceAsk,
+    check_asked,
+    check_inputs,
+    parse_output_rule,
+)
+from penstock.kernel.errors import Problem, Problems
+from penstock.toml.checks import Fault, parse_duration
 
 __all__ = [
     "CacheAsk",

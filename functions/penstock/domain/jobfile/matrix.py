@@ -4,22 +4,27 @@
 published stands for the value that the combination has there.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from penstock.domain import limits
-from penstock.domain.jobfile.checks import did_you_mean, entries, listed, text, wanted
-from penstock.domain.jobfile.place import Place, clip
-
-__all__ = ["Matrix", "check_matrix", "check_references", "fill", "variable"]
+from penstock.domain.jobfile.sections import REFERENCE
+from penstock.kernel import limits
+from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, text, wanted
 
 AXIS = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
-REFERENCE = re.compile(r"\$\{\{\s*matrix\.([^\s}]*)\s*\}\}")
+
+
 AXES = 8
+
+
 RESERVED = ("include", "exclude")
+
+
 PLACES = ("name", "target", "output_rules", "env", "tags", "cache", "dependencies", "publish")
 """The keys in which values may be referred to."""
 
@@ -116,11 +121,6 @@ def _strings(value: object, place: Place) -> Iterator[tuple[Place, str]]:
     elif isinstance(value, Mapping | list):
         for name, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from _strings(entry, place / name)
-
-
-def fill(content: str, values: Mapping[str, str]) -> str:
-    """A text with the values of one combination."""
-    return REFERENCE.sub(lambda found: values.get(found[1], found[0]), content)
 
 
 def variable(axis: str) -> str:

@@ -1,40 +1,184 @@
-"""From the text of a job file to a `JobFile`, or to everything that is wrong with it."""
+"""From what was handed in to text that can be read: size, encoding, and what breaks a script unseen.
+
+The header of a job file: the unbroken run of `#` lines after the `#!` line; its `#:` lines are TOML.
+
+From the text of a job file to a `JobFile`, or to everything that is wrong with it.
+
+One job of a file with a matrix.
+"""
+
+from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from penstock.domain.jobfile.caches import CacheAsk
-from penstock.domain.jobfile.header import Header, read_header
 from penstock.domain.jobfile.keys import check_document
-from penstock.domain.jobfile.locate import Spot, locate, nearest
-from penstock.domain.jobfile.matrix import Matrix
-from penstock.domain.jobfile.place import Fault, Path
-from penstock.domain.jobfile.posts import Post
-from penstock.domain.jobfile.problem import Problem, Problems
-from penstock.domain.jobfile.relations import Dependency, Publish
-from penstock.domain.jobfile.resources import ResourceAsk
-from penstock.domain.jobfile.rules import OutputRule
-from penstock.domain.jobfile.source import decode, flaws
-from penstock.domain.jobfile.tokens import tokenise, too_deep
+from penstock.domain.jobfile.matrix import Matrix, variable
+from penstock.domain.jobfile.sections import (
+    CacheAsk,
+    Dependency,
+    OutputRule,
+    Post,
+    Publish,
+    ResourceAsk,
+    fill,
+    fill_cache,
+    parse_output_rule,
+)
+from penstock.kernel import limits
+from penstock.kernel.errors import Problem, Problems
+from penstock.toml.checks import Fault, Path
+from penstock.toml.document import AT, BOM, TOML_HINTS, Spot, locate, nearest, tokenise, too_deep
 
-__all__ = ["JobFile", "parse"]
 
-# What `tomllib` says, and what usually led to it.
-TOML_HINTS = {
-    "Unclosed array": "close the list with `]`; entries are separated by commas",
-    "Cannot overwrite a value": "the same key is written twice",
-    "Cannot declare": "the same table is written twice",
-    "Invalid value": 'strings stand in double quotes: target = "default"',
-    "Expected '=' after a key": "a line is `key = value`; other text goes on a `#` line without the colon",
-    "Illegal character '\\n'": "close the string with a double quote",
-    "Unterminated string": "close the string with a double quote",
-    "Expected newline": 'one `key = value` per line; a double quote inside a string is written `\\"`',
-    "Unclosed inline table": "close the table with `}`, on the line that opened it",
-}
-AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
+def decode(source: str | bytes, path: str) -> str | Problem:
+    """The text of a job file, or the one problem that leaves nothing to look at."""
+    data = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    if not data:
+        return Problem(path, 1, 1, "the file is empty", "start it with `#!/bin/bash`")
+    if len(data) > limits.SCRIPT_BYTES:
+        message = f"the file has {len(data)} bytes; a job file may have at most {limits.SCRIPT_BYTES}"
+        return Problem(path, 1, 1, message, "let the script fetch what is big")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        message = f"not text in UTF-8: byte 0x{data[error.start]:02x} cannot stand here"
+        return _at(before, path, message, "save the file as UTF-8; a job file is a script, not a program")
+    nul = text.find("\0")
+    if nul >= 0:
+        hint = "a job file is a script in UTF-8, not a program and not UTF-16"
+        return _at(text[:nul], path, "a NUL byte: this is not text", hint)
+    return text
+
+
+def flaws(text: str, header_end: int, path: str) -> Iterator[Problem]:
+    """What is wrong with the first lines themselves; `header_end` counts the header's lines, `#!` included.
+
+    A carriage return below the header is left alone: here-documents hold them on purpose.
+    """
+    if text.startswith(BOM):
+        hint = "save the file as UTF-8 without a byte order mark: with one the `#!` is not seen"
+        yield Problem(path, 1, 1, "the file starts with a byte order mark", hint)
+    lines = text.split("\n")
+    if not lines[0].removeprefix(BOM).startswith("#!"):
+        message = "a job file must have an interpreter line"
+        yield Problem(path, 1, 1, message, "make the very first line `#!/bin/bash`")
+    for number, line in enumerate(lines[: max(header_end, 1)], 1):
+        if line.endswith("\r"):
+            hint = "save the file with Unix line ends: `sed -i 's/\\r$//' FILE`"
+            yield Problem(path, number, len(line), "the line ends with a carriage return (CRLF)", hint)
+            return
+
+
+def _at(before: str, path: str, message: str, hint: str) -> Problem:
+    """A problem right after the text `before`."""
+    line = before.count("\n") + 1
+    column = len(before) - (before.rfind("\n") + 1) + 1
+    return Problem(path, line, column, message, hint)
+
+
+MARK = "#:"
+
+
+INDENTED = re.compile(r"[ \t]+#:")
+
+
+# `<<WORD`, `<<-WORD`, `<<'WORD'`; not `<<<`.
+HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*[\\'\"]?([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class TomlLine:
+    """A `#:` line without its mark, its line number in the file, and how many characters the mark took."""
+
+    text: str
+    number: int
+    margin: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The TOML of a job file, and where its lines stand.
+
+    `end` is the number of lines up to the header's last, `late` the `#:` lines below it that nobody reads,
+    `cut` the text of the line that ended the header.
+    """
+
+    lines: tuple[TomlLine, ...]
+    end: int
+    late: tuple[int, ...]
+    cut: str
+
+    @cached_property
+    def toml(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+    def place(self, line: int, column: int) -> tuple[int, int]:
+        """The file's line and column of the TOML's, all counted from 1."""
+        there = self.lines[line - 1]
+        return there.number, there.margin + column
+
+    def spot(self, offset: int) -> tuple[int, int]:
+        """The file's line and column of an offset into the TOML."""
+        before = self.toml[:offset]
+        return self.place(before.count("\n") + 1, offset - before.rfind("\n"))
+
+    def problems(self, path: str) -> Iterator[Problem]:
+        """The `#:` lines that were meant to count and don't."""
+        if not self.late:
+            return
+        if self.late[0] == self.end + 1:
+            hint = "remove the spaces before `#:`"
+        elif self.cut:
+            hint = f"move them up: line {self.end + 1} is code, and only lines directly below `#!` are read"
+        else:
+            hint = f"line {self.end + 1} is empty: write a `#` on it, or move the lines above it"
+        message = f"the header ended at line {self.end + 1}; these `#:` lines are never read"
+        yield Problem(path, self.late[0], 1, message, hint)
+
+
+def read_header(text: str) -> Header:
+    """Cut a script into its header and the rest."""
+    lines = [line.rstrip("\r") for line in text.removeprefix(BOM).split("\n")]
+    end = 1
+    while end < len(lines) and lines[end].startswith("#"):
+        end += 1
+    # Line 1 counts when the `#!` is missing, so that one slip does not hide every other.
+    toml = tuple(_unmark(line, at + 1) for at, line in enumerate(lines[:end]) if line.startswith(MARK))
+    cut = lines[end].strip() if end < len(lines) else ""
+    return Header(toml, end, tuple(at + 1 for at in _late(lines, end)), cut)
+
+
+def _unmark(line: str, number: int) -> TomlLine:
+    text = line
+    while text.startswith(MARK):
+        text = text.removeprefix(MARK)
+    return TomlLine(text, number, len(line) - len(text))
+
+
+def _late(lines: list[str], start: int) -> Iterator[int]:
+    """Indexes of `#:` lines outside here-documents.
+
+    The line that ended the header is one of them if only the spaces before its `#:` made it so.
+    """
+    last = {line.strip("\t"): at for at, line in enumerate(lines)}
+    at = start
+    while at < len(lines):
+        line = lines[at]
+        if line.startswith(MARK) or (at == start and INDENTED.match(line)):
+            yield at
+        found = None if line.startswith("#") else HERE_DOCUMENT.search(line)
+        at += 1
+        # A `<<WORD` that is never closed is no here-document but a shift.
+        if found and last.get(found[1], -1) >= at:
+            while lines[at].strip("\t") != found[1]:
+                at += 1
+            at += 1
 
 
 @dataclass(frozen=True)
@@ -144,3 +288,41 @@ def _problem(fault: Fault, spots: dict[Path, Spot], header: Header, path: str) -
     spot = nearest(spots, fault.path)
     line, column = header.spot(spot.key if fault.on_key else spot.value)
     return Problem(path, line, column, fault.message, fault.hint)
+
+
+def variant(file: JobFile, values: Mapping[str, str]) -> JobFile:
+    """The job file of one combination: its matrix is filled in, and gone. What comes out of it is still to be checked.
+
+    A name in which no value stands gets all of them: `build (a, fast)`.
+    """
+    env = {variable(axis): value for axis, value in values.items()}
+    return replace(
+        file,
+        name=variant_name(file, values),
+        target=fill(file.target, values),
+        env={**env, **{name: fill(content, values) for name, content in file.env.items()}},
+        tags={name: fill(content, values) for name, content in file.tags.items()},
+        output_rules=tuple(_filled(rule, values) for rule in file.output_rules),
+        cache=tuple(fill_cache(each, values) for each in file.cache),
+        dependencies=tuple(replace(each, job=fill(each.job, values)) for each in file.dependencies),
+        publish=tuple(_published(each, values) for each in file.publish),
+        matrix=None,
+    )
+
+
+def variant_name(file: JobFile, values: Mapping[str, str]) -> str:
+    """What the job of one combination is called."""
+    name = file.name or "job"
+    filled = fill(name, values)
+    return filled if filled != name else f"{name} ({', '.join(values.values())})"
+
+
+def _published(each: Publish, values: Mapping[str, str]) -> Publish:
+    return Publish(
+        fill(each.from_output, values), fill(each.series, values), fill(each.name, values), fill(each.version, values)
+    )
+
+
+def _filled(rule: OutputRule, values: Mapping[str, str]) -> OutputRule:
+    found = parse_output_rule(fill(rule.text, values))
+    return found if isinstance(found, OutputRule) else rule

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain.jobfile.checks import Check, wanted
-from penstock.domain.jobfile.place import Place
+from penstock.toml.checks import Check, Place, wanted
 
 SHELL_BYTES = 6 * 1024
 """User data may have 16 KiB; what starts the agent needs less than two of them."""

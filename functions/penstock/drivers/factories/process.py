@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock import agentfile, processes
-from penstock.domain.errors import Misconfigured
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
 
 TAG = "PENSTOCK_WORKER_ID"

@@ -9,7 +9,7 @@ import json
 import shlex
 
 from penstock import agentfile
-from penstock.domain.errors import Misconfigured
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import Order
 
 MOST = 16 * 1024

@@ -8,18 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from penstock.domain.errors import (
-    DriverError,
-    NoCapacity,
-    QuotaReached,
-    RateLimited,
-    Shortage,
-    Unknown,
-    Unsatisfiable,
-)
 from penstock.drivers.fake.faults import Birth, Faults
 from penstock.drivers.fake.machines import Machine
 from penstock.drivers.fake.offers import Offer
+from penstock.kernel.errors import DriverError, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown, Unsatisfiable
 from penstock.ports import Order
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

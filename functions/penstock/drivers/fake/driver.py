@@ -7,11 +7,11 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-from penstock.domain.errors import NoCapacity, QuotaReached, Shortage
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.fake import keys
 from penstock.drivers.fake.cloud import QUOTA, Cloud
+from penstock.kernel.errors import NoCapacity, QuotaReached, Shortage
 from penstock.ports import NotYet, Order, Ready
 
 LATER = (1, 5, 60)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited
 from penstock.drivers.fake.offers import Offer
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited
 from penstock.ports import Order
 
 ERRORS: Sequence[Callable[[], DriverError]] = (

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobfile.checks import listed, record, text, wanted
-from penstock.domain.jobfile.place import Place
 from penstock.drivers.factories.checks import sentences, some
 from penstock.drivers.fake.offers import MARKETS, InstanceType, Settings
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Place, listed, record, text, wanted
 
 MOST = 48
 EXAMPLE = 'types = [{ name = "small", price = 0.1 }]'

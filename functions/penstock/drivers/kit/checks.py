@@ -7,9 +7,9 @@ from contextlib import suppress
 from threading import Barrier, Thread
 from typing import Any
 
-from penstock.domain.errors import DriverError
 from penstock.drivers.kit import halfway
 from penstock.drivers.kit.rig import KNOWN, Broken, Rig
+from penstock.kernel.errors import DriverError
 
 Check = Callable[[Rig], None]
 CHECKS: dict[str, Check] = {}

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
-from penstock.abilities import Informed, Keeper, Standing
-from penstock.domain.errors import (
+from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.units import CleanProof
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -20,9 +21,7 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.retries import MESSAGE_MOST
-from penstock.domain.units import CleanProof
-from penstock.ports import Driver, NotYet, Order, Ready
+from penstock.ports import Driver, Informed, Keeper, NotYet, Order, Ready, Standing
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 METADATA_BYTES, NOTES_BYTES = 16 * 1024, 8 * 1024

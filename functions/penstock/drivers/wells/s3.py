@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.wells.aws import keys
 from penstock.drivers.wells.aws.calls import Absent, Connect, calling, connect
 from penstock.drivers.wells.aws.lent import Lent

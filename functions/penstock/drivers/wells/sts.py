@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers.wells.aws import keys
 from penstock.drivers.wells.aws.calls import Connect, connect
 from penstock.drivers.wells.aws.lent import Lent

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.domain.github.checks import Check
-from penstock.domain.github.checksets import CheckSet
+from penstock.domain.github.checks import CheckRun
+from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
 from penstock.domain.github.tokens import Minted
-from penstock.domain.jobs import Job
-from penstock.domain.rows import Key
+from penstock.domain.jobs.jobs import Job
+from penstock.kernel.rows import Key
 from penstock.system import System
 
 
@@ -48,5 +48,5 @@ def _of(on: System, kind: str, key: Key) -> dict[str, Any] | None:
     if kind == Minted.kind:
         minted = on.store.get(key, Minted)
         return {"revoke": minted.job} if minted else None
-    check = on.store.get(key, Check)
+    check = on.store.get(key, CheckRun)
     return {"check": check.id} if check and check.due else None

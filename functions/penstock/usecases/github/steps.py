@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.domain.errors import RateLimited
-from penstock.domain.github import checks, checksets
-from penstock.domain.github.checksets import TRIES, CheckSet, Stage, set_key
+from penstock.domain.github import checks, commits
+from penstock.domain.github.commits import TRIES, CheckSet, Stage, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
-from penstock.domain.rows import Replace
+from penstock.kernel.errors import RateLimited
+from penstock.kernel.rows import Replace
 from penstock.system import System
-from penstock.usecases.github import happening, planning, showing, tokens
+from penstock.usecases.github import check_runs, tokens, webhook
+from penstock.usecases.github import commits as github_commits
 
 GIVEN_UP = "given up"
 
@@ -28,7 +29,7 @@ def step(on: System, message: Mapping[str, Any]) -> bool:
         case {"set": [int(repository), str(sha)]}:
             _set(on, repository, sha)
         case {"check": str(id)}:
-            showing.show(on, checks.key_of(id))
+            check_runs.show(on, checks.key_of(id))
         case {"token": str(job)}:
             tokens.mint(on, job)
         case {"revoke": str(job)}:
@@ -42,7 +43,7 @@ def _delivery(on: System, id: str) -> None:
     row = on.store.get(delivery_key(id), Delivery)
     if row is None or row.due is None:
         return
-    begun = replace(row, tries=row.tries + 1, due=on.world.now() + checksets.pause(row.tries))
+    begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if row.tries >= TRIES:
         on.store.commit([Replace(row, replace(row, outcome=GIVEN_UP, due=None))])
     elif on.store.commit([Replace(row, begun)]):
@@ -52,7 +53,7 @@ def _delivery(on: System, id: str) -> None:
 def _happened(on: System, id: str) -> None:
     row = on.store.get(delivery_key(id), Delivery)
     if row and row.due and row.event:
-        outcome = happening.happen(on, row.event)
+        outcome = webhook.happen(on, row.event)
         on.store.commit([Replace(row, replace(row, outcome=outcome, due=None))])
 
 
@@ -61,11 +62,11 @@ def _set(on: System, repository: int, sha: str) -> None:
     if row is None or row.due is None:
         return
     if row.tries >= TRIES:
-        on.store.commit([Replace(row, checksets.moved(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
+        on.store.commit([Replace(row, commits.moved(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
         return
-    begun = replace(row, tries=row.tries + 1, due=on.world.now() + checksets.pause(row.tries))
+    begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if on.store.commit([Replace(row, begun)]):
-        _patiently(on, lambda: planning.advance(on, repository, sha))
+        _patiently(on, lambda: github_commits.advance(on, repository, sha))
 
 
 def _patiently(on: System, act: Callable[[], None]) -> None:

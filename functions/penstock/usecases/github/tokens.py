@@ -9,10 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from penstock.domain.errors import Refused
 from penstock.domain.github import checks, policy
-from penstock.domain.github.checks import Check
-from penstock.domain.github.checksets import CheckSet, set_key
+from penstock.domain.github.checks import CheckRun
+from penstock.domain.github.commits import CheckSet, set_key
 from penstock.domain.github.policy import LEAST, Policy
 from penstock.domain.github.tokens import (
     BY,
@@ -26,16 +25,18 @@ from penstock.domain.github.tokens import (
     tried,
     waited,
 )
-from penstock.domain.jobs import Job, State, job_key
-from penstock.domain.rows import Create, Delete, Replace
-from penstock.domain.values import Value, value_key
-from penstock.forge import Scope
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.store import Value, value_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create, Delete, Replace
+from penstock.ports import Scope
 from penstock.system import System
-from penstock.usecases import logs, values
-from penstock.usecases.fencing import fence
-from penstock.usecases.github import calls, hints
-from penstock.usecases.github.calls import Repository
-from penstock.usecases.values import Put
+from penstock.usecases.github import client, hints
+from penstock.usecases.github.client import Repository
+from penstock.usecases.jobs import store
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.store import Put
+from penstock.usecases.logs import logs
 
 
 def wanted(on: System, job: Job, name: str) -> None:
@@ -56,18 +57,18 @@ def mint(on: System, job_id: str) -> bool:
         return False
     if is_fresh(on.store.get(value_key(job.id, NAME), Value), now):
         return False
-    check = on.store.get(checks.key_of(job.check), Check)
+    check = on.store.get(checks.key_of(job.check), CheckRun)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
     if not (found and check and check.job == job.id):
         return False
     scope = _scope(on, found, check)
-    token, why = calls.mint(on, scope) if scope else ("", f"{policy.PATH} of the default branch gives none")
+    token, why = client.mint(on, scope) if scope else ("", f"{policy.PATH} of the default branch gives none")
     if not token:
         _deny(on, job, why)
         return False
     _note(on, job, found.installation, token)
     try:
-        values.put(on, job, Put(NAME, token, secret=True, by=BY), [fence])
+        store.put(on, job, Put(NAME, token, secret=True, by=BY), [fence])
     except Refused:  # it has ended meanwhile
         revoke(on, job.id)
         return False
@@ -82,7 +83,7 @@ def _deny(on: System, job: Job, why: str) -> None:
     if on.store.get(value_key(job.id, NAME), Value) is None:
         logs.say(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
         with suppress(Refused):  # it has ended meanwhile
-            values.put(on, job, Put(NAME, "", by=BY), [fence])
+            store.put(on, job, Put(NAME, "", by=BY), [fence])
 
 
 def _note(on: System, job: Job, installation: int, token: str) -> None:
@@ -110,19 +111,19 @@ def _revoke(on: System, row: Minted) -> None:
     begun = tried(row, on.world.now())
     if on.store.commit([Replace(row, begun)]):
         token = on.minted.open(row.sealed, sealed_as(row.job, row.id)).decode()
-        if calls.revoke(on, row.installation, token):
+        if client.revoke(on, row.installation, token):
             on.store.commit([Delete(replace(begun, version=row.version + 1))])
 
 
-def _scope(on: System, found: CheckSet, check: Check) -> Scope | None:
+def _scope(on: System, found: CheckSet, check: CheckRun) -> Scope | None:
     """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
 
     GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.
     """
     of = Repository(found.installation, found.repository_id, found.repository)
-    raw = calls.file(on, of, policy.PATH)
+    raw = client.file(on, of, policy.PATH)
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
-    if not isinstance(rules, Policy) or not rules.enable or not calls.app(on).serves(found.repository):
+    if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
         return None
     granted = LEAST if check.reads else rules.granted(outsider=found.outsider)
     return Scope(of.installation, of.id, granted, check.reads)

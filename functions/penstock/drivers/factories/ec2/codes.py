@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
 from penstock.drivers.factories.ec2.alternatives import Reach
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
 
 PAUSE = 15
 """Seconds without calls of a kind that was throttled. RunInstances is given two tokens a second."""

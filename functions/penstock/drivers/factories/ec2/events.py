@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.abilities import Fate
+from penstock.ports import Fate
 
 SOURCE = "aws.ec2"
 STATE = "EC2 Instance State-change Notification"

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.abilities import Fate, Tidings
-from penstock.domain.errors import Misconfigured
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity, keys
 from penstock.drivers.factories.ec2.alternatives import region_of
@@ -18,7 +16,8 @@ from penstock.drivers.factories.ec2.search import has_way, launched, metadata
 from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
-from penstock.ports import NotYet, Order, Ready
+from penstock.kernel.errors import Misconfigured
+from penstock.ports import Fate, NotYet, Order, Ready, Tidings
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

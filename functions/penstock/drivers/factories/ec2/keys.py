@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobfile.checks import Check, entries, flag, listed, matching, number, record, text, wanted
-from penstock.domain.jobfile.place import Place, clip
 from penstock.drivers.factories.checks import sentences, shell, some
 from penstock.drivers.factories.ec2.identity import PublicKey, certified
 from penstock.drivers.factories.ec2.settings import MARKETS, Disk, InstanceType, Settings, Subnet, Template
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
 MOST_ALTERNATIVES = 48
 """A create call may try all of them, at about a second each, and has two minutes."""

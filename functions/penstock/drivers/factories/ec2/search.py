@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage
 from penstock.drivers.factories.ec2.alternatives import Alternative, alternatives
 from penstock.drivers.factories.ec2.codes import Failure
 from penstock.drivers.factories.ec2.launch import request
@@ -14,6 +13,7 @@ from penstock.drivers.factories.ec2.machines import CallFailed, Machine, Machine
 from penstock.drivers.factories.ec2.settings import Settings
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.userdata import script
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage
 from penstock.ports import Order, Ready
 
 ENDED = "IdempotentInstanceTerminated"

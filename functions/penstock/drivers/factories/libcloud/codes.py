@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
 from penstock.drivers.factories.libcloud.alternatives import Reach
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
 
 PAUSE = 30
 """Seconds without calls of a kind that was throttled, where the cloud does not say how many."""

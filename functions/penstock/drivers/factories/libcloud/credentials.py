@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from penstock.domain.errors import Misconfigured, Unknown
+from penstock.kernel.errors import Misconfigured, Unknown
 
 REFERENCE = r"(env:[A-Za-z_][A-Za-z0-9_]*|secretsmanager:penstock/[\w/+=.@-]+|ssm:/penstock/[\w./-]+)(#[\w.-]+)?"
 """What a reference looks like. Only what is below our own name: a site file cannot ask for any other secret."""

@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud import keys
 from penstock.drivers.factories.libcloud.alternatives import account_of, scopes_of
@@ -19,6 +18,7 @@ from penstock.drivers.factories.libcloud.nodes import Cloud, Machine, Nodes, con
 from penstock.drivers.factories.libcloud.search import has_way, launched, metadata, stillborn
 from penstock.drivers.factories.libcloud.settings import Settings
 from penstock.drivers.factories.libcloud.told import told
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
 
 SITE = "PENSTOCK_SITE"

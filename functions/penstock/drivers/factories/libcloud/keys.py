@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobfile.checks import did_you_mean, entries, listed, matching, number, record, text, wanted
-from penstock.domain.jobfile.place import Place, clip
 from penstock.drivers.factories.checks import sentences, shell, some
 from penstock.drivers.factories.libcloud.credentials import REFERENCE
 from penstock.drivers.factories.libcloud.dialects import boot_argument
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, matching, number, record, text, wanted
 
 MISSING = "the libcloud driver needs Apache Libcloud, which is not installed here: `pip install penstock[libcloud]`, "
 MISSING += "and for the functions `cdk deploy -c libcloud=true`"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from penstock.domain import ids
+from penstock.kernel import ids
 
 SITE_DIGITS, FACTORY_DIGITS = 10, 8
 TAG = re.compile(r"[^a-z0-9_-]")

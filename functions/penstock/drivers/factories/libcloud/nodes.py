@@ -10,7 +10,6 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
-from penstock.domain.errors import DriverError, Misconfigured
 from penstock.drivers.factories.libcloud import azure
 from penstock.drivers.factories.libcloud.codes import CREATE, WRONG, Failure, Meaning, understood
 from penstock.drivers.factories.libcloud.credentials import Resolve
@@ -18,6 +17,7 @@ from penstock.drivers.factories.libcloud.dialects import Dialect, dialect
 from penstock.drivers.factories.libcloud.keys import AZURE, MISSING, is_installed
 from penstock.drivers.factories.libcloud.names import way_of
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.kernel.errors import DriverError, Misconfigured
 
 NOT_FOUND = 404
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage, Unknown
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.libcloud.alternatives import Alternative, alternatives
 from penstock.drivers.factories.libcloud.codes import Failure, of_words, scrubbed
@@ -16,6 +15,7 @@ from penstock.drivers.factories.libcloud.names import Names, tag
 from penstock.drivers.factories.libcloud.nodes import CallFailed, Machine, Nodes
 from penstock.drivers.factories.libcloud.settings import Settings
 from penstock.drivers.factories.libcloud.told import noted
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage, Unknown
 from penstock.ports import NotYet, Order, Ready
 
 SOON = 10

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from penstock.domain.errors import Misconfigured, RateLimited, Unknown
-from penstock.domain.jobfile.place import clip
+from penstock.kernel.errors import Misconfigured, RateLimited, Unknown
+from penstock.toml.checks import clip
 
 SECONDS = 60
 ANSWER_BYTES = 64 * 1024

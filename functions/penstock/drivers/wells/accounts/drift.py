@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.domain.jobfile.place import clip
+from penstock.toml.checks import clip
 
 PARTS = 40
 PART_CHARS = 64

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobfile.checks import entries, flag, listed, matching, number, record, text
-from penstock.domain.jobfile.place import Place
 from penstock.drivers.factories.checks import sentences, some
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Place, entries, flag, listed, matching, number, record, text
 
 CLEANINGS = 10
 """How many cleanings in a row a site may want at most."""

@@ -11,17 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from penstock.abilities import Standing
-from penstock.domain.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
-from penstock.domain.jobfile.place import clip
-from penstock.domain.retries import MESSAGE_MOST
-from penstock.domain.units import CleanProof
+from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.accounts import cleaner
 from penstock.drivers.wells.accounts import settings as keys
 from penstock.drivers.wells.accounts.cleaner import WORDS, Ask
 from penstock.drivers.wells.accounts.drift import PART_CHARS, PARTS, Look, differs
-from penstock.ports import NotYet, Order, Ready
+from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
+from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.toml.checks import clip
 
 HOME = "PENSTOCK_HOME"
 LATER = 15

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
 
-from penstock.domain.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
+from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
 
 PAUSE = 15
 """Seconds without calls of a kind that was throttled. IAM's own limits are in no document."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain.errors import QuotaReached
 from penstock.drivers.wells.aws.calls import Absent, calling
+from penstock.kernel.errors import QuotaReached
 
 SLACK = timedelta(minutes=5)
 """How much longer than a session a denial lasts: a call that was under way is over by then, and clocks differ."""

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobfile.checks import Check, listed, matching, number, record
-from penstock.domain.jobfile.place import Place
-from penstock.domain.sitevalues import duration
+from penstock.domain.site.sections import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.wells.aws import policies
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Check, Place, listed, matching, number, record
 
 LEAST, MOST = 15 * 60, 60 * 60
 """Seconds of a session. STS gives no fewer, and no more to who has its own rights by a role, as functions do."""

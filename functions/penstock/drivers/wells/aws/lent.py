@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers import MAKER
 from penstock.drivers.wells.aws import sessions
 from penstock.drivers.wells.aws.calls import Connect
 from penstock.drivers.wells.aws.denials import Denial, Denials, NoRoom, RoleGone
 from penstock.drivers.wells.aws.keys import Lending
 from penstock.drivers.wells.aws.sessions import Session
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
 
 SITE = "PENSTOCK_SITE"

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from penstock.domain.jobfile.checks import listed, record, text, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.toml.checks import Place, clip, listed, record, text, wanted
 
 VERSION = "2012-10-17"
 """The only version that knows variables."""

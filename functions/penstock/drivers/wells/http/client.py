@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
-from penstock.domain.errors import Misconfigured, Unknown
 from penstock.drivers.wells.http import codes, signing, transport
 from penstock.drivers.wells.http.protocol import (
     BODY_BYTES,
@@ -23,6 +22,7 @@ from penstock.drivers.wells.http.protocol import (
 )
 from penstock.drivers.wells.http.settings import Settings, is_loopback
 from penstock.drivers.wells.http.transport import Reply, Service
+from penstock.kernel.errors import Misconfigured, Unknown
 
 BUDGET = 20.0
 """Seconds for all requests of one step."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from penstock.domain.errors import (
+from penstock.drivers.wells.http.protocol import LATER_MOST, TEXT_CHARS
+from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
     NoCapacity,
@@ -13,8 +14,7 @@ from penstock.domain.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.domain.jobfile.place import clip
-from penstock.drivers.wells.http.protocol import LATER_MOST, TEXT_CHARS
+from penstock.toml.checks import clip
 
 CODES: Mapping[str, Callable[[str], DriverError]] = {
     "quota-reached": QuotaReached,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.domain.jobfile.checks import did_you_mean, entries, flag, listed, record, wanted
-from penstock.domain.jobfile.place import Place, clip
+from penstock.toml.checks import Place, clip, did_you_mean, entries, flag, listed, record, wanted
 
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,

@@ -8,13 +8,12 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.jobfile.checks import matching, record, text
-from penstock.domain.jobfile.place import Place
-from penstock.domain.sitevalues import duration
+from penstock.domain.site.sections import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.factories.libcloud.credentials import REFERENCE
 from penstock.drivers.wells.http.options import check_schema
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Place, matching, record, text
 
 TIMEOUT, TIMEOUT_MOST = 5, 20
 """Seconds for one request. A step may make three, and a function that takes five steps lives for two minutes."""

@@ -15,8 +15,8 @@ from http.client import HTTPConnection, HTTPException
 from ipaddress import IPv6Address, ip_address
 from threading import Timer
 
-from penstock.domain.errors import Misconfigured, Unknown
 from penstock.drivers.wells.http.protocol import BODY_BYTES, HEADER_BYTES
+from penstock.kernel.errors import Misconfigured, Unknown
 
 EC2_METADATA = ip_address("fd00:ec2::254")
 """Where EC2 tells a machine its credentials over IPv6. The other such addresses are link-local."""

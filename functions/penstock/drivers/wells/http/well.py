@@ -14,10 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock.abilities import Standing
-from penstock.domain.errors import Misconfigured, Unknown, Unsatisfiable
-from penstock.domain.jobfile.place import clip
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.credentials import resolver
 from penstock.drivers.wells.http import settings as keys
@@ -33,7 +30,9 @@ from penstock.drivers.wells.http.protocol import (
     TEXT_CHARS,
     UNIT_CHARS,
 )
-from penstock.ports import NotYet, Order, Ready
+from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
+from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.toml.checks import clip
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
 NOTHING: Mapping[str, Any] = {}

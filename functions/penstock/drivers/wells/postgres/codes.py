@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
 from penstock.drivers.factories.counting import count_unknown
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
 
 log = Logger(child=True)
 

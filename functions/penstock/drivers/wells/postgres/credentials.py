@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers.factories.libcloud import credentials
 from penstock.drivers.factories.libcloud.credentials import Resolve
+from penstock.kernel.errors import Misconfigured
 
 FILE = "file:"
 REFERENCE = rf"{FILE}/[^\x00]+|{credentials.REFERENCE}"

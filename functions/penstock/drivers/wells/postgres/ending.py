@@ -9,10 +9,10 @@ no role           with what it was given elsewhere
 
 from __future__ import annotations
 
-from penstock.domain.errors import Misconfigured
 from penstock.drivers.wells.postgres.looking import BUSY, Found, alone, found
 from penstock.drivers.wells.postgres.names import quoted, text
 from penstock.drivers.wells.postgres.session import DROP_SECONDS, STATEMENT_SECONDS, Server, Session
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet
 
 TERMINATE = """

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.domain.errors import Misconfigured, Unsatisfiable
-from penstock.domain.jobfile.checks import Check, listed, matching, number, record, text, wanted
-from penstock.domain.jobfile.place import Place, clip
-from penstock.domain.sitevalues import duration
+from penstock.domain.site.sections import duration
 from penstock.drivers.factories.checks import sentences
 from penstock.drivers.wells.postgres.credentials import REFERENCE
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, VERIFIED, Options, Settings
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import Option
+from penstock.toml.checks import Check, Place, clip, listed, matching, number, record, text, wanted
 
 MISSING = "the postgres driver needs pg8000, which is not installed here: `pip install penstock[postgres]`"
 MOST_EXTENSIONS = 30

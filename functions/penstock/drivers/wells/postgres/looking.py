@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from penstock.domain.errors import DriverError, Misconfigured
 from penstock.drivers.wells.postgres.session import Session
+from penstock.kernel.errors import DriverError, Misconfigured
 
 UNIT = """
 SELECT d.oid IS NOT NULL, d.datallowconn AND d.datconnlimit <> -2, pg_catalog.shobj_description(d.oid, 'pg_database'),

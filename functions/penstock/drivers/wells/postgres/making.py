@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.domain.errors import Misconfigured, Unsatisfiable
 from penstock.drivers.wells.postgres import secrets
 from penstock.drivers.wells.postgres.looking import BUSY, Found, alone, found
 from penstock.drivers.wells.postgres.names import quoted, text
 from penstock.drivers.wells.postgres.session import Server, Session
 from penstock.drivers.wells.postgres.settings import ANY, Options, Settings
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import NotYet
 
 OLDEST = 15

@@ -11,8 +11,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from penstock.domain import ids
-from penstock.domain.errors import Misconfigured
+from penstock.kernel import ids
+from penstock.kernel.errors import Misconfigured
 
 PREFIX = "penstock"
 SITE_DIGITS, WELL_DIGITS = 10, 8

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from penstock.domain.errors import Unknown
 from penstock.drivers.wells.postgres.codes import understood
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, Settings
+from penstock.kernel.errors import Unknown
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 20

@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from penstock.domain.errors import Misconfigured
-from penstock.domain.units import CleanProof
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.postgres import keys, secrets
 from penstock.drivers.wells.postgres.credentials import resolver
@@ -19,6 +18,7 @@ from penstock.drivers.wells.postgres.making import Plan, make
 from penstock.drivers.wells.postgres.names import Names
 from penstock.drivers.wells.postgres.session import Connect, Connection, Server
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED
+from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Option, Order, Ready
 
 SITE = "PENSTOCK_SITE"

@@ -1,0 +1,34 @@
+"""Time and chance: the only module that reads either."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import time
+from datetime import UTC, datetime
+
+from penstock.kernel import ids
+
+
+class RealWorld:
+    """The clock on the wall and the kernel's dice."""
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+        return datetime.now(UTC)
+
+    def ulid(self) -> str:
+        """A new id."""
+        return ids.ulid(self.now(), os.urandom(ids.RANDOM_BYTES))
+
+    def secret(self) -> str:
+        """256 random bits as text."""
+        return secrets.token_urlsafe(32)
+
+    def pause(self, tries: int) -> None:
+        """Full jitter: up to 10 ms, doubled with every try, at most 0.5 s.
+
+        Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+        """
+        time.sleep(random.uniform(0, min(0.5, 0.01 * 2**tries)))

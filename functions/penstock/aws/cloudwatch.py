@@ -1,0 +1,60 @@
+"""Metrics on CloudWatch, through the function's log: no call, no permission, and nothing to wait for.
+
+What one invocation tells is put together, and written when it has ended: a block of the embedded metric format for
+each combination of dimensions. A process that dies before has told nothing of that invocation. Every block has the
+dimension `service`, the deployment's name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
+
+from penstock.domain.metrics import NAMESPACE, Fold, Level, Metric
+
+By = tuple[tuple[str, str], ...]
+
+
+class EmfMetrics(AmazonCloudWatchEMFProvider):
+    """The metrics of one process, flushed by Powertools after each invocation."""
+
+    def __init__(self, level: Level, service: str) -> None:
+        super().__init__(namespace=NAMESPACE, service=service)
+        self._level = level
+        self._told: dict[By, dict[Metric, list[float]]] = defaultdict(dict)
+
+    def add(self, metric: Metric, value: float = 1, **by: str) -> None:
+        """Tell a value by every set of the metric's dimensions of which all are given."""
+        for dimensions in metric.sets(self._level):
+            names = [each.name for each in dimensions]
+            if by.keys() >= {*names}:
+                self._put(metric, tuple((name, by[name]) for name in names), value)
+
+    def wants(self, metric: Metric) -> bool:
+        """Whether the level has any set of its dimensions."""
+        return bool(metric.sets(self._level))
+
+    def telling(self, handler: Any) -> Any:
+        """A handler after which the metrics are written, with Powertools' own one of cold starts."""
+        if self._level is Level.OFF:
+            return handler
+        return self.log_metrics(handler, capture_cold_start_metric=True)
+
+    def _put(self, metric: Metric, by: By, value: float) -> None:
+        values = self._told[by].setdefault(metric, [])
+        values.append(value)
+        if metric.fold is not Fold.EACH:
+            values[:] = [sum(values) if metric.fold is Fold.SUM else max(values)]
+
+    def flush_metrics(self, raise_on_empty_metrics: bool = False) -> None:
+        """Write everything that was told since the last time. Powertools splits what is more than a block may hold."""
+        told, self._told = self._told, defaultdict(dict)
+        for by, values in told.items():
+            block = AmazonCloudWatchEMFProvider(dimension_set=dict(by), namespace=self.namespace, service=self.service)
+            for metric, each in values.items():
+                for value in each:
+                    block.add_metric(metric.name, metric.measure.value, value)
+            if block.metric_set:
+                block.flush_metrics()

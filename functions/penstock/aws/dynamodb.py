@@ -1,0 +1,293 @@
+"""Rows to JSON and back, by their dataclass. Times are RFC 3339 in UTC.
+
+The one model of an item. Conditions on it are in `table`; what it holds is the domain's.
+
+The Store on a DynamoDB table. Every write is conditional, and every condition has a name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from cattrs import Converter
+from cattrs.gen import make_dict_unstructure_fn
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.connection import Connection
+from pynamodb.exceptions import DeleteError, PutError, TransactWriteError
+from pynamodb.expressions.condition import Condition
+from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
+from pynamodb.models import Model
+from pynamodb.transactions import TransactWrite
+
+from penstock.domain.artifacts.artifacts import Artifact, Pin
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure, Retention
+from penstock.domain.artifacts.volumes import Inventory, Volume
+from penstock.domain.caches import CacheEntry, CacheUse
+from penstock.domain.cooldowns import Budget, CoolDown, Failure
+from penstock.domain.github.checks import CheckRun
+from penstock.domain.github.commits import CheckSet, Tip
+from penstock.domain.github.deliveries import Delivery, Look, Pause
+from penstock.domain.github.tokens import Minted
+from penstock.domain.jobs.dependencies import Dependent
+from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
+from penstock.domain.jobs.store import Value
+from penstock.domain.logs.archives import Archive
+from penstock.domain.logs.logs import Batch
+from penstock.domain.pools.leases import Lease
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.probes.canaries import Canary
+from penstock.domain.published import Published, Series
+from penstock.domain.site.site import SiteText
+from penstock.domain.units.comparison import Comparison, LastSweep
+from penstock.domain.units.hosts import Host
+from penstock.domain.units.units import Unit
+from penstock.domain.users.audit import Entry
+from penstock.domain.users.users import Token, User
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
+
+KINDS: Mapping[str, type[Row]] = {
+    kind.kind: kind
+    for kind in (
+        Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
+        CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        Dependent, Input, Value,
+        Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
+        Delivery, CheckSet, CheckRun, Tip, Look, Pause, Minted,
+    )
+}  # fmt: skip
+
+
+@cache
+def converter() -> Converter:
+    """The one converter. Made on first use, for it costs milliseconds that not every import should pay."""
+    made = Converter(omit_if_default=True)
+    made.register_unstructure_hook(datetime, datetime.isoformat)
+    made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    made.register_structure_hook_func(lambda kind: kind is str, lambda text, _: text)
+    for kind in KINDS.values():
+        made.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True))
+    return made
+
+
+def dump(row: Row) -> str:
+    """A row as JSON, without its version, which is kept beside it, and without what has its default."""
+    fields = converter().unstructure(row)
+    fields.pop("version", None)
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
+def load(kind: str, body: str, version: int) -> Row:
+    """The row that JSON describes. Raises KeyError for a kind that is not known."""
+    fields: dict[str, Any] = json.loads(body)
+    row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
+    return row
+
+
+DUE = "due"
+"""The one shard of the due index: a sweep reads it whole."""
+
+LATER = "later"
+"""The shard for kinds of rows that nobody waits for: however many are overdue, they stand in nobody's way."""
+
+
+class DueIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
+    """Every unfinished row, by the time somebody must move it on."""
+
+    class Meta:
+        index_name = "due"
+        projection = KeysOnlyProjection()
+
+    due_shard = UnicodeAttribute(hash_key=True)
+    due = UnicodeAttribute(range_key=True)
+
+
+class ListingIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
+    """Rows that are listed: a user's jobs, the pools, the workers."""
+
+    class Meta:
+        index_name = "listing"
+        projection = KeysOnlyProjection()
+
+    list_key = UnicodeAttribute(hash_key=True)
+    list_sort = UnicodeAttribute(range_key=True)
+
+
+class Item(Model):
+    """A row as it is stored: `body` is the row as JSON, the rest is what DynamoDB must see of it."""
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    row_version = NumberAttribute(attr_name="version")
+    kind = UnicodeAttribute()
+    body = UnicodeAttribute()
+    due_shard = UnicodeAttribute(null=True)
+    due = UnicodeAttribute(null=True)
+    list_key = UnicodeAttribute(null=True)
+    list_sort = UnicodeAttribute(null=True)
+    ttl = NumberAttribute(null=True)
+    due_index = DueIndex()
+    listing_index = ListingIndex()
+
+
+@cache
+def model(table: str, region: str) -> type[Item]:
+    """The model of items in a table."""
+
+    class Stored(Item):
+        class Meta:
+            table_name = table
+
+    Stored.Meta.region = region  # type: ignore[attr-defined]
+    return Stored
+
+
+def item_of(row: Row, version: int, of: type[Item]) -> Item:
+    """A row as an item that will carry a version."""
+    item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind, body=dump(row))
+    if row.deadline:
+        item.due_shard, item.due = LATER if row.later else DUE, row.deadline.isoformat(timespec="milliseconds")
+    if row.place:
+        item.list_key, item.list_sort = row.place
+    if row.expiry:
+        item.ttl = int(row.expiry.timestamp())
+    return item
+
+
+def row_of(item: Item) -> Row:
+    """The row that an item holds."""
+    return load(item.kind, item.body, int(item.row_version))
+
+
+R = TypeVar("R", bound=Row)
+
+LOST = ("ConditionalCheckFailed", "TransactionConflict")
+"""Why a transaction is cancelled when somebody else moved first. Anything else is a fault and is raised."""
+
+LOST_ALONE = ("ConditionalCheckFailedException", "TransactionConflictException")
+"""The same of a single write, which is refused as well while a transaction has its row. No SDK tries that again."""
+
+
+def absent() -> Condition:
+    """No row stands at this key."""
+    return Item.pk.does_not_exist()
+
+
+def still(was: Row) -> Condition:
+    """The row at this key carries the version that was read."""
+    return Item.row_version == was.version
+
+
+class Table:
+    """Rows in one DynamoDB table."""
+
+    def __init__(self, table: str, region: str) -> None:
+        self._item = model(table, region)
+        self._connection = Connection(region=region)
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        """The row at a key, read consistently."""
+        try:
+            item = self._item.get(key.pk, key.sk, consistent_read=True)
+        except self._item.DoesNotExist:
+            return None
+        return _as(kind, row_of(item))
+
+    def find(
+        self,
+        pk: str,
+        prefix: str,
+        kind: type[R],
+        *,
+        limit: int = 1000,
+        last: bool = False,
+        after: str = "",
+        upto: str = "",
+    ) -> list[R]:
+        """The rows of a collection, read consistently."""
+        place: Condition = self._item.sk.startswith(prefix)
+        if after:
+            place = self._item.sk.between(after + " ", prefix + "~")
+        if upto:
+            place = self._item.sk.between(prefix, upto)
+        found = self._item.query(pk, place, consistent_read=True, limit=limit, scan_index_forward=not last)
+        return [_as(kind, row_of(item)) for item in found]
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        """All changes or none. One change is one conditional write; more are one transaction."""
+        if len({key_of(change) for change in changes}) != len(changes):
+            raise ValueError("two changes of one commit are to the same row")
+        try:
+            if len(changes) == 1:
+                self._write(changes[0])
+            else:
+                self._transact(changes)
+        except (PutError, DeleteError) as error:
+            if error.cause_response_code in LOST_ALONE:
+                return False
+            raise
+        except TransactWriteError as error:
+            reasons = [reason.code for reason in error.cancellation_reasons if reason]
+            if error.cause_response_code == "TransactionConflictException" or (
+                reasons and all(code in LOST for code in reasons)
+            ):
+                return False
+            raise
+        return True
+
+    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
+        """Keys from the due index. The kind of row is told by where it stands."""
+        before = now.isoformat(timespec="milliseconds")
+        found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
+        return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
+
+    def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
+        """The rows of a listing: the index has their keys, the rows are then read in batches."""
+        place = self._item.list_sort
+        edge = None if not after else (place < after if newest else place > after)
+        found = self._item.listing_index.query(name, edge, limit=limit, scan_index_forward=not newest)
+        keys = [(item.pk, item.sk) for item in found]
+        rows = {row.key: row for row in map(row_of, self._item.batch_get(keys))}
+        return [_as(kind, rows[Key(*key)]) for key in keys if Key(*key) in rows]
+
+    def _write(self, change: Change) -> None:
+        if isinstance(change, Create):
+            item = item_of(change.row, change.row.version + 1, self._item)
+            item.save(condition=absent(), add_version_condition=False)
+        elif isinstance(change, Replace):
+            item = item_of(change.row, change.was.version + 1, self._item)
+            item.save(condition=still(change.was), add_version_condition=False)
+        elif isinstance(change, Delete):
+            self._item(*change.was.key).delete(condition=still(change.was), add_version_condition=False)
+        else:
+            raise ValueError("a check alone writes nothing")
+
+    def _transact(self, changes: Sequence[Change]) -> None:
+        with TransactWrite(connection=self._connection) as transaction:
+            for change in changes:
+                if isinstance(change, Create):
+                    transaction.save(item_of(change.row, change.row.version + 1, self._item), condition=absent())
+                elif isinstance(change, Replace):
+                    item = item_of(change.row, change.was.version + 1, self._item)
+                    transaction.save(item, condition=still(change.was))
+                elif isinstance(change, Delete):
+                    transaction.delete(self._item(*change.was.key), condition=still(change.was))
+                elif isinstance(change, Check):
+                    key = change.was.key
+                    transaction.condition_check(self._item, key.pk, key.sk, condition=still(change.was))
+
+
+def _as(kind: type[R], row: Row) -> R:
+    if not isinstance(row, kind):
+        raise TypeError(f"{row.key} holds a {row.kind}, not a {kind.kind}")
+    return row
+
+
+def _kind(sk: str) -> str:
+    """The kind of row at a key that has a due time: what the place of such a row begins with."""
+    return sk.partition("#")[0]

@@ -1,0 +1,78 @@
+"""Flows on Step Functions. An execution is named after its attempt, so it cannot be started twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from penstock.kernel.errors import Unreached
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+
+MOST = 256
+"""The longest error name. Source: the Step Functions API reference, SendTaskFailure."""
+
+LONGEST_CAUSE = 2000
+
+
+_ENDINGS: tuple[Literal["FAILED", "TIMED_OUT", "ABORTED"], ...] = ("FAILED", "TIMED_OUT", "ABORTED")
+
+
+class StepFlows:
+    """The state machine of attempts."""
+
+    def __init__(self, client: SFNClient, machine: str) -> None:
+        self._client = client
+        self._machine = machine
+
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
+        """Start the flow of an attempt; False when it was started before.
+
+        It is given ids only: an execution's history is kept for 90 days. [SEC-1]
+        """
+        given = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
+        name = f"{job}-{attempt}"
+        try:
+            self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(given))
+        except self._client.exceptions.ExecutionAlreadyExists:
+            return False
+        except (BotoCoreError, ClientError) as error:
+            raise Unreached(f"the flow of {name} could not be started: {error}") from error
+        return True
+
+    def stop(self, job: str, attempt: int) -> None:
+        """Stop the flow of an attempt."""
+        arn = f"{self._machine.replace(':stateMachine:', ':execution:')}:{job}-{attempt}"
+        try:
+            self._client.stop_execution(executionArn=arn, cause="its attempt is over")
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in ("ExecutionDoesNotExist", "ValidationException"):
+                raise
+
+    def succeed(self, token: str) -> None:
+        """Answer a parked step."""
+        try:
+            self._client.send_task_success(taskToken=token, output="{}")
+        except (self._client.exceptions.TaskTimedOut, self._client.exceptions.TaskDoesNotExist):
+            return
+
+    def fail(self, token: str, error: str, cause: str) -> None:
+        """Answer a parked step with an error."""
+        try:
+            self._client.send_task_failure(taskToken=token, error=error[:MOST], cause=cause[:LONGEST_CAUSE])
+        except (self._client.exceptions.TaskTimedOut, self._client.exceptions.TaskDoesNotExist):
+            return
+
+    def ended(self) -> Iterable[tuple[str, int, str]]:
+        """The latest hundred flows of each way of ending badly."""
+        for status in _ENDINGS:
+            listed = self._client.list_executions(stateMachineArn=self._machine, statusFilter=status, maxResults=100)
+            for execution in listed["executions"]:
+                job, _, attempt = execution["name"].rpartition("-")
+                if job and attempt.isdigit():
+                    yield job, int(attempt), status

@@ -1,0 +1,31 @@
+"""The first operator: made by whoever may write the table, with their own AWS credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.aws.clock import RealWorld
+from penstock.aws.dynamodb import Table
+from penstock.domain.users.users import ADMIN
+from penstock.kernel.errors import Refused
+from penstock.system import System
+from penstock.usecases.users import users
+
+NAME = "admin"
+
+
+BY = "(AWS credentials)"
+
+
+def create_admin(environment: Mapping[str, str]) -> str:
+    """Make the user `admin`, unless there is one, and a new token of theirs. Needs TABLE and AWS_REGION."""
+    store = Table(environment["TABLE"], environment["AWS_REGION"])
+    nothing: object = None
+    on = System(store, nothing, nothing, nothing, nothing, RealWorld(), nothing, "", str)  # type: ignore[arg-type]
+    try:
+        users.create(on, NAME, [ADMIN], BY)
+    except Refused as refused:
+        if refused.code != "user-exists":
+            raise
+    secret, _ = users.issue(on, NAME, None, BY)
+    return secret

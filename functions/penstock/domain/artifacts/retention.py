@@ -1,0 +1,199 @@
+"""How long things are kept: every span of time of it is in `Spans`, and a site may set each of them anew.
+
+A job owns its outputs and its inputs, and its Retention says until when:
+
+    submit ──▶ open ──settle──▶ until its time ──(nobody depends on it)──▶ ended ──(all was let go)──▶ no row
+                 └── dependents: pinned from their submit until they settle, whatever else runs out ──┘
+
+What has ended is being taken apart, and nobody may depend on it any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from penstock.domain.jobs.jobs import Job, Outcome
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key, Row
+
+HOUR = 3600
+
+
+DAY = 24 * HOUR
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of the table: what is kept, from when its time runs, and what a site may say at least and at most."""
+
+    keeps: str
+    begins: str
+    least: int
+    most: int
+
+
+def _span(seconds: int, keeps: str, begins: str, least: int = 1, most: int = 10 * 365 * DAY) -> int:
+    made: int = field(default=seconds, metadata={"rule": Rule(keeps, begins, least, most)})
+    return made
+
+
+@dataclass(frozen=True)
+class Spans:
+    """How long everything is kept, in seconds: the one table of it. docs/users/retention.md is made from it."""
+
+    upload: int = _span(12 * HOUR, "unfinished uploads", "the start of the upload", 2 * HOUR, 7 * DAY)
+    succeeded: int = _span(30 * DAY, "artifacts of a job that succeeded", "the end of the job")
+    failed: int = _span(14 * DAY, "artifacts of a job that failed", "the end of the job")
+    errored: int = _span(
+        14 * DAY, "artifacts of a job that errored: the service could not run it", "the end of the job"
+    )
+    cancelled: int = _span(7 * DAY, "artifacts of a job that was cancelled", "the end of the job")
+    latest_failure: int = _span(
+        90 * DAY, "artifacts of the latest failed job of each owner and name", "the end of the job"
+    )
+    cache: int = _span(14 * DAY, "cache entries", "the last save or restore", DAY)
+    log: int = _span(
+        HOUR, "a job's log in the database, before it becomes an artifact of the job", "the end of the job",
+        60, 30 * DAY,
+    )  # fmt: skip
+    log_wait: int = _span(
+        DAY, "the same, while something that the job held is not given back yet", "the end of the job", 60, 30 * DAY
+    )
+    look: int = _span(
+        HOUR, "artifacts that only unsettled dependents still need: how often the dependents are rechecked",
+        "the last check", 60, DAY,
+    )  # fmt: skip
+    stray: int = _span(DAY, "objects in storage that the database does not know", "their upload", HOUR, 30 * DAY)
+    inventory: int = _span(
+        DAY, "nothing: how often all of storage is compared with the database", "the start of the last comparison",
+        HOUR, 30 * DAY,
+    )  # fmt: skip
+
+
+def by_outcome(spans: Spans, outcome: Outcome) -> timedelta:
+    """How long what a job owns is kept after its end."""
+    return timedelta(
+        seconds={
+            Outcome.SUCCEEDED: spans.succeeded,
+            Outcome.FAILED: spans.failed,
+            Outcome.ERRORED: spans.errored,
+            Outcome.CANCELLED: spans.cancelled,
+        }[outcome]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention(Row):
+    """How long what a job owns is kept.
+
+    `until` is None while the job is unsettled. `longer` is later than that, for the latest failure of a name.
+    `dependents` are the unsettled jobs that need what it owns: while there are some it does not end, and `look` is when
+    the sweep looks whether they still are unsettled. `ended` is since when it is taken apart.
+    """
+
+    kind: ClassVar[str] = "retention"
+    later: ClassVar[bool] = True
+    job: str
+    until: datetime | None = None
+    longer: datetime | None = None
+    dependents: tuple[str, ...] = ()
+    look: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return retention_key(self.job)
+
+    @property
+    def end(self) -> datetime | None:
+        """When it ends, if nobody depends on it then; None while the job is unsettled."""
+        return self.until and max(self.until, self.longer or self.until)
+
+    @property
+    def deadline(self) -> datetime | None:
+        if self.ended or not self.end:
+            return self.ended
+        return max(self.end, self.look) if self.dependents and self.look else self.end
+
+
+def retention_key(job: str) -> Key:
+    """Where it is said how long what a job owns is kept."""
+    return Key(f"job#{job}", "retention")
+
+
+def settled(row: Retention, job: Job, spans: Spans) -> Retention:
+    """From its end on a job's things are kept for as long as its outcome says. The first end stands."""
+    if row.until or job.outcome is None or job.times.settled is None:
+        return row
+    return replace(row, until=job.times.settled + by_outcome(spans, job.outcome))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatestFailure(Row):
+    """Whose failure is the latest of all jobs of an owner and a name: what it owns is kept longer."""
+
+    kind: ClassVar[str] = "latest"
+    owner: str
+    name: str
+    job: str
+    settled: datetime
+
+    @property
+    def key(self) -> Key:
+        return latest_key(self.owner, self.name)
+
+
+def latest_key(owner: str, name: str) -> Key:
+    """Where it is said whose failure is the latest."""
+    return Key(f"latest#{owner}/{name}", "failure")
+
+
+def failure(job: Job) -> LatestFailure | None:
+    """A job's failure; None for one that did not fail."""
+    if job.outcome is not Outcome.FAILED or job.times.settled is None:
+        return None
+    return LatestFailure(owner=job.owner, name=job.name, job=job.id, settled=job.times.settled)
+
+
+def longer(row: Retention, of: LatestFailure, spans: Spans) -> Retention:
+    """Kept longer, as the latest failure of a name."""
+    return replace(row, longer=of.settled + timedelta(seconds=spans.latest_failure))
+
+
+def look_again(row: Retention, left: tuple[str, ...], spans: Spans, now: datetime) -> Retention:
+    """Looked at, and still kept for those that are left of its dependents."""
+    return replace(row, dependents=left, look=now + timedelta(seconds=spans.look))
+
+
+def end(row: Retention, now: datetime) -> Retention:
+    """Being taken apart, from now on. Raises ValueError for what is still kept. [ART-1]"""
+    if row.dependents or row.end is None or row.end > now:
+        raise ValueError(f"what job {row.job} owns is still kept")
+    return replace(row, ended=now)
+
+
+def gone(job: str, since: datetime) -> Refused:
+    """The refusal of whoever comes too late for what a job owned."""
+    return Refused(422, "outputs-gone", f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC")
+
+
+def pinned(row: Retention, dependent: str) -> Retention | Refused:
+    """Kept for a job that depends on it, until that settles; or why that cannot be. [ART-1]"""
+    if row.ended:
+        return gone(row.job, row.ended)
+    if dependent in row.dependents:
+        return row
+    if len(row.dependents) >= limits.DEPENDENTS:
+        most = f"at most {limits.DEPENDENTS} unsettled jobs may depend on one"
+        return Refused(409, "too-many-dependents", f"{most}, and so many depend on job {row.job}")
+    return replace(row, dependents=(*row.dependents, dependent))
+
+
+def unpinned(row: Retention, dependent: str) -> Retention:
+    """No longer kept for a job; the same row when it was not."""
+    if dependent not in row.dependents:
+        return row
+    return replace(row, dependents=tuple(name for name in row.dependents if name != dependent))

@@ -1,0 +1,342 @@
+"""Cool-downs: what a factory or well has none of now is not asked for again at once, by anybody.
+
+    (no row) ──met──▶ cooling ──its time is over──▶ probed by one unit ──there is some again──▶ (no row)
+                         ▲                               └─ met again: cools for longer
+                         └───────────────────────────────┘
+
+A row per maker and scope. A scope is a driver's own name for what there is none of; for what a driver has no name for,
+we take one: the type that was asked for, or the kind of call. Everybody else avoids the scope until the one unit that
+may probe has its answer, or its time is over.
+
+How many calls a second a site wants to make that change something at one factory or well: a bucket of tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import ceil
+from typing import ClassVar
+from zlib import crc32
+
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import UnitKind
+from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Short, Shortage
+from penstock.kernel.rows import Key, Row
+
+SCOPE_CHARS = 240
+"""How much of a scope's name is in its key, of whose 1024 bytes a character may take four."""
+
+WHY_CHARS = 500
+
+
+PROBE_WITHIN = timedelta(minutes=3)
+"""How long a unit may probe. It is longer than a factory's function lives, so that no two probe at once."""
+
+PROBED = timedelta(seconds=20)
+"""When others look again while one probes: the calls of a create take seconds."""
+
+SPREAD = 30
+"""Seconds over which those who wait for the same moment are spread, so that they do not become the next limit."""
+
+LOOK_MOST = timedelta(minutes=10)
+"""How long a unit goes without a look, whatever it waits for: SQS can delay a message by 15 minutes."""
+
+FORGET = timedelta(days=1)
+"""After how long nobody's probing a cool-down is as good as none."""
+
+_DOUBLINGS = 12
+
+
+class Cause(StrEnum):
+    """Why there is a cool-down."""
+
+    RATE = "rate"  # the provider asks us to slow down; the scope is a kind of call
+    CAPACITY = "capacity"  # the provider has none left
+    QUOTA = "quota"  # our account may have no more
+    WRONG = "misconfigured"  # only an operator can help
+    BROKEN = "broken"  # what is made is broken, or does not boot, one after the other
+
+
+PAUSES: Mapping[Cause, tuple[timedelta, timedelta]] = {
+    # As long as the provider says; else what RateLimited has by itself. At most what units back off by: units.py.
+    Cause.RATE: (timedelta(seconds=30), timedelta(minutes=10)),
+    # Karpenter forgets an offering without capacity after 3 minutes; half an hour is ours: the price of a probe then is
+    # one call, so that longer gains nothing.
+    Cause.CAPACITY: (timedelta(minutes=3), timedelta(minutes=30)),
+    # Ours. Quotas are raised by people, in hours; what our own units give back ends the cool-down at once.
+    Cause.QUOTA: (timedelta(minutes=5), timedelta(hours=1)),
+    # Ours. At most what units back off by, so that a corrected setting is noticed within ten minutes.
+    Cause.WRONG: (timedelta(minutes=1), timedelta(minutes=10)),
+    # Ours. Each probe is a machine that is paid for; half an hour is how long a corrected image may wait to be noticed.
+    Cause.BROKEN: (timedelta(minutes=5), timedelta(minutes=30)),
+}
+"""The first pause and the longest, which it doubles up to."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a call came up against. `seconds` are those that the provider named."""
+
+    scope: str
+    cause: Cause
+    why: str
+    seconds: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoolDown(Row):
+    """Nobody asks `maker` for `scope` until then; after that one probes, and the others until its answer do not.
+
+    `count` is how often it was met without a success in between; `met_by` is the unit that met it last.
+    """
+
+    kind: ClassVar[str] = "cooldown"
+    maker: str
+    scope: str
+    cause: Cause
+    why: str
+    since: datetime
+    until: datetime
+    met_by: str
+    count: int = 1
+    probe: str | None = None
+    probe_until: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return cool_down_key(self.maker, self.scope)
+
+    @property
+    def expiry(self) -> datetime | None:
+        return self.until + FORGET
+
+    @property
+    def stops(self) -> bool:
+        """Whether it is one of calls: then there is none at all, whatever they are for."""
+        return self.cause is Cause.RATE
+
+    def is_probed(self, now: datetime) -> bool:
+        """Whether a unit is probing, and not overdue."""
+        return self.probe is not None and self.probe_until is not None and now < self.probe_until
+
+    def is_open_to(self, unit: str, now: datetime) -> bool:
+        """Whether this unit may probe: the time is over, and nobody else does."""
+        return self.until <= now and (self.probe == unit or not self.is_probed(now))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure(Row):
+    """How often a maker's driver failed with one code, and what it said last. For people."""
+
+    kind: ClassVar[str] = "failure"
+    maker: str
+    code: str
+    message: str
+    count: int
+    first: datetime
+    last: datetime
+
+    @property
+    def key(self) -> Key:
+        return failure_key(self.maker, self.code)
+
+    @property
+    def expiry(self) -> datetime | None:
+        return self.last + timedelta(days=7)
+
+
+def collection(maker: str) -> str:
+    """Where everything is that is remembered of a maker, such as `factory/aws`."""
+    return f"maker#{maker}"
+
+
+def maker_of(is_a: UnitKind, name: str) -> str:
+    """A factory's or well's name among all of them."""
+    return f"{'factory' if is_a is UnitKind.WORKER else 'well'}/{name}"
+
+
+def cool_down_key(maker: str, scope: str) -> Key:
+    """Where the cool-down of a scope is."""
+    return Key(collection(maker), f"scope#{scope[:SCOPE_CHARS]}")
+
+
+def failure_key(maker: str, code: str) -> Key:
+    """Where the failures of a code are counted."""
+    return Key(collection(maker), f"failure#{code[:SCOPE_CHARS]}")
+
+
+def of_type(unit_type: str) -> str:
+    """The scope of a shortage of which the driver says no more than that there is none."""
+    return f"type/{unit_type}"
+
+
+def of_broken(unit_type: str) -> str:
+    """The scope of a target whose workers are broken."""
+    return f"broken/{unit_type}"
+
+
+def concerns(row: CoolDown, unit_type: str) -> bool:
+    """Whether a call for a unit of a type can tell of what cooled down: of a whole type only one of that type can."""
+    is_whole = row.scope.startswith(("type/", "broken/"))
+    return not is_whole or row.scope in (of_type(unit_type), of_broken(unit_type))
+
+
+def met(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Met]:
+    """What a driver's error says is not to be asked for. That all is avoided already says nothing new."""
+    why = str(error)[:WHY_CHARS]
+    if isinstance(error, RateLimited):
+        return [Met(f"calls/{error.calls}" if error.calls else "calls", Cause.RATE, why, error.seconds)]
+    if isinstance(error, Misconfigured):
+        return [Met(of_type(unit_type), Cause.WRONG, why)]
+    if not isinstance(error, Short):
+        return []
+    is_quota = isinstance(error, QuotaReached)
+    found = short(error.shortages, is_quota=is_quota)
+    nameless = Met(of_type(unit_type), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
+    return found or ([] if set(avoided) else [nameless])
+
+
+def short(shortages: Sequence[Shortage], *, is_quota: bool = False) -> list[Met]:
+    """What a driver met on its way, by scope."""
+    return [
+        Met(each.scope, Cause.QUOTA if is_quota or each.is_quota else Cause.CAPACITY, each.why[:WHY_CHARS])
+        for each in shortages
+    ]
+
+
+def meet(row: CoolDown | None, what: Met, maker: str, unit: str, now: datetime) -> CoolDown | None:
+    """The cool-down after a unit met it; None when it changes nothing.
+
+    Who met it while it was cooling had asked before it was known: that is no further try.
+    """
+    before = row if row and now < row.until + FORGET else None
+    is_cooling = before is not None and now < before.until
+    if is_cooling and what.cause is not Cause.RATE:
+        return None
+    count = (before.count + (not is_cooling)) if before else 1
+    until = now + pause(what, count)
+    if before and until <= before.until:
+        return None
+    return CoolDown(
+        maker=maker, scope=what.scope, cause=what.cause, why=what.why, since=before.since if before else now,
+        until=until, met_by=unit, count=count, version=row.version if row else 0,
+    )  # fmt: skip
+
+
+def pause(what: Met, count: int) -> timedelta:
+    """How long nobody asks, the first time and after every further one."""
+    first, most = PAUSES[what.cause]
+    told = timedelta(seconds=max(1, what.seconds)) if what.seconds is not None else first
+    grown: timedelta = told * (1 << min(count - 1, _DOUBLINGS))
+    return max(told, min(grown, most))
+
+
+def probe(row: CoolDown, unit: str, now: datetime) -> CoolDown:
+    """The cool-down with the one unit that may try. Whether a machine boots takes longer than an answer."""
+    within = quarantine.PROBE_WITHIN if row.cause is Cause.BROKEN else PROBE_WITHIN
+    return replace(row, probe=unit, probe_until=now + within)
+
+
+def let_go(row: CoolDown) -> CoolDown:
+    """The cool-down after a probe that asked for something else in the end: the next one may try."""
+    return replace(row, probe=None, probe_until=None)
+
+
+def sooner(row: CoolDown, now: datetime) -> CoolDown | None:
+    """A quota's cool-down when a unit of ours was destroyed: it may be tried now. None when it may be already."""
+    return replace(row, until=now) if row.cause is Cause.QUOTA and now < row.until else None
+
+
+def known(rows: Iterable[CoolDown], now: datetime) -> list[CoolDown]:
+    """The cool-downs that are not forgotten."""
+    return [row for row in rows if now < row.until + FORGET]
+
+
+def wait(row: CoolDown, unit: str, now: datetime) -> int:
+    """In how many seconds a unit looks again that a cool-down stops."""
+    left = row.until - now if now < row.until else PROBED
+    return int(min(left + timedelta(seconds=spread(unit)), LOOK_MOST).total_seconds())
+
+
+def spread(unit: str, over: int = SPREAD) -> int:
+    """Some seconds, always the same for the same unit."""
+    return 1 + crc32(unit.encode()) % over
+
+
+def say(row: CoolDown, now: datetime) -> str:
+    """A cool-down as a sentence."""
+    what = {
+        Cause.RATE: f"the provider asks to slow down ({row.scope})",
+        Cause.CAPACITY: f"no capacity for {row.scope}",
+        Cause.QUOTA: f"the quota of {row.scope} is used up",
+        Cause.WRONG: f"misconfigured for {row.scope}; nobody asks again",
+        Cause.BROKEN: f"its workers are {row.scope}, one after the other; none is made",
+    }[row.cause]
+    times = "once" if row.count == 1 else f"{row.count} times"
+    until = f"until {row.until:%H:%M} UTC"
+    if row.is_probed(now):
+        until = f"unless {row.probe}, which tries now, finds some"
+    elif row.until <= now:
+        until = "unless the next that tries finds some"
+    return f"{row.maker.replace('/', ' ', 1)}: {what} {until} (tried {times}): {row.why}"
+
+
+def failed(row: Failure | None, maker: str, error: DriverError, now: datetime) -> Failure:
+    """One more failure of its code."""
+    code, message = code_of(error), str(error)[:WHY_CHARS]
+    if row is None:
+        return Failure(maker=maker, code=code, message=message, count=1, first=now, last=now)
+    return replace(row, message=message, count=row.count + 1, last=now)
+
+
+def code_of(error: DriverError) -> str:
+    """The name under which an error is counted: the provider's own where nobody has put it into a table yet."""
+    kind = type(error).__name__
+    code = getattr(error, "code", "")
+    return f"{kind}:{code}" if code else kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget(Row):
+    """The bucket of one maker: what was left in it, and when."""
+
+    kind: ClassVar[str] = "budget"
+    maker: str
+    tokens: float
+    at: datetime
+
+    @property
+    def key(self) -> Key:
+        return budget_key(self.maker)
+
+    @property
+    def expiry(self) -> datetime | None:
+        return self.at + timedelta(days=1)  # it is full again long before
+
+
+def budget_key(maker: str) -> Key:
+    """Where a maker's bucket is."""
+    return Key(collection(maker), "budget")
+
+
+def take_token(row: Budget | None, maker: str, rate: float, now: datetime) -> Budget | None:
+    """The bucket after a token was taken; None when there is none. It holds what falls into it in a second."""
+    most = max(1.0, rate)
+    tokens = _tokens(row, rate, now) if row else most
+    if tokens < 1:
+        return None
+    return replace(row, tokens=tokens - 1, at=now) if row else Budget(maker=maker, tokens=tokens - 1, at=now)
+
+
+def budget_wait(row: Budget, rate: float, unit: str, now: datetime) -> int:
+    """In how many seconds a unit that got no token looks again: when there is one, and not all at once."""
+    until = max(0.0, 1 - _tokens(row, rate, now)) / rate
+    return ceil(until) + spread(unit, 5) - 1
+
+
+def _tokens(row: Budget, rate: float, now: datetime) -> float:
+    passed = max(0.0, (now - row.at).total_seconds())
+    return min(max(1.0, rate), row.tokens + passed * rate)

@@ -1,0 +1,181 @@
+"""The jobs of one commit: from the first word of it to their end.
+
+heard of ──▶ planned ──▶ submitted ──▶ settled
+              │  ▲ ▲          │
+              ▼  │ └──re-run──┤          approval is of this commit: its set is found by its SHA alone [SEC-2]
+           awaiting           ▼
+              └────────▶ superseded      no line ends with the commit any more, and policy says so
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import ClassVar
+
+from penstock.domain.github.deliveries import Event
+from penstock.domain.github.policy import Policy
+from penstock.kernel.rows import Key, Place, Row
+
+KEPT = timedelta(days=90)
+"""How long the jobs of a commit can be run again from its checks."""
+
+TRIES = 30
+"""How often a step is tried; the last after half a day."""
+
+LONGEST_WAIT = timedelta(minutes=30)
+
+PEOPLE = 10
+"""How often it is noted who brought a commit."""
+
+
+class Stage(StrEnum):
+    """Where a set is. Each says who moves it on."""
+
+    PLANNED = "planned"  # due: policy and job files are to be read, and jobs submitted
+    AWAITING = "awaiting approval"  # moved on by the Approve button
+    SUBMITTED = "submitted"  # its checks show its jobs
+    SETTLED = "settled"  # there is nothing to run, and `why` says why
+    SUPERSEDED = "superseded"  # due until its jobs are cancelled
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSet(Row):
+    """The jobs of one commit of a repository.
+
+    `lines` are those that end with it, `left` those that did. `people` are those whose work it is, once for each time
+    that it was brought. What its jobs are told of where it came from stands when it is made, and does not change.
+    `outsider` says that somebody had to approve it.
+    """
+
+    kind: ClassVar[str] = "checkset"
+    repository: str
+    repository_id: int
+    installation: int
+    sha: str
+    since: datetime
+    branch: str = ""
+    number: int = 0
+    people: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    stage: Stage = Stage.PLANNED
+    why: str = ""
+    outsider: bool = False
+    approved_by: str = ""
+    tries: int = 0
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return set_key(self.repository_id, self.sha)
+
+    @property
+    def place(self) -> Place:
+        return Place("checksets", f"{self.since:%Y%m%dT%H%M%S%f}.{self.sha}.{self.repository_id}")
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def expiry(self) -> datetime:
+        return self.since + KEPT
+
+    @property
+    def owner(self) -> str:
+        """The user whose jobs they are."""
+        return self.repository.replace("/", ":")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tip(Row):
+    """The commit that a line ends with."""
+
+    kind: ClassVar[str] = "tip"
+    repository_id: int
+    line: str
+    sha: str
+    since: datetime
+
+    @property
+    def key(self) -> Key:
+        return tip_key(self.repository_id, self.line)
+
+    @property
+    def expiry(self) -> datetime:
+        return self.since + KEPT
+
+
+def set_key(repository_id: int, sha: str) -> Key:
+    """Where the set of a commit is."""
+    return Key(f"github#{repository_id}#{sha}", "checkset")
+
+
+def tip_key(repository_id: int, line: str) -> Key:
+    """Where it is noted with which commit a line ends."""
+    return Key(f"github#{repository_id}", f"tip#{line}")
+
+
+def pause(tries: int) -> timedelta:
+    """How long until a step is tried again: a minute, doubled each time, half an hour at most."""
+    return min(timedelta(minutes=2 ** min(tries, 10)), LONGEST_WAIT)
+
+
+def begin(event: Event, now: datetime) -> CheckSet:
+    """The set of a commit that is new to us."""
+    return CheckSet(
+        repository=event.repository, repository_id=event.repository_id, installation=event.installation,
+        sha=event.sha, since=now, branch=event.branch, number=event.number, people=(event.people,), due=now,
+    )  # fmt: skip
+
+
+def ends(found: CheckSet, line: str, now: datetime, *, is_tip: bool) -> CheckSet:
+    """A set with whose commit a line ends, or ended already when we heard of it."""
+    if is_tip and line in found.lines:
+        return found
+    if is_tip:
+        return replace(found, lines=(*found.lines, line), left=tuple(each for each in found.left if each != line))
+    return leave(found, line, now)
+
+
+def leave(found: CheckSet, line: str, now: datetime) -> CheckSet:
+    """A set with whose commit a line ends no more; it is due when that was the last."""
+    lines = tuple(each for each in found.lines if each != line)
+    left = found.left if line in found.left else (*found.left, line)
+    over = found.stage in (Stage.SETTLED, Stage.SUPERSEDED)
+    return replace(found, lines=lines, left=left, due=found.due if lines or over else now)
+
+
+def is_obsolete(found: CheckSet, policy: Policy) -> bool:
+    """Whether nobody is to know any more what a commit's jobs come to."""
+    return not found.lines and any(policy.supersedes(each) for each in found.left)
+
+
+def heard(found: CheckSet, people: tuple[str, ...], now: datetime) -> CheckSet:
+    """A set that others brought as well. Any of those who brought a commit may answer for it: so one that awaits
+    approval is looked at again."""
+    if not people or people in found.people or len(found.people) >= PEOPLE:
+        return found
+    more = replace(found, people=(*found.people, people))
+    return replace(more, stage=Stage.PLANNED, tries=0, due=now) if found.stage is Stage.AWAITING else more
+
+
+def approve(found: CheckSet, by: str, now: datetime) -> CheckSet:
+    """A set that somebody with the right to write approved; of no other commit is anything said. [SEC-2]"""
+    if found.stage is not Stage.AWAITING:
+        return found
+    return replace(found, stage=Stage.PLANNED, approved_by=by, why="", tries=0, due=now)
+
+
+def plan_again(found: CheckSet, now: datetime) -> CheckSet:
+    """A set some of whose jobs are to be run again, also of an old commit; what awaits approval goes on doing so."""
+    if found.stage is Stage.AWAITING:
+        return found
+    return replace(found, stage=Stage.PLANNED, why="", left=(), tries=0, due=now)
+
+
+def moved(found: CheckSet, stage: Stage, why: str = "", *, outsider: bool = False) -> CheckSet:
+    """A set that got further, where nothing is due."""
+    return replace(found, stage=stage, why=why, outsider=found.outsider or outsider, tries=0, due=None)

@@ -1,0 +1,139 @@
+"""The coarse look before anything waits, in three steps: could any, could this, could it now.
+
+No lock is held while one looks, so a wrong answer costs a retry and nothing else: what is refused here could not be
+granted as the site is, and what passes is decided by the commit that grants it. The first two steps refuse; the third
+is never a refusal, for what is not there now may come back, so it is only told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from penstock.domain.jobfile import JobFile
+from penstock.domain.pools.forecast import Forecast, Way
+from penstock.domain.pools.leases import WORKER, Need, demand
+from penstock.domain.site.site import Site, Target
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Fault, Refused
+
+Objections = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
+"""What the driver of a name has against the options of one resource, by its well's settings and its type's."""
+
+GRANTED_AT_ONCE = 84
+"""How many rows one grant may move, of the hundred of a transaction: the rest is for those whom it overtakes."""
+
+
+def could_any(site: Site, file: JobFile) -> Target | Refused:
+    """The target that a file's leads to, if the site has it, and resource types of these names, at all."""
+    target = site.resolve(file.target)
+    if target is None:
+        return _unknown("target", file.target, [name for name in site.targets if site.resolve(name)])
+    for name in sorted(ask.type for ask in file.resources):
+        if name not in site.resources:
+            return _unknown("resource type", name, list(site.resources))
+    return target
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
+    close = get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known)) or 'none'}"
+    code = "unknown-" + what.replace(" ", "-")
+    return Refused(422, code, f"there is no {what} {name!r}; {hint}", [Fault(f"no {what} {name!r}", hint=hint)])
+
+
+def could_this(site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
+    """Whether this user may have this, and whether there is enough of it even when nobody else has any.
+
+    To be asked when `could_any` had nothing to say; `needs` are what the file asks for.
+    """
+    return (
+        _privileged(site, user, file)
+        or _enough(site, needs)
+        or _grantable(site, needs)
+        or _options(site, file, needs, objections)
+    )
+
+
+def privileges(site: Site, file: JobFile) -> dict[str, str]:
+    """The privileges that a job needs, and what for."""
+    target = site.targets[file.target]
+    wanted = [(f"target {entry.name}", entry.privilege) for entry in (target, site.resolve(file.target) or target)]
+    types = sorted({ask.type for ask in file.resources})
+    wanted += [(f"resource type {name}", site.resources[name].privilege) for name in types]
+    found: dict[str, str] = {}
+    for what, privilege in wanted:
+        if privilege is not None:
+            found.setdefault(privilege, what)
+    return found
+
+
+def _privileged(site: Site, user: User, file: JobFile) -> Refused | None:
+    for privilege, what in privileges(site, file).items():
+        if not user.may(privilege):
+            return Refused(403, "privilege-missing", f"{what} needs the privilege {privilege!r}")
+    return None
+
+
+def _enough(site: Site, needs: Sequence[Need]) -> Refused | None:
+    """Whether the site has as many of each type as are asked for."""
+    shapes = site.pools()
+    for pool, wanted in Counter(need.pool for need in needs).items():
+        need = next(need for need in needs if need.pool == pool)
+        there = shapes[pool].limit
+        if need.order == WORKER and not there:
+            return _never(f"target {need.type} has a limit of 0: no job can run there")
+        if wanted > there:
+            return _never(f"the job wants {wanted} of {need.type} and there are {there}: it could never run")
+    return None
+
+
+def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
+    """Whether each step could be granted at all, with what its units use besides, and in one commit."""
+    shapes = site.pools()
+    for step in sorted({need.step for need in needs}):
+        mine = [need for need in needs if need.step == step]
+        wanted = demand(mine)
+        for pool, count in wanted.items():
+            if count > shapes[pool].limit:
+                there = shapes[pool].limit
+                return _never(f"the job wants {count} of {pool} at once and there are {there}: it could never run")
+        taken = sum(count for pool, count in wanted.items() if not shapes[pool].is_amount)
+        if 2 * (taken + len(wanted) + len(mine)) > GRANTED_AT_ONCE:
+            return _never(f"the job wants {taken} slots at once: more than one grant can move")
+    return None
+
+
+def _never(why: str) -> Refused:
+    return Refused(422, "unsatisfiable", why)
+
+
+def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
+    """Whether the wells take the options, each by its own settings; faults stand where the file has them."""
+    spots = {ask.name: ask.spot for ask in file.resources}
+    for need in needs:
+        if need.order == WORKER:
+            continue
+        well, kind = site.wells[need.maker], site.resources[need.type]
+        wrong = objections(well.driver, need.options, well.settings, kind.settings)
+        if wrong:
+            where, (line, column) = f"resources.{need.name}.options", spots[need.name] or (None, None)
+            path = file.path if line else None
+            faults = [Fault(text, where=where, file=path, line=line, column=column) for text in wrong]
+            return Refused(422, "bad-options", f"well {need.maker} does not take these options of {need.name}", faults)
+    return None
+
+
+def could_now(forecast: Forecast) -> str | None:
+    """What a claim would wait for, in a sentence; None when it would be granted at once."""
+    if not forecast.would_wait:
+        return None
+    place = f"the job would wait at position {forecast.position} in its queue"
+    ways = {act.way for act in forecast.unblocks if act.pool == forecast.pool}
+    if Way.RESUME in ways:
+        return f"{forecast.pool} is paused by an operator: {place}"
+    if Way.RAISE in ways:
+        return f"{forecast.pool} has too low a limit at present: {place}"
+    return f"nothing of {forecast.pool} is free for it: {place}"

@@ -1,0 +1,70 @@
+"""A job's worker and resources, held together when its script has ended, for somebody to look at them. [UNIT-3]
+
+They are held from the write on that records how the script ended: a later one could come too late, for the worker's
+agent is told then whether its machine stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from penstock.domain.jobs import outcome
+from penstock.domain.jobs.jobs import Job, Keep, Outcome
+from penstock.domain.units import maintenance
+from penstock.domain.units.units import Hold, Unit, UnitState, clock, is_held
+from penstock.kernel.errors import Refused
+
+
+@dataclass(frozen=True)
+class Held:
+    """What of a job is held, until when the longest, and what that has cost so far: units times seconds."""
+
+    units: Sequence[Unit]
+    until: datetime
+    unit_seconds: float
+
+
+def wanted(job: Job, now: datetime) -> Keep | None:
+    """What a job wants that has just been reported; nothing, when it goes on with another attempt."""
+    if job.keep is None:
+        return None
+    after = outcome.conclude(job, None, None, now)
+    ended = (Outcome.FAILED, Outcome.SUCCEEDED) if job.keep.whatever else (Outcome.FAILED,)
+    return job.keep if after.outcome in ended else None
+
+
+def hold(keep: Keep, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
+    """The units of an attempt, each with what it becomes. An operator's hold stands, and so does their wish to end."""
+    found = []
+    for unit in units:
+        if unit.state is UnitState.READY and not unit.broken and not is_held(unit, now):
+            with suppress(Refused):
+                found.append((unit, maintenance.hold(unit, keep.by, keep.reason, keep.seconds, now)))
+    return found
+
+
+def held(keep: Keep, units: Sequence[Unit], now: datetime) -> Held | None:
+    """What of a job is held now for its sake."""
+    found = [(unit, hold) for unit in units if (hold := _held_for(keep, unit, now))]
+    if not found:
+        return None
+    seconds = sum((now - hold.since).total_seconds() for _, hold in found)
+    return Held([unit for unit, _ in found], max(hold.until for _, hold in found), seconds)
+
+
+def _held_for(keep: Keep, unit: Unit, now: datetime) -> Hold | None:
+    return unit.hold if is_held(unit, now) and is_of(keep, unit.hold) else None
+
+
+def is_of(keep: Keep, hold: Hold | None) -> bool:
+    """Whether a unit is held because of its job, and not for an operator."""
+    return hold is not None and (hold.by, hold.reason) == (keep.by, keep.reason)
+
+
+def say(found: Held) -> str:
+    """What is held, as a sentence."""
+    names = ", ".join(f"{unit.is_a} {unit.id}" for unit in found.units)
+    return f"held until {clock(found.until)}: {names}"

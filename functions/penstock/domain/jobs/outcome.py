@@ -1,0 +1,243 @@
+"""How an attempt's end becomes its job's end, or its next attempt.
+
+Why an attempt was lost, and what became of a worker that was to boot, for those who count.
+
+What the rows of a lost attempt, and of one that waited in vain, say of why: the evidence of those who cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from penstock.domain.jobs import failures, jobs, prerequisites, unused
+from penstock.domain.jobs.failures import Failure, Kind
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
+from penstock.domain.pools.leases import Lease
+from penstock.domain.units.maintenance import is_recycled
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+
+REASONS = {
+    "Cancelled": "the job was cancelled",
+    "Unsatisfiable": "what the job asks for cannot be had",
+    "QueueDeadline": "the job waited longer than the queue deadline",
+    "Lost": "the worker was lost",
+    unused.ERROR: "it held for too long what it could not use",
+}
+"""What a flow's error means when its cause says nothing."""
+
+
+SPARED = 3
+"""How many attempts that a broken machine ended before the script began are none of a job's retries. It is bounded, for
+what says so is the agent, of which a job that runs as root can make what it likes."""
+
+
+KINDS: Mapping[str | None, Kind] = {
+    "Unsatisfiable": Kind.UNSATISFIABLE,
+    "QueueDeadline": Kind.QUEUE_EXPIRED,
+    prerequisites.ERROR: Kind.DEPENDENCY_FAILED,
+}
+"""What a flow's error says of why. Any other is our fault."""
+
+
+def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> Job:
+    """What becomes of a job whose attempt is over: settled, or queued with its next attempt.
+
+    The agent's report comes first, then that it was refused, then a cancellation, then the error that ended the flow:
+    an agent that finished in time has the last word over whoever gave up on it.
+    """
+    if job.report:
+        return _by_report(job, job.report, now)
+    if job.refused:
+        why = failures.of(Kind.NOT_ALLOWED, {"error": job.refused})
+        return jobs.settle(job, Outcome.FAILED, job.refused, now, failure=why)
+    if job.cancelled_by:
+        return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
+    reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
+    if error == "Lost":
+        return _lost(job, Report(Result.LOST, reason, now), now)
+    if error == unused.ERROR:
+        return jobs.give_back(job, Report(Result.LOST, reason, now), now)
+    outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.ERROR) else Outcome.ERRORED
+    bound = {"bound": "queue deadline", "bound_seconds": job.queue_seconds, "error": reason}
+    why = failures.of(KINDS.get(error, Kind.SERVICE_FAILED), bound)
+    return jobs.settle(job, outcome, reason, now, failure=why)
+
+
+def _by_report(job: Job, report: Report, now: datetime) -> Job:
+    if report.result is Result.LOST:
+        return _lost(job, report, now)
+    if report.result is Result.CANCELLED or (job.cancelled_by and report.result is Result.FAILED):
+        by = job.cancelled_by or "the worker"
+        return _cancelled(job, f"cancelled by {by}: {report.reason}", now, report.exit_code)
+    if report.result is Result.SUCCEEDED:
+        return jobs.settle(job, Outcome.SUCCEEDED, report.reason, now, report.exit_code)
+    if report.result is Result.FAILED and job.retry_failed and _may_retry(job):
+        return jobs.again(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
+    why = _told(job, Kind.TIMED_OUT if report.result is Result.TIMED_OUT else Kind.EXITED)
+    return jobs.settle(job, Outcome.FAILED, report.reason, now, report.exit_code, why)
+
+
+def _lost(job: Job, report: Report, now: datetime) -> Job:
+    if job.cancelled_by:
+        return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
+    is_spared = report.is_unbegun and job.spared < SPARED
+    why = _told(job, Kind.WORKER_LOST)
+    if is_spared or _may_retry(job):
+        return jobs.again(job, report, "lost", now, spared=is_spared, failure=why.kind)
+    tries = "once" if job.attempt == 1 else f"{job.attempt} times"
+    return jobs.settle(job, Outcome.ERRORED, f"tried {tries}: {report.reason}", now, failure=why)
+
+
+def _told(job: Job, kind: Kind) -> Failure:
+    """What was told of why the attempt did not succeed, or what its end says of that."""
+    bound = {"bound": "timeout", "bound_seconds": job.timeout}
+    return job.failure or failures.of(kind, {**bound, "exit_code": job.report.exit_code if job.report else None})
+
+
+def _cancelled(job: Job, reason: str, now: datetime, exit_code: int | None = None) -> Job:
+    """The end of a job that somebody cancelled; what its script said last is kept."""
+    why = failures.of(Kind.CANCELLED, {"cancelled_by": job.cancelled_by or "the worker"})
+    if job.failure:
+        why = replace(job.failure, kind=why.kind, evidence=why.evidence)
+    return jobs.settle(job, Outcome.CANCELLED, reason, now, exit_code, why)
+
+
+def _may_retry(job: Job) -> bool:
+    return job.attempt - job.spared - job.given_back <= job.retries  # who asks has seen that nobody cancelled the job
+
+
+def spent(job: Job) -> str:
+    """How long a settled job took: the end of the last line of its log."""
+    times = job.times
+    ends = times.settled or times.submitted
+    ran = f", {_seconds(times.started, ends)} s of it since its script started" if times.started else ""
+    tries = f" in {job.attempt} attempts" if job.attempt > 1 else ""
+    return f"took {_seconds(times.submitted, ends)} s{tries}{ran}"
+
+
+def _seconds(start: datetime, end: datetime) -> int:
+    return int((end - start).total_seconds())
+
+
+NO_HELLO = "no hello"
+
+
+SILENT = "lost"
+"""The reasons that a worker's row has when its agent said nothing in time: no first word, or no further one."""
+
+
+class LostBy(StrEnum):
+    """Why an attempt was lost."""
+
+    NO_HELLO = "no_hello"  # its worker was made, and its agent never spoke
+    SILENT = "silent"  # its worker's agent fell silent
+    VANISHED = "vanished"  # a unit of it is not listed any more
+    RECYCLED = "recycled"  # an operator recycled a unit of it
+    OVERDUE = "overdue"  # its script neither ended nor was stopped in its time
+    FLOW = "flow"  # its flow did not go on
+
+
+class Boot(StrEnum):
+    """What became of a worker that was ordered. A kept one that goes to its next job is not ordered."""
+
+    SUCCESS = "success"  # its agent said hello
+    FAILED = "failed"  # its agent did not in time, or it can never be made
+    DISAPPEARED = "disappeared"  # it was listed, and then was not, before it spoke
+    ABORTED = "aborted"  # its attempt ended before
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An attempt at its end: the job before and after it, its units, and the error that ended its flow.
+
+    `is_overdue` says that the sweep ended it.
+    """
+
+    before: Job
+    after: Job
+    units: Sequence[Unit]
+    error: str | None
+    is_overdue: bool
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the attempt was lost. An agent's report has the last word, and one that is cancelled is not."""
+        if self.before.cancelled_by:
+            return False
+        report = self.before.report
+        return report.result is Result.LOST if report else self.error == "Lost"
+
+    @property
+    def lost_by(self) -> LostBy | None:
+        """Why it was lost, if it was."""
+        if not self.is_lost:
+            return None
+        if any(is_recycled(unit) for unit in self.units):
+            return LostBy.RECYCLED
+        if self.is_overdue and self.before.report is None:
+            return LostBy.OVERDUE if self.before.state is State.RUNNING else LostBy.FLOW
+        by_reason = {NO_HELLO: LostBy.NO_HELLO, SILENT: LostBy.SILENT}
+        return by_reason.get(self._worker_reason, LostBy.VANISHED)
+
+    @property
+    def boot(self) -> Boot | None:
+        """What became of the worker, if it was ordered and not heard of."""
+        worker = self._worker
+        if worker is None or worker.state is not UnitState.CREATING or worker.leases > 1:
+            return None
+        if self._worker_reason == NO_HELLO or self.error == "Unsatisfiable":
+            return Boot.FAILED
+        return Boot.DISAPPEARED if self.lost_by is LostBy.VANISHED else Boot.ABORTED
+
+    @property
+    def _worker(self) -> Unit | None:
+        return next((unit for unit in self.units if unit.is_a is UnitKind.WORKER), None)
+
+    @property
+    def _worker_reason(self) -> str:
+        return (self._worker and self._worker.reason) or ""
+
+
+def lost(ending: Ending) -> Failure:
+    """Why an attempt was lost: which unit, when it was heard of last, who took it back, and what its maker says."""
+    resource = next((unit for unit in ending.units if _is_to_blame(unit, ending.after.reason or "")), None)
+    unit = resource or next((unit for unit in ending.units if unit.is_a is UnitKind.WORKER), None)
+    evidence = {
+        "worker": ending.before.worker,
+        "lost_by": ending.lost_by and ending.lost_by.value,
+        **(_of(unit) if unit else {}),
+    }
+    return failures.of(Kind.RESOURCE_LOST if resource else Kind.WORKER_LOST, evidence)
+
+
+def _is_to_blame(unit: Unit, reason: str) -> bool:
+    """Whether a unit is a resource that was lost, and with it the attempt."""
+    is_named = unit.reason is not None and unit.reason in reason
+    return unit.is_a is UnitKind.RESOURCE and (is_recycled(unit) or is_named)
+
+
+def _of(unit: Unit) -> dict[str, str | None]:
+    said = None if unit.reason in (NO_HELLO, SILENT) else unit.reason
+    return {
+        unit.is_a.value: unit.id,
+        "type": unit.type,
+        "last_heard": unit.heard.isoformat(timespec="seconds") if unit.heard else None,
+        "notice": str(unit.drain) if unit.drain else None,
+        "error": said,
+    }
+
+
+def expired(ending: Ending, leases: Collection[Lease]) -> Failure:
+    """What an attempt waited for when its queue deadline was over, and what is said of the unit that was being made."""
+    pools = dict.fromkeys(lease.pool for lease in leases if lease.state in unused.PENDING)
+    making = (unit.reason for unit in ending.units if unit.state is UnitState.CREATING)
+    known = {
+        "bound": "queue deadline",
+        "bound_seconds": ending.before.queue_seconds,
+        "waited_for": ", ".join(pools) or None,
+        "error": next(making, None) or ending.after.reason,
+    }
+    return failures.of(Kind.QUEUE_EXPIRED, known)

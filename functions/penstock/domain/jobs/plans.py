@@ -1,0 +1,84 @@
+"""What would become of a job if it were submitted now: what it acquires, in which order, and what it would wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.domain.jobs.admission import could_now
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.forecast import Forecast, altogether, lasting
+from penstock.domain.pools.leases import WORKER, Need, demand
+
+UNKNOWN = "when it could start cannot be said"
+
+
+@dataclass(frozen=True)
+class Acquire:
+    """How much of a pool one step takes. `type` is a target, a resource type or a quota."""
+
+    pool: str
+    type: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps in order, the worker's last; the privileges that are needed and had; and each wait there would be.
+
+    `seconds` is until everything may be had: 0 for at once, None when nobody knows. Making it takes time on top.
+    `depends` says that other jobs are to end before that.
+    """
+
+    target: str
+    target_resolved: str
+    steps: tuple[tuple[Acquire, ...], ...]
+    privileges: tuple[str, ...]
+    waits: tuple[Forecast, ...]
+    seconds: float | None
+    sentences: tuple[str, ...]
+    depends: bool = False
+
+
+def steps_of(job: Job) -> list[int]:
+    """The steps in which a job acquires what it needs, in order: the worker's is the last."""
+    return [*sorted({need.step for need in job.needs} - {WORKER}), WORKER]
+
+
+def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], first: Sequence[str] = ()) -> Plan:
+    """The plan of a job that could be accepted, given what each of its steps has before it.
+
+    `first` are the jobs that it would wait for before that, a sentence each: how long they take nobody knows.
+    """
+    steps = tuple(_acquires([need for need in job.needs if need.step == step]) for step in steps_of(job))
+    waits = tuple(one for one in forecasts if one.would_wait)
+    seconds = None if first else altogether(forecasts)[0]
+    told = (*first, _order(job), *map(_wait, waits), UNKNOWN if first else _start(waits, seconds))
+    return Plan(job.target, job.target_resolved, steps, tuple(privileges), waits, seconds, told, bool(first))
+
+
+def _acquires(needs: Sequence[Need]) -> tuple[Acquire, ...]:
+    types = {need.pool: need.type for need in needs}
+    wanted = demand(needs)
+    return tuple(Acquire(pool, types.get(pool, pool.partition("/")[2]), count) for pool, count in wanted.items())
+
+
+def _order(job: Job) -> str:
+    names = [need.type for need in job.needs if need.order != WORKER]
+    aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
+    first = f"first {', '.join(names)}, then " if names else ""
+    return f"the job would acquire {first}a worker of {job.target_resolved}{aliased}"
+
+
+def _wait(one: Forecast) -> str:
+    said = could_now(one) or ""
+    return f"{said}, until {one.unblocks[0]}" if one.unblocks else said
+
+
+def _start(waits: Sequence[Forecast], seconds: float | None) -> str:
+    if not waits:
+        return "everything that it needs is free at present: it would start at once"
+    if seconds is None:
+        return UNKNOWN
+    basis = altogether(waits)[1]
+    return f"it could start in about {lasting(seconds)}" + (f": {basis}" if basis else "")

@@ -1,0 +1,53 @@
+"""Values: what a job and those who may see it exchange while it is under way, each by a name. The job's store.
+
+A value that was secret once stays secret: its row has it sealed only, and it goes when the job settles. [SEC-1]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from penstock.kernel.rows import Key, Row
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value(Row):
+    """One value: in clear, or sealed when it is secret. `by` is the user who put it, "" for the job itself."""
+
+    kind: ClassVar[str] = "value"
+    job: str
+    name: str
+    text: str = ""
+    sealed: str = ""
+    by: str = ""
+    time: datetime
+
+    @property
+    def key(self) -> Key:
+        return value_key(self.job, self.name)
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether only the job may read it."""
+        return bool(self.sealed)
+
+
+def value_key(job: str, name: str) -> Key:
+    """Where a value's row is."""
+    return Key(f"job#{job}", f"value#{name}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a value."""
+    return _NAME.fullmatch(text) is not None
+
+
+def sealed_as(job: str, name: str) -> Mapping[str, str]:
+    """What a secret value is sealed as: it opens for this job and this name alone. [SEC-1]"""
+    return {"job": job, "value": name}

@@ -1,0 +1,204 @@
+"""A job's log: batches of lines, numbered without gaps, that are only ever appended.
+
+A batch stands at the key of its first number, so that of two writers who read the same end of the log one wins.
+Every batch carries forward how far the agent of the attempt had got, so that a batch sent twice is stored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from penstock.kernel.rows import Key, Row
+
+CONTROL = "control"
+"""The stream of our own decisions that every reader needs."""
+
+DETAIL = "detail"
+"""The stream of service lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
+
+OUTPUT = ("stdout", "stderr")
+"""The streams of a job's own output: what is dropped when its log is full. All else still finds room."""
+
+LINE_BYTES = 32
+"""What a line counts besides its text: its time, its stream and its number."""
+
+SAID_EVENTS, SAID_BYTES = 5000, 2 * 1024**2
+"""How many lines and bytes we say of one job ourselves: one that waits for weeks is handed over and back very often."""
+
+LAST_EVENTS, LAST_BYTES = 1000, 1024**2
+"""How many lines and bytes more an agent itself may say of a job whose log is full: how each task ended."""
+
+
+HUSH = (
+    f"more than {SAID_EVENTS} lines or {SAID_BYTES} bytes tell of decisions about this job: those that follow are left "
+    "out until it settles, and the job goes on"
+)
+
+
+@dataclass(frozen=True)
+class Most:
+    """How much of one job's log is kept, in lines and in bytes of UTF-8."""
+
+    events: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a log. `task` counts from 0; control lines have none."""
+
+    time: datetime
+    stream: str
+    payload: str
+    task: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Row):
+    """Consecutive lines of one log; the first has number `first`, counted from 1.
+
+    `heard` is how many lines the agent of attempt `heard_of` had sent when this batch was written; `size` is the
+    bytes of the log up to and including this batch. `full` says that it had no more room by then; `dropped` and
+    `dropped_bytes` are what of that attempt's output was sent in a batch that still found some. `said` and `said_bytes`
+    are our own lines so far; `hushed` says that they have reached their bound.
+    """
+
+    kind: ClassVar[str] = "batch"
+    job: str
+    first: int
+    attempt: int
+    lines: tuple[Line, ...]
+    heard_of: int
+    heard: int
+    size: int
+    full: bool = False
+    dropped: int = 0
+    dropped_bytes: int = 0
+    said: int = 0
+    said_bytes: int = 0
+    hushed: bool = False
+
+    @property
+    def key(self) -> Key:
+        return batch_key(self.job, self.first)
+
+    @property
+    def end(self) -> int:
+        """The number that the next batch begins with."""
+        return self.first + len(self.lines)
+
+
+def batch_key(job: str, first: int) -> Key:
+    """Where the batch that begins with a number is."""
+    return Key(f"job#{job}", f"event#{first:012d}")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a log with its number."""
+
+    seq: int
+    attempt: int
+    line: Line
+
+
+def events(batch: Batch) -> list[Event]:
+    """A batch's lines with their numbers."""
+    return [Event(number, batch.attempt, line) for number, line in enumerate(batch.lines, batch.first)]
+
+
+def nothing(job: str, attempt: int) -> Batch:
+    """What stands before the first batch of a log."""
+    return Batch(job=job, first=1, attempt=attempt, lines=(), heard_of=attempt, heard=0, size=0)
+
+
+def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool = False) -> Batch | None:
+    """The batch that adds our own lines to a log that ends with `last`; None if there is nothing to add.
+
+    Once there are too many, one line says so and the others are left out; but for how the job ended.
+    """
+    before = last or nothing(job, attempt)
+    kept = list(lines) if is_end else _bounded(before, lines)
+    if not kept:
+        return None
+    size = _size(kept)
+    return replace(
+        before,
+        version=0,
+        first=before.end,
+        attempt=attempt,
+        lines=tuple(kept),
+        size=before.size + size,
+        said=before.said + len(kept),
+        said_bytes=before.said_bytes + size,
+        hushed=before.hushed or kept != list(lines),
+    )
+
+
+def _bounded(before: Batch, lines: Sequence[Line]) -> list[Line]:
+    """Those of our own lines that find room behind a batch, and that the others find none."""
+    kept: list[Line] = []
+    if before.hushed:
+        return kept
+    size = before.said_bytes
+    for line in lines:
+        size += _size((line,))
+        if before.said + len(kept) >= SAID_EVENTS or size > SAID_BYTES:
+            return [*kept, Line(line.time, CONTROL, HUSH)]
+        kept.append(line)
+    return kept
+
+
+def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: Most) -> Batch | None:
+    """The batch that adds an agent's lines, the first of which has the agent's number `first`; None if none is new.
+
+    What finds no room is dropped, and one line says so: the job goes on. What the agent itself says is still kept.
+    """
+    before = last or nothing(job, attempt)
+    if before.heard_of != attempt:
+        before = replace(before, heard_of=attempt, heard=0, dropped=0, dropped_bytes=0)
+    fresh = tuple(lines)[max(0, before.heard + 1 - first) :]
+    kept, lost, full = _sift(before, fresh, most)
+    if not kept:
+        return None
+    return replace(
+        before,
+        version=0,
+        first=before.end,
+        attempt=attempt,
+        lines=tuple(kept),
+        heard=first + len(lines) - 1,
+        size=before.size + _size(kept),
+        full=full,
+        dropped=before.dropped + len(lost),
+        dropped_bytes=before.dropped_bytes + sum(len(line.payload.encode()) for line in lost),
+    )
+
+
+def _sift(before: Batch, lines: Sequence[Line], most: Most) -> tuple[list[Line], list[Line], bool]:
+    """The lines that find room, in a log that ends with a batch; those that do not; whether it is full then."""
+    kept: list[Line] = []
+    lost: list[Line] = []
+    full, size, count = before.full, before.size, before.end - 1
+    for line in lines:
+        more = size + _size((line,))
+        if not full and (more > most.bytes or count + 1 > most.events):
+            kept, full = [*kept, Line(line.time, CONTROL, _notice(most))], True
+        if full and (line.stream in OUTPUT or more > most.bytes + LAST_BYTES or count + 1 > most.events + LAST_EVENTS):
+            lost.append(line)
+        else:
+            kept.append(line)
+            size, count = more, count + 1
+    return kept, lost, full
+
+
+def _notice(most: Most) -> str:
+    limit = f"{most.events} lines or {most.bytes} bytes"
+    return f"the log has reached its limit of {limit}: output that follows is dropped, and the job goes on"
+
+
+def _size(lines: Sequence[Line]) -> int:
+    return sum(len(line.payload.encode()) + LINE_BYTES for line in lines)

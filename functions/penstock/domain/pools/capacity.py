@@ -1,0 +1,80 @@
+"""Bringing a pool's slots to what its row says, while others claim and hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, move
+from penstock.kernel.rows import Change, Create
+
+AT_REST = (SlotState.FREE, SlotState.AWAY)
+"""Where a slot is that nobody has: which of the two, says whether its host is there."""
+
+
+def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[tuple[Change, ...]]:
+    """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
+
+    Warm slots are left to `surplus`. `here` are the hosts that are there: no other host's slot is free.
+
+    Every step is to be committed together with a write of the pool's row, so that two resizes cannot mix.
+    """
+    everything = list(slots)
+    named = {slot.name: slot for slot in everything}
+    wanted = _wanted(pool, everything)
+    leaving = [slot for slot in everything if slot.name not in wanted and _is_on(slot) and not _is_warm(slot)]
+    steps = [_off(slot) for slot in leaving]
+    for name in wanted:
+        slot = named.get(name)
+        state = SlotState.AWAY if pool.hosts and name not in here else SlotState.FREE
+        if slot is None:
+            new = Slot(pool=pool.name, name=name, state=state)
+            steps.append((Create(SlotName(pool=pool.name, name=name)), Create(new)))
+        elif not _is_on(slot) or (slot.state in AT_REST and slot.state is not state and not _is_warm(slot)):
+            steps.append(_on(slot, state))
+    return steps
+
+
+def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
+    """Free slots whose units are to be destroyed first: they are withdrawn, or more than the pool keeps warm.
+
+    Of those, what is not made yet goes before what is.
+    """
+    everything = list(slots)
+    wanted = _wanted(pool, everything)
+    warm = sorted((slot for slot in everything if _is_warm(slot)), key=lambda slot: slot.since is None)
+    kept = [slot for slot in warm if slot.name in wanted][: pool.warm.most if pool.warm else 0]
+    return [slot for slot in warm if slot not in kept]
+
+
+def _is_warm(slot: Slot) -> bool:
+    return slot.state is SlotState.FREE and slot.unit is not None
+
+
+def _is_on(slot: Slot) -> bool:
+    return slot.state is not SlotState.OFF and not slot.withdrawn
+
+
+def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
+    """The names that a pool should have: its own, or for a number as many as possible of those in use."""
+    if pool.names is not None:
+        return list(pool.names)[: pool.limit]
+    rank = {SlotState.HELD: 0, SlotState.IDLE: 1, SlotState.FREE: 2, SlotState.AWAY: 3, SlotState.OFF: 3}
+    kept = sorted(slots, key=lambda slot: (rank[slot.state], slot.withdrawn, not slot.unit, len(slot.name), slot.name))
+    names = [slot.name for slot in kept]
+    fresh = (str(number) for number in range(1, pool.limit + len(names) + 1) if str(number) not in names)
+    while len(names) < pool.limit:
+        names.append(next(fresh))
+    return names[: pool.limit]
+
+
+def _off(slot: Slot) -> tuple[Change, ...]:
+    if slot.state in (SlotState.HELD, SlotState.IDLE):
+        return move(slot, replace(slot, withdrawn=True))
+    return move(slot, replace(slot, state=SlotState.OFF))
+
+
+def _on(slot: Slot, state: SlotState) -> tuple[Change, ...]:
+    if slot.state in (SlotState.HELD, SlotState.IDLE):
+        return move(slot, replace(slot, withdrawn=False))
+    return move(slot, replace(slot, state=state))

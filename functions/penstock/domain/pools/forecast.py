@@ -1,0 +1,435 @@
+"""Queues played forward: holders give back one after the other, and who waits is granted by the real rules.
+
+Time in a play is in seconds from now. A holder gives everything back at once, as it does when its job settles.
+
+When a claim may be granted, and what must happen before: its queues are played forward by the rules that serve them.
+
+How long a holder keeps what it has is guessed from how long those before it did. That guess decides the times, and
+which of several holders is likely to be the first; what has to happen at all is decided by the rules alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from heapq import heappop, heappush
+from itertools import count, groupby
+from math import inf
+from typing import NamedTuple
+
+from penstock.domain.pools.grants import WINDOW, Pick, Stock, harmed, is_kept_for, pick
+from penstock.domain.pools.leases import WORKER
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+
+
+class Whose(NamedTuple):
+    """Who claims."""
+
+    job: str
+    attempt: int
+    step: int
+
+    @classmethod
+    def of(cls, claim: Claim) -> Whose:
+        """Who has a claim."""
+        return cls(claim.job, claim.attempt, claim.step)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What was read of a pool: its row, its free and held slots, and who waits, in order."""
+
+    pool: Pool
+    slots: Sequence[Slot]
+    claims: Sequence[Claim]
+
+    def before(self, whose: Whose) -> Sequence[Claim]:
+        """Who comes first; all, for somebody who does not wait here."""
+        places = [Whose.of(claim) for claim in self.claims]
+        return self.claims[: places.index(whose)] if whose in places else self.claims
+
+    def wanted_by(self, whose: Whose) -> int:
+        """How much somebody who waits here wants."""
+        return next((claim.count for claim in self.claims if Whose.of(claim) == whose), 0)
+
+    def can_grant(self, whose: Whose, stocks: Mapping[str, Stock]) -> bool:
+        """Whether what somebody wants is there, and kept for nobody else."""
+        row = next((claim for claim in self.claims if Whose.of(claim) == whose), None)
+        is_kept = row is not None and any(map(is_kept_for, harmed(row, self.before(whose), stocks)))
+        return not is_kept and self.stock.has(self.wanted_by(whose))
+
+    @property
+    def stock(self) -> Stock:
+        """What the pool has; what is idle is free in it."""
+        return Stock(self.pool, self.claims, self.free)
+
+    @property
+    def free(self) -> list[Slot]:
+        """The free slots."""
+        return [slot for slot in self.slots if slot.state is SlotState.FREE]
+
+    @property
+    def held(self) -> list[Slot]:
+        """What is held."""
+        return [slot for slot in self.slots if slot.state is SlotState.HELD]
+
+
+class Step(NamedTuple):
+    """A job gives something back. `what` names it."""
+
+    job: str
+    pool: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Played:
+    """How a claim came to be granted. `seconds` is None when some holder's time could not be guessed."""
+
+    seconds: float | None
+    steps: tuple[Step, ...]
+
+
+Holder = tuple[str, int]
+"""Who holds: a job and its attempt."""
+
+
+class Play:
+    """One run of some queues, to see when somebody's claim is granted.
+
+    With `only`, nobody but these jobs gives anything back.
+    """
+
+    def __init__(
+        self, queues: Mapping[str, Queue], whose: Whose, now: datetime, only: Collection[str] | None = None
+    ) -> None:
+        self._pools = {name: queue.pool for name, queue in queues.items()}
+        self._claims = {name: list(queue.claims) for name, queue in queues.items()}
+        self._free = {name: queue.free for name, queue in queues.items()}
+        self._owed = {name: sum(slot.withdrawn for slot in queue.held) for name, queue in queues.items()}
+        self._whose, self._only = whose, only
+        self._held: dict[Holder, list[Slot]] = {}
+        self._ends: dict[Holder, float | None] = {}
+        self._heap: list[tuple[float, int, Holder]] = []
+        self._number = count()
+        self._time, self._is_granted = 0.0, False
+        held = (slot for queue in queues.values() for slot in queue.held)
+        for slot in sorted(held, key=lambda slot: (slot.since or now, slot.pool, slot.name)):
+            self._hold((slot.job or "", slot.attempt or 0), [slot], ((slot.since or now) - now).total_seconds())
+
+    def resume(self, name: str) -> None:
+        """An operator resumes a pool."""
+        self._pools[name] = replace(self._pools[name], paused=False)
+        self._serve([name])
+
+    def raise_to(self, name: str, limit: int) -> None:
+        """An operator raises a pool's limit: what was withdrawn comes back first, then there are new slots."""
+        pool = self._pools[name] = replace(self._pools[name], limit=limit)
+        if not pool.is_amount:
+            held = sum(slot.pool == name for slots in self._held.values() for slot in slots)
+            more = max(0, limit - len(self._free[name]) - held + self._owed[name])
+            back = min(more, self._owed[name])
+            self._owed[name] -= back
+            self._restore(name, back)
+            self._free[name] += [
+                Slot(pool=name, name=f"new-{number}", state=SlotState.FREE) for number in range(more - back)
+            ]
+        self._serve([name])
+
+    def _restore(self, name: str, count: int) -> None:
+        """Some of the slots that were withdrawn while they are held are in use again: the first by name."""
+        held = [(slot, slots) for slots in self._held.values() for slot in slots if slot.pool == name]
+        withdrawn = sorted(((slot, slots) for slot, slots in held if slot.withdrawn), key=lambda one: one[0].name)
+        for slot, slots in withdrawn[:count]:
+            slots[slots.index(slot)] = replace(slot, withdrawn=False)
+
+    def until_granted(self) -> Played | None:
+        """Let holders give back until the claim is granted; None if that never happens."""
+        self._serve(self._pools)
+        is_known = True
+        steps: list[Step] = []
+        while not self._is_granted:
+            back = self._next()
+            if back is None:
+                return None
+            end = self._ends[back]
+            self._time, is_known = max(self._time, end or 0.0), is_known and end is not None
+            steps.append(self._give_back(back))
+        return Played(self._time if is_known else None, tuple(steps))
+
+    def _hold(self, holder: Holder, slots: Iterable[Slot], since: float) -> None:
+        """Somebody has some slots since a time: they are expected back when those before had theirs as long.
+
+        What no job holds, an operator does: it comes back last, and nobody knows when.
+        """
+        mine = self._held.setdefault(holder, [])
+        for slot in slots:
+            mine.append(slot)
+            pool = self._pools[slot.pool]
+            ends = [self._ends.get(holder), max(0.0, since + pool.mean_hold) if pool.holds and holder[0] else None]
+            self._ends[holder] = max((end for end in ends if end is not None), default=None)
+        first = self._ends[holder] or max(0.0, since)
+        heappush(self._heap, (first if holder[0] else inf, next(self._number), holder))
+
+    def _next(self) -> Holder | None:
+        """Who gives back next. An entry that was written before its holder got more is passed over."""
+        while self._heap:
+            time, _, holder = heappop(self._heap)
+            is_last = holder in self._held and time >= (self._ends[holder] or 0.0)
+            if is_last and holder != self._whose[:2] and (self._only is None or holder[0] in self._only):
+                return holder
+        return None
+
+    def _give_back(self, holder: Holder) -> Step:
+        """A job ends: its claims go, then its units as they are put back, and each time the pools are served."""
+        slots = sorted(self._held.pop(holder), key=_turn)
+        wanted = [slot for slot in slots if any(Whose.of(one) == self._whose for one in self._claims[slot.pool])]
+        told = wanted or slots
+        left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
+        for name in left:
+            self._claims[name][:] = [claim for claim in self._claims[name] if _whose(claim) != holder]
+        self._serve(left)
+        for _, unit in groupby(slots, key=lambda slot: slot.unit):
+            mine = list(unit)
+            for slot in mine:
+                self._put_back(slot)
+            self._serve(slot.pool for slot in mine)
+        self._serve(self._pools)
+        return Step(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
+
+    def _put_back(self, slot: Slot) -> None:
+        pool = self._pools[slot.pool]
+        if pool.is_amount:
+            self._pools[slot.pool] = replace(pool, used=pool.used - slot.count)
+        elif self._owed[slot.pool] and (slot.withdrawn or pool.names is None):
+            self._owed[slot.pool] -= 1
+        else:
+            self._free[slot.pool].append(slot)
+
+    def _name(self, slot: Slot) -> str:
+        pool = self._pools[slot.pool]
+        if pool.is_amount:
+            return f"{slot.count} of {pool.name}"
+        return slot.name if pool.names is not None else f"slot {slot.name} of {pool.name}"
+
+    def _serve(self, names: Iterable[str]) -> None:
+        """Serve pools in turn, as `serve` does: grant what can be granted to those who wait in their queues."""
+        for name in list(names):
+            while not self._is_granted and (found := pick(name, self._stocks())):
+                self._grant(found)
+
+    def _stocks(self) -> dict[str, Stock]:
+        return {name: Stock(pool, self._claims[name][:WINDOW], self._free[name]) for name, pool in self._pools.items()}
+
+    def _grant(self, found: Pick) -> None:
+        whose = Whose.of(next(iter(found.rows.values())))
+        self._is_granted = whose == self._whose
+        got: list[Slot] = []
+        for name, claim in found.rows.items():
+            pool = self._pools[name]
+            self._claims[name].remove(claim)
+            if pool.is_amount:
+                self._pools[name] = replace(pool, used=pool.used + claim.count)
+                got.append(Slot(pool=name, name=claim.job, state=SlotState.HELD, count=claim.count))
+            else:
+                got += self._free[name][: claim.count]
+                del self._free[name][: claim.count]
+        for claim in found.overtaken:
+            claims = self._claims[claim.pool]
+            claims[claims.index(claim)] = replace(claim, overtaken=claim.overtaken + 1)
+        mine = [replace(slot, order=whose.step, unit=f"of step {whose.step}") for slot in got]
+        self._hold((whose.job, whose.attempt), mine, self._time)
+
+
+def _whose(claim: Claim) -> Holder:
+    return claim.job, claim.attempt
+
+
+def _turn(slot: Slot) -> tuple[object, ...]:
+    """When a slot is put back: with its unit, the worker first, then resources in reverse order; quotas come last."""
+    order = slot.order or 0
+    is_quota = slot.pool.startswith("quota/")
+    return order != WORKER, -order, slot.unit or "", is_quota, slot.pool, slot.name
+
+
+RECENT = 12
+"""How many of the last holders the mean is mostly of: a new one counts for one in so many."""
+
+PRUNED = 16
+"""Up to how many give-backs it is tried which of them could be left out."""
+
+
+def learn(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
+    """A pool that remembers how long the holders of some of its slots kept them, in one mean that forgets slowly."""
+    for slot in slots:
+        if slot.since is not None:
+            kept = max(0.0, (now - slot.since).total_seconds())
+            holds = pool.holds + 1
+            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT)
+            pool = replace(pool, holds=holds, mean_hold=mean)
+    return pool
+
+
+class Way(StrEnum):
+    """What moves a job on, as the first word of a sentence about it."""
+
+    RESUME = "resume"
+    RAISE = "raise"
+    GIVE_BACK = "give back"
+    HELLO = "hello"
+    MAKE = "make"
+    PUT_BACK = "put back"
+    END = "end"
+    ARRIVE = "arrive"
+
+
+@dataclass(frozen=True)
+class Unblock:
+    """One thing that has to happen. `what` is what is given back or made, `job` by whom, `limit` what is enough.
+
+    Of a job that has to end, `what` says how; of a file that has to come, which.
+    """
+
+    way: Way
+    pool: str = ""
+    what: str = ""
+    job: str = ""
+    limit: int = 0
+    is_named: bool = False
+
+    def __str__(self) -> str:
+        return {
+            Way.RESUME: f"an operator resumes {self.pool}",
+            Way.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
+            if self.is_named
+            else f"an operator raises the limit of {self.pool} to {self.limit}",
+            Way.GIVE_BACK: f"an operator releases what keeps {self.what}"
+            if not self.job
+            else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
+            Way.HELLO: "the agent of its worker says hello",
+            Way.MAKE: f"{self.what} is made ready",
+            Way.PUT_BACK: f"what its attempt {self.what} used is put back",
+            Way.END: f"job {self.job} {self.what}",
+            Way.ARRIVE: f"its input {self.what} arrives",
+        }[self.way]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one claim has before it. `pool` is the one of its pools that it waits for first, `position` counts from 1.
+
+    `seconds` is None when nobody knows, such as how long an operator takes; 0 when it is granted at once. `unblocks`
+    are the things that have to happen, in order; when all of them have, it is granted.
+    """
+
+    pool: str
+    position: int
+    seconds: float | None
+    basis: str | None
+    unblocks: tuple[Unblock, ...]
+
+    @property
+    def would_wait(self) -> bool:
+        """Whether anything has to happen first."""
+        return bool(self.unblocks) or self.seconds is None
+
+
+def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Forecast:
+    """What a claim that stands in its queues has before it."""
+    whose = Whose.of(claim)
+    pool = blocking(queues, claim)
+    acts = _by_operators(queues, claim)
+    found = _play(queues, whose, now, acts)
+    acts, steps = _pruned(queues, whose, now, acts, found.steps) if found else (acts, ())
+    given = tuple(Unblock(Way.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
+    position = len(queues[pool].before(whose)) + 1
+    seconds = found.seconds if found and not acts else None
+    return Forecast(pool, position, seconds, _basis(queues[pool], now) if steps else None, (*acts, *given))
+
+
+def _play(
+    queues: Mapping[str, Queue],
+    whose: Whose,
+    now: datetime,
+    acts: Sequence[Unblock],
+    only: Collection[str] | None = None,
+) -> Played | None:
+    """How a claim is granted when operators do some things first, one after the other."""
+    play = Play(queues, whose, now, only)
+    for act in acts:
+        if act.way is Way.RESUME:
+            play.resume(act.pool)
+        else:
+            play.raise_to(act.pool, act.limit)
+    return play.until_granted()
+
+
+def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
+    """The first of a claim's pools that could not grant it as it is; its own pool if all could."""
+    whose = Whose.of(claim)
+    stocks = {name: queue.stock for name, queue in queues.items()}
+    short = (name for name in claim.pools if not queues[name].can_grant(whose, stocks))
+    return next(short, claim.pools[0])
+
+
+def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, ...]:
+    """What only an operator can do for a claim: resume what is paused, raise what is too low."""
+    wanted = {name: queues[name].wanted_by(Whose.of(claim)) for name in claim.pools}
+    paused = [Unblock(Way.RESUME, name) for name in wanted if queues[name].pool.paused]
+    low = [
+        Unblock(Way.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
+        for name, count in wanted.items()
+        if queues[name].pool.limit < count
+    ]
+    return (*paused, *low)
+
+
+def _pruned(
+    queues: Mapping[str, Queue], whose: Whose, now: datetime, acts: Sequence[Unblock], steps: Sequence[Step]
+) -> tuple[tuple[Unblock, ...], tuple[Step, ...]]:
+    """The same without what only happened to come first."""
+    acts, steps = tuple(acts), tuple(steps)
+    if len(acts) + len(steps) > PRUNED:
+        return acts, steps
+    for act in acts:
+        less = tuple(one for one in acts if one != act)
+        found = _play(queues, whose, now, less, [step.job for step in steps])
+        acts, steps = (less, found.steps) if found else (acts, steps)
+    for step in steps:
+        found = _play(queues, whose, now, acts, [one.job for one in steps if one.job != step.job])
+        steps = found.steps if found else steps
+    return acts, steps
+
+
+def _basis(queue: Queue, now: datetime) -> str | None:
+    """What a time was guessed from."""
+    pool = queue.pool
+    if not pool.holds:
+        return None
+    mean = timedelta(seconds=pool.mean_hold)
+    said = f"the last {min(pool.holds, RECENT)} holders of {pool.name} kept it {lasting(pool.mean_hold)} on average"
+    if pool.holds == 1:
+        said = f"the last holder of {pool.name} kept it {lasting(pool.mean_hold)}"
+    late = sum(slot.since is not None and now - slot.since > mean for slot in queue.held)
+    return f"{said}; {late} of the present {len(queue.held)} already longer" if late else said
+
+
+def altogether(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]:
+    """When all of a job's steps may be granted, in seconds from now, and what that was guessed from.
+
+    The steps follow one another, but the queues move all the time: the slowest of them decides.
+    """
+    if any(one.seconds is None for one in forecasts):
+        return None, next((one.basis for one in forecasts if one.basis), None)
+    last = max(forecasts, key=lambda one: one.seconds or 0.0, default=None)
+    return (last.seconds, last.basis) if last else (None, None)
+
+
+def lasting(seconds: float) -> str:
+    """A time as one says it: 40 s, 4 min, 3 h, 2 d."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,318 @@
+"""Who is next: which claim of a pool may be granted now, given what all of its pools have. [QUEUE-2]
+
+Claims stand in every queue in one order: by priority, then by the age of their job. The first that can be granted in
+all of its pools is granted. Whom it passes, it may take nothing from: then after it there is still room in that queue's
+pool for them and for those before them. If it does, they are overtaken, once in each such queue; a claim that was
+overtaken OVERTAKEN times is not: of what falls free, as much as it wants is kept for it, and for those before it, until
+it is its turn in all of its queues. The rest is for those behind. Because the order is the same in every queue, the
+first that something is kept for never waits for what is kept for another. docs/decisions/0022-overtaking-counts-harm.md
+
+What one grant hands out: slots, parts of amounts, and the warm units that some of them carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from itertools import compress
+
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import pools
+from penstock.domain.pools.leases import Need, demand
+from penstock.domain.pools.pools import Claim, Pool, Slot
+from penstock.domain.units import reuse
+from penstock.domain.units.units import Unit
+from penstock.kernel.rows import Change, Create, Replace
+
+OVERTAKEN = 8
+"""How often a claim may be overtaken in one queue. Who passes it and leaves it room, does not overtake it."""
+
+WINDOW = 16
+"""How far into a queue one looks, and the most that one grant may overtake. It bounds what is read and committed:
+who stands behind so many that wait for something else waits with them."""
+
+
+Turns = Callable[[str], Sequence[bool]]
+"""What `in_turn` says of a pool's queue."""
+
+
+def claims(job: Job, step: int, now: datetime) -> list[Claim]:
+    """A step's place in the queue of every pool that it takes from: all are written at once, or none. [SLOT-2]"""
+    needs = [need for need in job.needs if need.step == step]
+    wanted = demand(needs)
+    return [
+        Claim(
+            pool=pool,
+            job=job.id,
+            attempt=job.attempt,
+            step=step,
+            count=count,
+            pools=tuple(wanted),
+            priority=job.priority,
+            since=now,
+            takes=tuple(need.takes for need in needs),
+            fresh=job.proves is not None,
+        )
+        for pool, count in wanted.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What a pool has, and the first WINDOW claims on it.
+
+    `free` and `warm` hold as many free slots without and with a unit as these claims want together. `idle` are those
+    that kept units take besides; they are only read to see who could make room, and where something is kept.
+    """
+
+    pool: Pool
+    claims: Sequence[Claim]
+    free: Sequence[Slot] = ()
+    warm: Sequence[Slot] = ()
+    idle: Sequence[Slot] = ()
+
+    @property
+    def left(self) -> int:
+        """How much there is without any warm unit; less than nothing while an amount is above its limit."""
+        return self.pool.limit - self.pool.used if self.pool.is_amount else len(self.free)
+
+    @property
+    def room(self) -> int:
+        """How much is with no lease: what is free, and what would be if every kept unit made room."""
+        return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
+
+    @property
+    def most(self) -> int:
+        """How much there could be if nobody had anything, and no operator did."""
+        return 0 if self.pool.paused else self.pool.limit
+
+    def has(self, count: int) -> bool:
+        """Whether that many slots, or that much of the amount, is there to be granted."""
+        return not self.pool.paused and count <= max(0, self.left)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A claim that may be granted: its rows by pool, and the claims that it overtakes: it takes from them."""
+
+    rows: Mapping[str, Claim]
+    overtaken: Sequence[Claim]
+
+    @property
+    def takes(self) -> Sequence[Mapping[str, int]]:
+        """What each of its leases takes."""
+        return next(iter(self.rows.values())).takes
+
+    @property
+    def reuses(self) -> Sequence[Mapping[str, int]]:
+        """What those of its leases take that may be given warm units: all of them, or of a fresh claim none."""
+        return () if next(iter(self.rows.values())).fresh else self.takes
+
+
+def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
+    """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
+    turns = _turns(stocks)
+    found = (_grantable(claim, stocks, turns) for claim in stocks[pool].claims)
+    return next((each for each in found if each), None)
+
+
+def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
+    found = _rows(claim, stocks)
+    if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+        return _passing(found, stocks, turns)
+    return None
+
+
+def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
+    """What a claim takes from each of its pools beyond what the warm units bring that are handed over to it."""
+    total = {name: row.count for name, row in found.rows.items()}
+    warm = {name: len(stocks[name].warm) for name in found.rows}
+    for takes in found.reuses:
+        own = next(iter(takes))
+        if warm[own]:
+            warm[own] -= 1
+            for pool, count in takes.items():
+                total[pool] -= count
+    return total
+
+
+def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
+    """The kept units to be destroyed so that the first claim that nothing else keeps waiting can be granted.
+
+    None, when what is leaving already is enough, or when no claim could be granted even then. Those go first that
+    are not made yet, then those that nobody has leased for longest.
+    """
+    turns = _turns(stocks)
+    for claim in stocks[pool].claims:
+        found = _rows(claim, stocks)
+        units = _room(found, stocks) if found and _passing(found, stocks, turns) else None
+        if units is not None:
+            return units
+    return []
+
+
+def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
+    """Kept units whose slots are enough, with what is there and what is leaving; None when there are not enough."""
+    found: dict[str, None] = {}
+    for name, count in wants(claim, stocks).items():
+        stock = stocks[name]
+        if stock.pool.paused:
+            return None
+        own = sum(next(iter(takes)) == name for takes in claim.reuses)
+        kept = [slot for slot in (*stock.idle, *stock.warm[own:]) if not slot.leaving]
+        short = count - stock.left - sum(slot.count for slot in stock.idle if slot.leaving)
+        for slot in sorted(kept, key=lambda slot: (slot.unit not in found, *_loss(slot))):
+            if short > 0:
+                found[str(slot.unit)] = None
+                short -= slot.count
+        if short > 0:
+            return None
+    return list(found)
+
+
+def _loss(slot: Slot) -> tuple[bool, str, str]:
+    """How much is lost with a kept unit, by its slot: least with one that is not made yet, then with the idlest."""
+    return slot.since is not None, str(slot.since), slot.name
+
+
+def _rows(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
+    """A claim's rows in all of its queues; None when it is not among the first in each."""
+    rows: dict[str, Claim] = {}
+    for name in claim.pools:
+        claims = stocks[name].claims if name in stocks else ()
+        place = _place(claim, claims)
+        if place is None:
+            return None
+        rows[name] = claims[place]
+    return Pick(rows, ())
+
+
+def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
+    """A claim with those that it would overtake; None when it may not be granted, whatever its pools have."""
+    overtaken: list[Claim] = []
+    for name, row in found.rows.items():
+        ahead = stocks[name].claims[: _place(row, stocks[name].claims)]
+        overtaken += harmed(row, ahead, stocks, turns(name)) if ahead else []
+    if len(overtaken) > WINDOW or any(map(is_kept_for, overtaken)):
+        return None
+    return Pick(found.rows, overtaken)
+
+
+def _turns(stocks: Mapping[str, Stock]) -> Turns:
+    return cache(lambda pool: in_turn(stocks[pool].claims, stocks))
+
+
+def harmed(
+    claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock], turns: Sequence[bool] | None = None
+) -> list[Claim]:
+    """Those ahead in one queue that a claim would take from: after it there is no room for them and those before.
+
+    Room is all that has no lease, and everybody takes as much of it, whether with a warm unit or without. `turns` is
+    what `in_turn` says of the queue.
+    """
+    room = stocks[claim.pool].room - claim.count
+    found: list[Claim] = []
+    for other in compress(ahead, turns if turns is not None else in_turn(ahead, stocks)):
+        room -= other.count
+        if room < 0:
+            found.append(other)
+    return found
+
+
+def in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[bool]:
+    """Which of a queue could all be granted if nobody had anything, as far as their other pools are known.
+
+    For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
+    are not all known may be such, so nobody is said to wait for it. What is said of the first of a queue does not
+    depend on those behind.
+    """
+    asked: dict[str, int] = {}
+    found: list[bool] = []
+    for claim in queue:
+        known = [name for name in claim.pools if name in stocks]
+        wanted = _wanted(claim)
+        found.append(all(asked.get(name, 0) + wanted.get(name, 0) <= stocks[name].most for name in known))
+        if found[-1] and len(known) == len(claim.pools):
+            _add(wanted, asked)
+    return found
+
+
+def _wanted(claim: Claim) -> dict[str, int]:
+    """How much a claim wants of each of its pools."""
+    total: dict[str, int] = {}
+    for takes in claim.takes:
+        _add(takes, total)
+    return {**total, claim.pool: claim.count}
+
+
+def _add(more: Mapping[str, int], total: dict[str, int]) -> None:
+    for pool, count in more.items():
+        total[pool] = total.get(pool, 0) + count
+
+
+def is_kept_for(claim: Claim) -> bool:
+    """Whether a claim was overtaken so often that nobody may take from it again."""
+    return claim.overtaken >= OVERTAKEN
+
+
+def kept_for(queue: Sequence[Claim]) -> Sequence[Claim]:
+    """The last claim of a queue that something is kept for, and all before it. None, when there is no such claim."""
+    last = max((place for place, claim in enumerate(queue, 1) if is_kept_for(claim)), default=0)
+    return queue[:last]
+
+
+def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
+    whose = (claim.job, claim.attempt, claim.step)
+    return next((at for at, row in enumerate(claims) if (row.job, row.attempt, row.step) == whose), None)
+
+
+class Hand:
+    """Takes from the stocks of one claim's pools, lease by lease, and remembers the changes. [SLOT-1] [SLOT-2]"""
+
+    def __init__(self, claim: Claim, stocks: Mapping[str, Stock]) -> None:
+        self.claim = claim
+        self._before = {name: stock.pool for name, stock in stocks.items()}
+        self._pools = dict(self._before)
+        self._free = {name: list(stock.free) for name, stock in stocks.items()}
+        self._warm = {name: list(stock.warm) for name, stock in stocks.items()}
+        self._changes: list[Change] = []
+
+    def warm(self, pool: str) -> Slot | None:
+        """The next slot of a pool that carries a unit; for a fresh claim there is none."""
+        return self._warm[pool].pop(0) if self._warm[pool] and not self.claim.fresh else None
+
+    def over(self, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
+        """A warm unit goes to its next lease, with everything that it takes."""
+        taken = pools.take(own, self.claim, order, unit.id, now)
+        given = reuse.lend(unit, self.claim.job, self.claim.attempt, order, taken.fence, now)
+        self._changes += [*pools.move(own, taken), Replace(unit, given)]
+        for slot in others:
+            self._changes += pools.move(slot, pools.hand_over(slot, self.claim, order, now))
+        return given
+
+    def order(self, unit: Unit, need: Need) -> Unit:
+        """A unit that will be made takes its own slot, and all that its type uses."""
+        own, *others = [slot for pool, count in need.takes.items() for slot in self._take(pool, count, unit)]
+        also = tuple((other.pool, other.name) for other in others)
+        is_kept = self._pools[need.pool].warm is not None and not self.claim.fresh
+        made = replace(unit, slot=own.name, fence=own.fence, also=also, is_kept=is_kept)
+        self._changes.append(Create(made))
+        return made
+
+    def _take(self, pool: str, count: int, unit: Unit) -> list[Slot]:
+        if self._pools[pool].is_amount:
+            left, held = pools.take_amount(self._pools[pool], self.claim, unit.order, count, unit.id, unit.since)
+            self._pools[pool] = left
+            self._changes.append(Create(held))
+            return [held]
+        free, self._free[pool] = self._free[pool][:count], self._free[pool][count:]
+        taken = [pools.take(slot, self.claim, unit.order, unit.id, unit.since) for slot in free]
+        self._changes += [change for was, now in zip(free, taken, strict=True) for change in pools.move(was, now)]
+        return taken
+
+    def changes(self) -> list[Change]:
+        """All of it, for one commit."""
+        pooled = [Replace(was, self._pools[name]) for name, was in self._before.items() if was != self._pools[name]]
+        return [*self._changes, *pooled]

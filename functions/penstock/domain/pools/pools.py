@@ -1,0 +1,313 @@
+"""Pools, slots and claims: who may have what, and who is next.
+
+A slot's row stands at a key that begins with its state, so that the first free slots and the first waiting claims of
+a pool are each one short read. Moving a slot is a delete and a create in one commit.
+
+    off ──offer──▶ free ──take──▶ held ──give back──▶ free
+     ▲               └──withdraw──▶ off      └─(withdrawn)─▶ off
+
+A host's slot is free only while the host is there: else it is away, from where it comes and goes with its host.
+A slot is never forgotten, because its fence may only grow [SLOT-3].
+
+A unit that is kept for the next lease sits on its own slot, which is then free and warm. What else it takes while it
+exists is idle: nobody leases it, and it comes back when the unit is handed over, or destroyed to make room.
+
+What a pool keeps warm, and what came to nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+
+from penstock.kernel.rows import Change, Create, Delete, Key, Place, Replace, Row
+
+RANK_BASE = 500
+"""Ranks are text: priority p sorts as RANK_BASE - p, so that the higher priority comes first."""
+
+
+class SlotState(StrEnum):
+    """Where a slot is, as the first word of its key."""
+
+    FREE = "free"  # moved on by whoever serves the pool; with a unit it is warm
+    HELD = "held"  # moved on by the release of its lease
+    IDLE = "idle"  # kept by a unit that nobody leases; moved on with it
+    AWAY = "away"  # its host is not there; moved on by the host's word
+    OFF = "off"  # withdrawn; moved on by an operator who raises the limit again
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool(Row):
+    """The capacity of one target, resource type or quota. Its due time is set while its slots differ from its limit.
+
+    A pool is numbered, named, or an amount: then it has no slots but for what is held, and `used` is their sum, which
+    one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
+
+    `hosts` says that its names are machines that come and go.
+    `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
+    back, and `mean_hold` is how long, in seconds, the last of them kept what they had. `setback` is set while what is
+    made ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
+    other.
+    """
+
+    kind: ClassVar[str] = "pool"
+    name: str
+    names: tuple[str, ...] | None = None
+    hosts: bool = False
+    is_amount: bool = False
+    limit: int
+    used: int = 0
+    paused: bool = False
+    over: bool = False
+    warm: Warm | None = None
+    setback: Setback | None = None
+    holds: int = 0
+    mean_hold: float = 0.0
+    broken: int = 0
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return pool_key(self.name)
+
+    @property
+    def place(self) -> Place:
+        return Place("pools", self.name)
+
+    @property
+    def sort(self) -> str:
+        """Numbered, named or amount."""
+        return "amount" if self.is_amount else "numbered" if self.names is None else "named"
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot(Row):
+    """One unit of a pool. Whoever's commit moves it from free to held, has it.
+
+    In an amount pool a slot exists only while a unit takes it, and `count` is how much of the amount it is. `leaving`
+    is an idle slot whose unit is being destroyed: it is on its way back. One with a unit that is free or idle, and has
+    no `since`, waits for the unit to be made.
+    """
+
+    kind: ClassVar[str] = "slot"
+    pool: str
+    name: str
+    state: SlotState
+    fence: int = 0
+    withdrawn: bool = False
+    leaving: bool = False
+    count: int = 1
+    job: str | None = None
+    attempt: int | None = None
+    order: int | None = None
+    unit: str | None = None
+    since: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        rank = ("warm#" if self.unit else "cold#") if self.state is SlotState.FREE else ""
+        return Key(collection(self.pool), f"{self.state}#{rank}{self.name}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotName(Row):
+    """That a slot was made, whatever its state. Created with it, so that no name is ever two slots. [SLOT-1]"""
+
+    kind: ClassVar[str] = "slotname"
+    pool: str
+    name: str
+
+    @property
+    def key(self) -> Key:
+        return Key(collection(self.pool), f"name#{self.name}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Row):
+    """An attempt's place in a pool's queue, for `count` slots, or that much of an amount, at once.
+
+    A claim over several pools stands in the queue of each, and is granted in all or in none. [SLOT-2] `overtaken` is
+    how often a claim behind it was granted from this pool so that there was no room left for it. [QUEUE-2] `takes` is
+    what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it. A `fresh`
+    claim is granted no warm unit: those that are in its way make room, and its own units are not kept.
+    """
+
+    kind: ClassVar[str] = "claim"
+    pool: str
+    job: str
+    attempt: int
+    step: int
+    count: int
+    pools: tuple[str, ...]
+    priority: int
+    since: datetime
+    overtaken: int = 0
+    takes: tuple[Mapping[str, int], ...] = ()
+    fresh: bool = False
+
+    @property
+    def key(self) -> Key:
+        return claim_key(self.pool, self.priority, self.job, self.attempt, self.step)
+
+
+def collection(pool: str) -> str:
+    """The collection of a pool's rows."""
+    return f"pool#{pool}"
+
+
+def claim_key(pool: str, priority: int, job: str, attempt: int, step: int) -> Key:
+    """Where a claim is: by priority, then by the age of its job, which is in the job's id. [QUEUE-2]"""
+    return Key(collection(pool), f"wait#{RANK_BASE - priority:03d}#{job}#{attempt:04d}#{step:02d}")
+
+
+def pool_key(pool: str) -> Key:
+    """Where a pool's own row is."""
+    return Key(collection(pool), "pool")
+
+
+def move(was: Slot, after: Slot) -> tuple[Change, ...]:
+    """The changes that carry a slot to another state.
+
+    Its version goes along: a free slot that was held in between is not the one that somebody read before. [SLOT-3]
+    """
+    if was.key == after.key:
+        return (Replace(was, after),)
+    return (Delete(was), Create(replace(after, version=was.version)))
+
+
+def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot:
+    """A free slot, held for one lease of a claim, with the next fence. [SLOT-1] [SLOT-3]"""
+    if slot.state is not SlotState.FREE:
+        raise ValueError(f"only a free slot can be taken; {slot.pool}/{slot.name} is {slot.state}")
+    return replace(
+        slot,
+        state=SlotState.HELD,
+        fence=slot.fence + 1,
+        job=claim.job,
+        attempt=claim.attempt,
+        order=order,
+        unit=unit,
+        since=now,
+    )
+
+
+def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now: datetime) -> tuple[Pool, Slot]:
+    """A pool with that much more used, and who uses it. Raises ValueError for more than there is. [SLOT-1]"""
+    if pool.used + count > pool.limit:
+        raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
+    held = Slot(
+        pool=pool.name,
+        name=unit,
+        state=SlotState.HELD,
+        fence=1,
+        count=count,
+        job=claim.job,
+        attempt=claim.attempt,
+        order=order,
+        unit=unit,
+        since=now,
+    )
+    return replace(pool, used=pool.used + count), held
+
+
+def reserve(slot: Slot, unit: str, *, is_own: bool) -> Slot:
+    """A free slot that is given to a unit which nobody leases yet: its own stays free, the others are idle. [SLOT-1]"""
+    if slot.state is not SlotState.FREE or slot.unit:
+        raise ValueError(f"only a free, cold slot can be reserved; {slot.pool}/{slot.name} is {slot.state}")
+    return replace(slot, state=SlotState.FREE if is_own else SlotState.IDLE, unit=unit)
+
+
+def reserve_amount(pool: Pool, count: int, unit: str) -> tuple[Pool, Slot]:
+    """A pool with that much more used by a unit which nobody leases yet. Raises ValueError for too much. [SLOT-1]"""
+    if pool.used + count > pool.limit:
+        raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
+    idle = Slot(pool=pool.name, name=unit, state=SlotState.IDLE, fence=1, count=count, unit=unit)
+    return replace(pool, used=pool.used + count), idle
+
+
+def keep(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
+    """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle.
+
+    `now` is None for a unit that is not made yet.
+    """
+    state = SlotState.FREE if is_own else SlotState.IDLE
+    return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
+
+
+def stamped(slot: Slot, now: datetime) -> Slot:
+    """A slot whose unit was on its way, and is there."""
+    return replace(slot, since=now)
+
+
+def set_aside(slot: Slot, now: datetime) -> Slot:
+    """A slot of a kept unit that an operator holds, or of one in quarantine: held, but by no job. [UNIT-1] [UNIT-3]"""
+    return replace(slot, state=SlotState.HELD, leaving=False, job=None, attempt=None, order=None, since=now)
+
+
+def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
+    """An idle slot, held with its unit's next lease."""
+    return replace(slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, since=now)
+
+
+def leave(slot: Slot) -> Slot:
+    """A slot of a unit that was kept and is now to be destroyed: nobody's until then."""
+    return replace(slot, state=SlotState.IDLE, leaving=True)
+
+
+def give_back(slot: Slot) -> Slot:
+    """A slot whose unit is gone, free again; or off, if it was withdrawn while it was held."""
+    state = SlotState.OFF if slot.withdrawn else SlotState.FREE
+    return Slot(pool=slot.pool, name=slot.name, state=state, fence=slot.fence, version=slot.version)
+
+
+def amounts(slots: Iterable[Slot]) -> Counter[str]:
+    """How much of each pool some slots are."""
+    found: Counter[str] = Counter()
+    for slot in slots:
+        found[slot.pool] += slot.count
+    return found
+
+
+def as_free(pool: Pool, slots: Sequence[Slot], idle: Sequence[Slot]) -> tuple[Pool, list[Slot]]:
+    """A pool and its slots as if what is idle were free: it is for whoever waits, by way of its unit or without it."""
+    if pool.is_amount:
+        return replace(pool, used=pool.used - sum(slot.count for slot in idle)), list(slots)
+    return pool, [*slots, *(give_back(slot) for slot in idle if not slot.withdrawn)]
+
+
+def swap(back: Slot, withdrawn: Slot) -> tuple[Change, ...]:
+    """A slot comes back while another is withdrawn: this one goes in its place, for no more may be held."""
+    off = Slot(pool=back.pool, name=back.name, state=SlotState.OFF, fence=back.fence, version=back.version)
+    return (*move(back, off), *move(withdrawn, replace(withdrawn, withdrawn=False)))
+
+
+@dataclass(frozen=True)
+class Warm:
+    """What a pool keeps for the next lease. Durations in seconds.
+
+    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. As long as there
+    are fewer than `least`, more are made ahead of need: `ahead`.
+    """
+
+    least: int = 0
+    most: int = 1
+    idle: int = 600
+    life: int = 24 * 3600
+    reuse: int = 100
+
+
+@dataclass(frozen=True)
+class Setback:
+    """Units that were made ahead of need came to nothing: how many in a row, why, and until when none is made."""
+
+    count: int
+    until: datetime
+    why: str

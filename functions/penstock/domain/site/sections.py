@@ -1,0 +1,232 @@
+"""Checks of values that several tables of a site have.
+
+The canaries of a site: small scripts of its own that are run again and again, to see whether things work.
+
+The GitHub App that a site's jobs come through, if they do.
+
+The health checks of a target: scripts of the site's own, bounded in size and time.
+
+The site's [identity]: for whom jobs may have identity tokens, and who needs a privilege for one.
+
+The site's [retention]: every span of the table may be said anew, within its bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import Any
+
+from penstock.domain.artifacts.retention import DAY, HOUR, Rule, Spans
+from penstock.domain.jobfile import Problems, parse, parse_duration
+from penstock.domain.site.site import CanaryScript, GitHubApp, Health, Identity
+from penstock.domain.users import oidc, users
+from penstock.toml.checks import Check, Place, clip, listed, matching, number, record, text, wanted
+
+
+def duration(most: int, spelled: str, least: int = 1) -> Check:
+    """Seconds from `least` to `most`."""
+
+    def check(value: object, place: Place) -> int:
+        found = parse_duration(value)
+        if isinstance(found, str):
+            place.fault(f"{place.label}: {found}")
+            return least
+        if not least <= found <= most:
+            place.fault(f"{place.label} must be from {'1 second' if least else '0'} to {spelled}")
+        return found
+
+    return check
+
+
+def privilege(value: object, place: Place) -> str:
+    """The name of a privilege."""
+    before = len(place.faults)
+    found = text(value, place)
+    if len(place.faults) == before and not users.is_privilege(found):
+        place.fault(f"{place.label}: `{clip(found)}` cannot be a privilege", "lower-case, like target.lab")
+    return found
+
+
+_DAY = 24 * 3600
+
+
+CANARY_EVERY_LEAST = 60
+"""How often a canary may be run at most, in seconds: the sweep looks each minute."""
+
+CANARY = 'every = "1h", script = "df -h /work"'
+
+
+def canary_of_target(value: object, place: Place) -> CanaryScript:
+    """The canary of a target."""
+    return _checked_canary(_target_canary(value, place), place)
+
+
+def canary_of_resource(value: object, place: Place) -> CanaryScript:
+    """The canary of a resource type, which needs a target to run on."""
+    return _checked_canary(_resource_canary(value, place), place)
+
+
+def _checked_canary(found: dict[str, Any], place: Place) -> CanaryScript:
+    if found.get("every", CANARY_EVERY_LEAST) < CANARY_EVERY_LEAST:
+        (place / "every").fault(
+            f"{place.label}.every must be at least {CANARY_EVERY_LEAST} seconds", "the sweep looks each minute"
+        )
+    return CanaryScript(**{"every": CANARY_EVERY_LEAST, "script": "", **found})
+
+
+def _canary_script(value: object, place: Place) -> str:
+    """A job file, or a script for bash."""
+    before = len(place.faults)
+    script = check_script(value, place)
+    whole = script if script.startswith("#!") else f"#!/bin/bash\n{script}"
+    found = parse(whole, place.label)
+    if isinstance(found, Problems) and len(place.faults) == before:
+        place.fault(f"{place.label} is not a job file that can run: {found.items[0].message}", found.items[0].hint)
+    return whole
+
+
+_canary_needs = {"every": duration(30 * _DAY, "30 days"), "script": _canary_script}
+
+
+_canary_may = {"timeout": duration(3600, "1 hour")}
+
+
+_target_canary = record(_canary_needs, _canary_may, f"{{ {CANARY} }}")
+
+
+_resource_canary = record({**_canary_needs, "target": text}, _canary_may, f'{{ {CANARY}, target = "default" }}')
+
+REPOSITORIES = 1000
+
+
+API = re.compile(
+    r"https://[a-z0-9.-]{1,200}(:[0-9]{1,5})?(/[a-z0-9/._-]{0,100}[a-z0-9])?|http://127\.0\.0\.1:[0-9]{1,5}"
+)
+"""Where GitHub's API is. What the App's key signs is shown there, so nobody on the way may read it."""
+
+GITHUB = 'app = 12345, repositories = ["oxide/hubris"]'
+
+
+def check_github(value: object, place: Place) -> GitHubApp:
+    """The App, and the repositories of which it takes jobs."""
+    found = _github_keys(value, place)
+    lower = tuple(each.lower() for each in found.get("repositories", ()))
+    return GitHubApp(**{"app": 1, **found, "repositories": lower})
+
+
+def _api(value: object, place: Place) -> str:
+    before = len(place.faults)
+    found = text(value, place, most=400)
+    if len(place.faults) == before and not API.fullmatch(found):
+        place.fault(
+            f"{place.label}: `{clip(found)}` is not the URL of an API", "like https://github.example.com/api/v3"
+        )
+    return found
+
+
+_repository = matching(
+    r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}/(\*|[A-Za-z0-9._-]{1,100})", "a repository", "as in oxide/hubris, or oxide/*"
+)
+
+
+_github_keys = record(
+    {"app": number(1, 2**53), "repositories": listed(_repository, REPOSITORIES, "repositories")},
+    {"api": _api},
+    f"{{ {GITHUB} }}",
+)
+
+SECONDS = 300
+"""How long a script may take at most: the job waits for it."""
+
+SCRIPT_BYTES = 16 * 1024
+"""How long a script may be. It travels with every job's assignment, and stands in the site's one item."""
+
+HEALTH = 'before = "df -h /work"'
+
+
+def check_health(value: object, place: Place) -> Health:
+    """The scripts that tell whether a machine is fit; one of them at least."""
+    before = len(place.faults)
+    found = _health_keys(value, place)
+    if not found.keys() & {"before", "after"} and len(place.faults) == before:
+        place.fault(f"{place.label} has neither `before` nor `after`", f"like {HEALTH}")
+    return Health(**found)
+
+
+def check_script(value: object, place: Place) -> str:
+    """A script for bash, of any number of lines."""
+    if not isinstance(value, str):
+        wanted("a script", value, place, f"like {HEALTH}")
+        return ""
+    if not value.strip():
+        place.fault(f"{place.label} is empty")
+    elif len(value.encode()) > SCRIPT_BYTES:
+        place.fault(f"{place.label} is longer than {SCRIPT_BYTES // 1024} KiB", "call a program of the image from it")
+    elif "\0" in value:
+        place.fault(f"{place.label} has a zero byte", "no shell reads that")
+    return value
+
+
+_health_keys = record(
+    {},
+    {"before": check_script, "after": check_script, "timeout": duration(SECONDS, "5 minutes")},
+    f"{{ {HEALTH} }}",
+)
+
+AUDIENCES = 50
+"""How many audiences one site may name."""
+
+
+def check_identity(value: object, place: Place) -> Identity:
+    """The audiences that a site allows."""
+    return Identity(**_identity_keys(value, place))
+
+
+def _audience(value: object, place: Place) -> str:
+    before = len(place.faults)
+    found = text(value, place)
+    if len(place.faults) == before and not oidc.is_audience(found):
+        hint = "1 to 255 printable characters without blanks, like sts.amazonaws.com"
+        place.fault(f"{place.label}: `{clip(found)}` cannot be an audience", hint)
+    return found
+
+
+_identity_keys = record(
+    {"audiences": listed(_audience, AUDIENCES, "audiences")},
+    {"privilege": privilege},
+    'audiences = ["sts.amazonaws.com"]',
+)
+
+UNITS = ((DAY, "day"), (HOUR, "hour"), (60, "minute"), (1, "second"))
+
+
+def check_retention(value: object, place: Place) -> Spans:
+    """The spans that a site says, and the defaults of the others; of no account where there are faults."""
+    before = len(place.faults)
+    found = _retention_keys(value, place)
+    return Spans(**found) if len(place.faults) == before else Spans()
+
+
+def spelled(seconds: int) -> str:
+    """Seconds in the largest unit that they are a whole number of."""
+    unit, name = next((unit, name) for unit, name in UNITS if seconds % unit == 0)
+    return f"{seconds // unit} {name}{'' if seconds == unit else 's'}"
+
+
+def _lasting(rule: Rule) -> Check:
+    def check(value: object, place: Place) -> int:
+        found = parse_duration(value)
+        if isinstance(found, str):
+            place.fault(f"{place.label}: {found}")
+            return rule.least
+        if not rule.least <= found <= rule.most:
+            place.fault(f"{place.label} must be from {spelled(rule.least)} to {spelled(rule.most)}")
+        return found
+
+    return check
+
+
+_retention_keys = record(
+    {}, {each.name: _lasting(each.metadata["rule"]) for each in fields(Spans)}, '{ failed = "14d" }'
+)

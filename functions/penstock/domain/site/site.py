@@ -1,0 +1,303 @@
+"""In which steps an attempt acquires what it needs, so that no two attempts can wait for each other. [QUEUE-3]
+
+A step is claimed whole. Every pool belongs to one step only, the steps of all attempts are taken in one order, and the
+worker's is the last: whoever waits in a step holds things of earlier steps only, and whoever holds what it waits for
+waits in a later step, if at all. So the waiting has an end.
+
+Types that take from one pool, because one uses the other or both use a quota, would break that if they were acquired
+one after the other; they share a step. Its place is that of the first of its types.
+
+The site: which targets and resource types there are, who makes them, and how long things may take.
+
+A site is one TOML text. `resolve` follows redirects; what the text may say is checked by `siteparse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.pools.pools import Warm
+from penstock.kernel.rows import Key, Row
+
+
+def step_leaders(site: Site) -> dict[str, str]:
+    """For each resource type the first, by name, of the types that it shares pools with, perhaps over others."""
+    leader = {name: name for name in site.resources}
+    owners: dict[str, list[str]] = {}
+    for name, kind in site.resources.items():
+        for pool in (kind.pool, *site.takes(kind.uses)):
+            owners.setdefault(pool, []).append(name)
+    for sharers in owners.values():
+        _merge(leader, sharers)
+    return leader
+
+
+def _merge(leader: dict[str, str], names: list[str]) -> None:
+    old = {leader[name] for name in names}
+    new = min(old)
+    for name in leader:
+        if leader[name] in old:
+            leader[name] = new
+
+
+def step_numbers(site: Site, types: Iterable[str]) -> dict[str, int]:
+    """The number of the step, counted from 1, in which each of some types is acquired."""
+    leader = step_leaders(site)
+    wanted = set(types)
+    order = sorted({leader[name] for name in wanted})
+    return {name: order.index(leader[name]) + 1 for name in wanted}
+
+
+REDIRECTS = 32
+"""How many redirects may follow one another. Source: buildomat's bound."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A factory or a well: a driver and its settings; `rate` bounds its creates and destroys, in calls per second."""
+
+    name: str
+    driver: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Health:
+    """Scripts that tell whether a worker's machine is fit: before its job's script, and after it. Seconds each."""
+
+    before: str = ""
+    after: str = ""
+    timeout: int = 60
+
+    @property
+    def seconds(self) -> int:
+        """How long both may take."""
+        return self.timeout * (bool(self.before) + bool(self.after))
+
+
+@dataclass(frozen=True)
+class CanaryScript:
+    """The canary of a target or a resource type: a script that is run each so many seconds, to see whether it works.
+
+    A resource type's runs on a target; `timeout` is in seconds.
+    """
+
+    every: int
+    script: str
+    target: str | None = None
+    timeout: int = 300
+
+
+@dataclass(frozen=True)
+class Target:
+    """A named execution environment: served by a factory, or an alias of another target.
+
+    `names` are those of machines that exist already; each is one slot.
+    """
+
+    name: str
+    factory: str | None = None
+    limit: int = 0
+    redirect: str | None = None
+    privilege: str | None = None
+    uses: Mapping[str, int] = field(default_factory=dict)
+    warm: Warm | None = None
+    health: Health | None = None
+    names: tuple[str, ...] | None = None
+    canary: CanaryScript | None = None
+
+    @property
+    def pool(self) -> str:
+        """The pool of its slots."""
+        return f"target/{self.name}"
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """A kind of managed resource: numbered by a limit, or with named slots.
+
+    `leases` is how many may have one named resource at once; `uses` is what else each takes while it exists: an amount
+    of a quota, or slots of another type. `public` are keys of its metadata that need not be hidden in a job's log.
+    """
+
+    name: str
+    well: str
+    limit: int
+    names: tuple[str, ...] | None = None
+    privilege: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    leases: int = 1
+    uses: Mapping[str, int] = field(default_factory=dict)
+    warm: Warm | None = None
+    canary: CanaryScript | None = None
+    public: tuple[str, ...] = ()
+
+    @property
+    def pool(self) -> str:
+        """The pool of its slots."""
+        return f"resource/{self.name}"
+
+    @property
+    def slots(self) -> tuple[str, ...] | None:
+        """The names of its slots: one for each lease of each resource."""
+        if self.names is None or self.leases == 1:
+            return self.names
+        return tuple(f"{name}/{lease}" for name in self.names for lease in range(1, self.leases + 1))
+
+
+@dataclass(frozen=True)
+class Quota:
+    """An amount of something that units take from while they exist, such as an account's vCPUs."""
+
+    name: str
+    amount: int
+
+    @property
+    def pool(self) -> str:
+        """The pool of the amount."""
+        return f"quota/{self.name}"
+
+
+@dataclass(frozen=True)
+class GitHubApp:
+    """The GitHub App that jobs come through: its number, and the repositories of which it takes some.
+
+    A repository is `owner/name`, or `owner/*` for all of an owner's; in lower case, as GitHub does not mind.
+    """
+
+    app: int
+    repositories: tuple[str, ...] = ()
+    api: str = "https://api.github.com"
+
+    def serves(self, repository: str) -> bool:
+        """Whether jobs of a repository are taken. [SEC-2]"""
+        return repository in self.repositories or f"{repository.partition('/')[0]}/*" in self.repositories
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines."""
+
+    limit: int
+    names: tuple[str, ...] | None = None
+    is_amount: bool = False
+    warm: Warm | None = None
+    hosts: bool = False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had; an
+    `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together."""
+
+    queue: int = 7 * 24 * 3600
+    timeout: int = 4 * 3600
+    timeout_most: int = 24 * 3600
+    grace: int = 30
+    heartbeat: int = 15
+    lease: int = 120
+    boot: int = 600
+    idle_hold: int = 0
+    retries: int = 1
+    output_bytes: int = 1024**3
+    hold: int = 3600
+    cache_bytes: int = 10 * 1024**3
+    log_bytes: int = 64 * 1024**2
+    log_events: int = 1_000_000
+
+    @property
+    def archive_bytes(self) -> int:
+        """How big an entry of a cache may be."""
+        return min(self.output_bytes, self.cache_bytes)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """For whom jobs may have identity tokens, and the privilege that their owners need for it, if any. [SEC-2]"""
+
+    audiences: tuple[str, ...] = ()
+    privilege: str | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that a site says."""
+
+    factories: Mapping[str, Maker] = field(default_factory=dict)
+    wells: Mapping[str, Maker] = field(default_factory=dict)
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    resources: Mapping[str, ResourceType] = field(default_factory=dict)
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    retention: Spans = field(default_factory=Spans)
+    identity: Identity = field(default_factory=Identity)
+    github: GitHubApp | None = None
+
+    def resolve(self, name: str) -> Target | None:
+        """The target that a name leads to, through its redirects; None when it leads nowhere."""
+        target = self.targets.get(name)
+        for _ in range(REDIRECTS + 1):
+            if target is None or target.redirect is None:
+                return target
+            target = self.targets.get(target.redirect)
+        return None
+
+    def of_host(self, name: str) -> Target | None:
+        """The one target that a machine of this name serves; None when it serves none."""
+        return next((target for target in self.targets.values() if name in (target.names or ())), None)
+
+    def maker(self, of: Target | ResourceType) -> Maker:
+        """Who makes the units of a target or a resource type. Raises KeyError for one that redirects."""
+        return self.factories[of.factory or ""] if isinstance(of, Target) else self.wells[of.well]
+
+    def takes(self, uses: Mapping[str, int]) -> dict[str, int]:
+        """What is used, by pool instead of by name. A name is a quota's, or else a resource type's."""
+        known: Mapping[str, Quota | ResourceType] = {**self.resources, **self.quotas}
+        return {known[name].pool: count for name, count in sorted(uses.items())}
+
+    def canaries(self) -> dict[str, tuple[Target | ResourceType, CanaryScript]]:
+        """The targets and resource types that have a canary, by pool."""
+        both: list[Target | ResourceType] = [*self.targets.values(), *self.resources.values()]
+        return {each.pool: (each, each.canary) for each in both if each.canary}
+
+    def guarded(self) -> set[str]:
+        """The pools of what needs a privilege, by itself or by a name that leads to it. [SEC-2]"""
+        named = [self.resolve(target.name) for target in self.targets.values() if target.privilege]
+        kinds = [kind for kind in self.resources.values() if kind.privilege]
+        return {target.pool for target in named if target} | {kind.pool for kind in kinds}
+
+    def pools(self) -> dict[str, Shape]:
+        """What each pool of the site is to be."""
+        real = [target for target in self.targets.values() if target.redirect is None]
+        found = {
+            target.pool: Shape(target.limit, target.names, warm=target.warm, hosts=target.names is not None)
+            for target in real
+        }
+        for kind in self.resources.values():
+            names = kind.slots
+            found[kind.pool] = Shape(kind.limit if names is None else len(names), names, warm=kind.warm)
+        for quota in self.quotas.values():
+            found[quota.pool] = Shape(quota.amount, is_amount=True)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteText(Row):
+    """The site as it was applied."""
+
+    kind: ClassVar[str] = "site"
+    toml: str
+    applied_at: datetime
+    applied_by: str
+
+    @property
+    def key(self) -> Key:
+        return SITE_KEY
+
+
+SITE_KEY = Key("site", "site")

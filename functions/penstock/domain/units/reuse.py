@@ -1,0 +1,58 @@
+"""Units between two leases: which are kept, for how long, and how one goes to its next lease."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from penstock.domain.pools.pools import Warm
+from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, is_coming, noted
+
+
+def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
+    """Why a clean unit is not kept beside some others of its pool; None when it is."""
+    born = unit.born or unit.since
+    if unit.drain:
+        return str(unit.drain)
+    if warm is None or others >= warm.most:
+        return f"{others} are kept already"
+    if unit.leases >= warm.reuse:
+        return f"it had {unit.leases} leases"
+    if now - born >= timedelta(seconds=warm.life):
+        return "it is too old"
+    return None
+
+
+def keep(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
+    """A unit that is clean and stays for the next lease. Only with the record that it was cleaned. [UNIT-2]"""
+    end = (unit.born or unit.since) + timedelta(seconds=warm.life)
+    until = min(now + timedelta(seconds=warm.idle), end)
+    unit = noted(unit, now, f"clean, and kept for the next ({proof.by})")
+    kept = replace(
+        unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None,
+        next_look=None, begun=None, hold=None,
+    )  # fmt: skip
+    return heard(kept, now, lease)
+
+
+def heard(unit: Unit, now: datetime, lease: timedelta) -> Unit:
+    """An idle unit of which something was heard. A resource says nothing; a worker's agent asks again and again."""
+    until = unit.until or now
+    return replace(unit, due=min(until, now + lease) if unit.is_a is UnitKind.WORKER else until)
+
+
+def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: datetime) -> Unit:
+    """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job.
+
+    One that was made ahead of need, and is still on its way, goes on from where it is: a machine that was ordered has
+    as long to boot as it had; what is not made yet is asked for at once, whatever it had to wait for until now.
+    """
+    is_worker, is_on_its_way = unit.is_a is UnitKind.WORKER, is_coming(unit)
+    due = unit.due if is_on_its_way and unit.made else now + STEP_WITHIN
+    made = unit.made if is_on_its_way else now if is_worker else None
+    unit = noted(unit, now, f"handed over to job {job}, attempt {attempt}")
+    return replace(
+        unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
+        made=made, since=now, due=due, until=None, proof=None, reason=None, tries=0,
+        next_look=None, is_making=unit.is_making and is_on_its_way, is_probe=unit.is_probe and is_on_its_way,
+    )  # fmt: skip

@@ -1,0 +1,388 @@
+"""A unit's own log: the last of what was decided about it, kept in its row.
+
+An entry is written by the commit that makes the decision, so it costs no write of its own, is there exactly when the
+decision is, and is forgotten with the row.
+
+What an operator can ask of a unit: to keep it as it is for a while, or to take it out of use.
+
+What is remembered of looking for a unit in its driver's list; `seeing` says when one looks, and what follows.
+
+Units: the workers that factories make and the resources that wells make. One life for both.
+
+    creating ──made──▶ ready ──its lease ends──▶ dirty ──cleaned and destroyed──▶ gone
+     ▲  └──────────────────its lease ends──────────▲
+     │                   │                         │ not clean in time, too many, too old
+     │                   └─its lease ends─▶ cleaning
+     │                                         │ clean
+     └────────────granted again──────────── idle ──too long, in the way──▶ dirty
+
+    dirty ──cannot be destroyed, or broken for good──▶ quarantined ──an operator──▶ dirty, or gone
+
+A resource is ready when its well says so; a worker when its agent says hello. What was never made is dirty all the
+same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, one whose lease
+ended well is cleaned and stays on its slot for the next; one that is made ahead of need is idle from the start. A unit
+that an operator holds comes as far as cleaning, idle or dirty, and stays there for as long as it is held: `custody` has
+what operators do. [UNIT-3] What no step of ours can put back is quarantined: `quarantine`. Who moves a unit on from
+where, and by when, is one table: `lifecycle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from penstock.kernel import limits
+from penstock.kernel.rows import Key, Place, Row
+
+JOURNAL_ENTRIES = 32
+"""How many entries are kept. A worker that is kept for job after job forgets its oldest ones."""
+
+JOURNAL_CHARS = 400
+"""How many characters of an entry are kept. A row is paid for by its size."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was decided, and why; `at` is in milliseconds since 1970, which takes less room than a date."""
+
+    at: int
+    what: str
+
+    @property
+    def time(self) -> datetime:
+        """When it was decided."""
+        return _EPOCH + timedelta(milliseconds=self.at)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The entries that are kept, and how many there were before them: so entries keep their numbers, from 1."""
+
+    entries: tuple[Entry, ...] = ()
+    forgotten: int = 0
+
+    def with_(self, now: datetime, what: str) -> Journal:
+        """The journal with one more entry."""
+        entry = Entry((now - _EPOCH) // timedelta(milliseconds=1), what[:JOURNAL_CHARS])
+        kept = (*self.entries, entry)[-JOURNAL_ENTRIES:]
+        return Journal(kept, self.forgotten + len(self.entries) + 1 - len(kept))
+
+    def after(self, number: int) -> Sequence[tuple[int, Entry]]:
+        """The entries with a greater number, each with its own."""
+        return [(seq, entry) for seq, entry in enumerate(self.entries, self.forgotten + 1) if seq > number]
+
+
+HOLD_DEFAULT = 8 * 3600
+
+
+HOLD_MOST = limits.HOLD_SECONDS
+"""How long a hold stands that names no time, and the longest, in seconds. Whoever needs more holds again."""
+
+HOLD_REASON_CHARS = 300
+"""How many characters a reason may have."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Until then nothing that happens by itself touches the unit, whatever becomes of its job. [UNIT-3]"""
+
+    by: str
+    reason: str
+    since: datetime
+    until: datetime
+
+    def __str__(self) -> str:
+        return f"held by {self.by} until {clock(self.until)}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Drain:
+    """The unit is not lent again: it is destroyed after its lease, or with `at_once` its lease is ended for that."""
+
+    by: str
+    reason: str
+    since: datetime
+    at_once: bool = False
+
+    def __str__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"{'recycled' if self.at_once else 'drained'} by {self.by}{why}"
+
+
+def clock(time: datetime) -> str:
+    """A time as sentences name it."""
+    return time.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
+
+
+LOOKS = 13
+"""How often a unit is looked for in its driver's list: for a minute, each 5 seconds."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Looking in a driver's list until it says what it should: when it did, how often it did not, and when again."""
+
+    found: datetime | None = None
+    tries: int = 0
+    again: datetime | None = None
+    why: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was found, or is looked for no more."""
+        return self.found is not None or self.tries >= LOOKS
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a unit is looked for in its driver's list: there after it was made, and gone after it was destroyed."""
+
+    there: Look = field(default_factory=Look)
+    gone: Look = field(default_factory=Look)
+
+
+STEP_WITHIN = timedelta(seconds=45)
+"""How long a message to a factory or well may take before the sweep sends it again."""
+
+CLEAN_WITHIN = timedelta(minutes=3)
+"""How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
+function of ours lives, so that who takes over never meets who began."""
+
+
+class UnitKind(StrEnum):
+    """Who makes the unit: a factory makes workers, a well makes resources."""
+
+    WORKER = "worker"
+    RESOURCE = "resource"
+
+
+class UnitState(StrEnum):
+    """Where a unit is. Who moves it on, and by when, is in `lifecycle`."""
+
+    CREATING = "creating"
+    READY = "ready"
+    CLEANING = "cleaning"
+    IDLE = "idle"
+    DIRTY = "dirty"
+    QUARANTINED = "quarantined"
+    GONE = "gone"
+
+
+@dataclass(frozen=True)
+class CleanProof:
+    """The record that a unit was cleaned: who did it, when, and what was checked, seen `lag` seconds late. [UNIT-2]"""
+
+    by: str
+    time: datetime
+    checked: str
+    lag: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit(Row):
+    """A worker or a resource, known by an id that was chosen before it was made.
+
+    `also` are the pools and names of the other slots that it takes, for as long as it exists. The job is that of its
+    present lease, or of its last; `leases` counts them. Made ahead of need it has had none, and its job is "".
+    `is_kept` says that its pool keeps units for the next lease, `until` how long it may be idle, `busy` how long a call
+    that makes or cleans it may be under way; `past_hash` knows its agent again by the token that it had for the last
+    job. `next_look` is when the message comes that asks for its step again; None when none was sent for later.
+    `is_making` says that its driver has begun to make it, and is not done; `bare`, when that found nothing of it, and
+    is asked for none since; `begun`, since when it is too late to hold it, for its driver cleans or destroys it.
+    `metadata` is what a factory says of its machine, and `sealed` what a well says of a resource to its job alone.
+    `agent` is the version of its agent; `seen` is set for one that is looked for in its driver's list: see `seeing`.
+
+    `broken` is what its agent found wrong with the machine; it is lent to nobody then. `is_unheard` says that its agent
+    never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
+    made to see whether its target boots again. `stuck` counts the failures to destroy it that time does not mend,
+    `reminders` those that it is in quarantine. `notes` are its driver's own, for its next call. `renews` is when a well
+    is asked anew what the job may know of its resource, for what it said ends by itself. `heard` is when the agent of a
+    leased worker was heard of last.
+    """
+
+    kind: ClassVar[str] = "unit"
+    id: str
+    is_a: UnitKind
+    maker: str
+    type: str
+    state: UnitState
+    job: str
+    attempt: int
+    order: int
+    pool: str
+    slot: str
+    fence: int
+    also: tuple[tuple[str, str], ...] = ()
+    since: datetime
+    due: datetime | None
+    next_look: datetime | None = None
+    made: datetime | None = None
+    tries: int = 0
+    is_making: bool = False
+    bare: datetime | None = None
+    reason: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    sealed: str = ""
+    token_hash: str | None = None
+    past_hash: str | None = None
+    is_kept: bool = False
+    leases: int = 1
+    born: datetime | None = None
+    until: datetime | None = None
+    busy: datetime | None = None
+    proof: CleanProof | None = None
+    hold: Hold | None = None
+    drain: Drain | None = None
+    begun: datetime | None = None
+    agent: str = ""
+    seen: Seen | None = None
+    broken: str | None = None
+    is_unheard: bool = False
+    may_run: bool = False
+    is_probe: bool = False
+    stuck: int = 0
+    reminders: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    renews: datetime | None = None
+    heard: datetime | None = None
+    journal: Journal = field(default_factory=Journal)
+
+    @property
+    def key(self) -> Key:
+        return unit_key(self.id)
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def place(self) -> Place | None:
+        return None if self.state is UnitState.GONE else Place(f"{self.is_a}s", self.id)
+
+    @property
+    def expiry(self) -> datetime | None:
+        return self.since + timedelta(days=30) if self.state is UnitState.GONE else None
+
+
+def unit_key(unit: str) -> Key:
+    """Where a unit's row is."""
+    return Key(f"unit#{unit}", "unit")
+
+
+def noted(unit: Unit, now: datetime, what: str) -> Unit:
+    """A unit with one more entry in its journal."""
+    return replace(unit, journal=unit.journal.with_(now, what))
+
+
+def noting(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
+    """A unit with what its driver wants to be told again; None leaves what is there."""
+    return unit if notes is None else replace(unit, notes=notes)
+
+
+def is_held(unit: Unit, now: datetime) -> bool:
+    """Whether an operator's hold stands; nothing that happens by itself may touch the unit then. [UNIT-3]"""
+    return unit.hold is not None and now < unit.hold.until
+
+
+def is_due(unit: Unit, now: datetime) -> bool:
+    """Whether a unit's time is over. A leased resource whose well never has to be asked again is due at no time."""
+    return unit.due is not None and unit.due <= now
+
+
+def is_coming(unit: Unit) -> bool:
+    """Whether a unit is made ahead of need, and not there yet: nobody waits for it to have been idle for long."""
+    return unit.state is UnitState.IDLE and unit.until is None
+
+
+def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
+    """A worker whose machine was ordered: it has until the boot deadline to say hello."""
+    unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
+    told, due = metadata or unit.metadata, now + boot
+    return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
+
+
+def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:
+    """A worker whose agent said hello; it must renew before its lease runs out.
+
+    Its hello says that it was made, also where it comes before its factory's own word.
+    """
+    made = unit.made or now
+    unit = noted(unit, now, "its agent said hello")
+    return replace(
+        unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease,
+        agent=agent, heard=now,
+    )  # fmt: skip
+
+
+def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
+    """A worker that was heard of. One that is recycled stays due: its attempt is to end, heard of or not."""
+    return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease, heard=now)
+
+
+def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
+    """A unit whose lease has ended: its credentials are worth nothing from here on. [SEC-1]
+
+    One that was ready, and did not fail its job, may be cleaned for the next where its pool keeps some. A worker's
+    agent cleans, or its factory destroys it, right after this; a resource may have to wait for its turn, which it
+    comes to in a commit of its own. What is held waits for its operator. [UNIT-3]
+    """
+    if unit.state not in (UnitState.CREATING, UnitState.READY):
+        return unit
+    is_worker, is_ready = unit.is_a is UnitKind.WORKER, unit.state is UnitState.READY
+    begun = now if is_worker and not is_held(unit, now) else None
+    unit = replace(unit, may_run=is_worker and is_ready and not ended_well and unit.broken is None)
+    if unit.is_kept and ended_well and is_ready and unit.drain is None and unit.broken is None:
+        unit = noted(unit, now, f"{reason}; it is to be cleaned for the next")
+        pause = CLEAN_WITHIN if is_worker else STEP_WITHIN
+        return replace(
+            unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
+            next_look=None, token_hash=None, past_hash=unit.token_hash, sealed="", begun=begun,
+        )  # fmt: skip
+    return _dirty(unit, reason, now, begun)
+
+
+def _rest(unit: Unit, now: datetime, pause: timedelta) -> datetime:
+    """When a unit that nobody leases goes on: after its hold, or after a pause."""
+    return unit.hold.until if unit.hold and is_held(unit, now) else now + pause
+
+
+def begin(unit: Unit, now: datetime) -> Unit:
+    """A unit that its driver is about to clean or to destroy. Raises ValueError for one that is held. [UNIT-3]"""
+    if is_held(unit, now):
+        raise ValueError(f"unit {unit.id} is {unit.hold}")
+    return replace(unit, begun=unit.begun or now)
+
+
+def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
+    """A unit that nobody leases and that is not kept: from here on it is only destroyed. [UNIT-2]
+
+    Raises ValueError for one that is leased, or held. [UNIT-3]
+    """
+    if unit.state not in (UnitState.CLEANING, UnitState.IDLE):
+        raise ValueError(f"unit {unit.id} is {unit.state}, not cleaning or idle")
+    return _dirty(unit, reason, now, begin(replace(unit, begun=None), now).begun)
+
+
+def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Unit:
+    """The hash of its agent's token stays, so that the agent can still ask whether its machine is wanted."""
+    unit = noted(unit, now, f"{reason}; it is to be destroyed")
+    return replace(
+        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
+        next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
+    )  # fmt: skip
+
+
+def breaks(unit: Unit, reason: str, now: datetime) -> Unit:
+    """A worker whose agent says that its machine is broken: nobody is lent it again. What it said first stands."""
+    return unit if unit.broken else replace(noted(unit, now, f"broken: {reason}"), broken=reason)
+
+
+def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
+    """A unit that is no more. Only with the record that it was cleaned up. [UNIT-2]"""
+    unit = noted(unit, now, f"destroyed ({proof.by}: {proof.checked})")
+    return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, sealed="")

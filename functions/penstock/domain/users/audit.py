@@ -1,0 +1,47 @@
+"""What operators did, one row for each thing: who, when, what, and to what. Only ever added. [SEC-2]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from penstock.kernel.rows import Key, Place, Row
+
+KEPT = timedelta(days=400)
+"""How long what was done is known: somewhat more than a year, so that a yearly look misses nothing."""
+
+DETAIL_CHARS = 1000
+"""How much is told of one thing."""
+
+LISTING = "audit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Row):
+    """One thing that was done. `id` is a ULID, so that entries are listed in the order of their time."""
+
+    kind: ClassVar[str] = "audit"
+    id: str
+    at: datetime
+    by: str
+    did: str
+    what: str
+    detail: str = ""
+
+    @property
+    def key(self) -> Key:
+        return Key(f"audit#{self.id}", "audit")
+
+    @property
+    def place(self) -> Place:
+        return Place(LISTING, self.id)
+
+    @property
+    def expiry(self) -> datetime:
+        return self.at + KEPT
+
+
+def clipped(text: str) -> str:
+    """What of a text is told."""
+    return text if len(text) <= DETAIL_CHARS else f"{text[: DETAIL_CHARS - 3]}..."

@@ -1,0 +1,156 @@
+"""What can go wrong, drawn.
+
+    PenstockError
+    ├── Refused                what a client asked for cannot be; carries a stable code and an HTTP status
+    ├── Moved                  a lost race that would not settle within its tries: again later
+    ├── Unreached              a hint could not be sent; the row's due time makes up for it
+    └── DriverError            raised by factories and wells, and nothing else is
+        ├── RateLimited        no call of that kind for a while
+        ├── Short              there is none now; says what is not worth asking for, as far as it was seen
+        │   ├── QuotaReached   an account's quota is used up
+        │   └── NoCapacity     the provider has none left of this
+        ├── Unknown            the provider's own fault, or words of its that nobody has put into the table yet
+        ├── Unsatisfiable      can never work: the job fails at once
+        └── Misconfigured      the site's settings are wrong: the operator must act
+
+A driver that is not done yet returns NotYet; that is not an error. The docstring's first line is the default message.
+
+What is wrong with a job file, where, and what was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class PenstockError(Exception):
+    """Something went wrong."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with a request: where, what, and what to do about it."""
+
+    message: str
+    where: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+
+
+class Refused(PenstockError):
+    """The request cannot be done."""
+
+    def __init__(self, status: int, code: str, detail: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.faults = tuple(faults)
+
+
+class Moved(PenstockError):
+    """The rows kept changing; the step will be tried again."""
+
+
+class Unreached(PenstockError):
+    """A service that hints are sent through did not take one."""
+
+
+class DriverError(PenstockError):
+    """The driver failed. `notes`, if there are some, are what it is to be told at its next try: abilities.Standing."""
+
+    notes: Mapping[str, Any] | None = None
+
+
+class RateLimited(DriverError):
+    """The provider asks us to slow down.
+
+    `seconds` count from now, for drivers know no clock; `calls` is the kind of call that it is about.
+    """
+
+    def __init__(self, message: str = "", seconds: int = 30, calls: str = "") -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.calls = calls
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """What there is none of now. `scope` names it, by the same name each time: ports.Order.avoid takes it back.
+
+    With `is_quota` it is our own account that may have no more: a unit that is destroyed may make room.
+    """
+
+    scope: str
+    why: str
+    is_quota: bool = False
+
+
+class Short(DriverError):
+    """There is none of this now."""
+
+    def __init__(self, message: str = "", shortages: Sequence[Shortage] = ()) -> None:
+        super().__init__(message)
+        self.shortages = tuple(shortages)
+
+
+class QuotaReached(Short):
+    """The account's quota is used up."""
+
+
+class NoCapacity(Short):
+    """The provider has no capacity for this now."""
+
+
+class Unknown(DriverError):
+    """The provider failed, and did not say how."""
+
+    def __init__(self, message: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Unsatisfiable(DriverError):
+    """This can never work."""
+
+
+class Misconfigured(DriverError):
+    """The site's settings for this driver are wrong."""
+
+
+def not_found(what: str, name: str) -> Refused:
+    """The refusal for something that is not there, or not the caller's to see."""
+    code = what.replace(" ", "-")
+    return Refused(404, f"{code}-not-found", f"there is no {what} {name!r} that you may see")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault at one place. Lines and columns count from 1; columns count characters."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.message}{hint}"
+
+
+@dataclass(frozen=True)
+class Problems:
+    """Everything wrong with one job file, in the order of its lines."""
+
+    items: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.items))

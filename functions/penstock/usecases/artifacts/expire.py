@@ -1,0 +1,162 @@
+"""What the sweep does with rows that nobody waits for: artifacts without owners go, and their bytes after them. [ART-2]
+
+It is the last that a sweep does, and bounded, so that nothing else ever waits for it.
+
+The end of what a job owns: when its time has come and nobody depends on it, it is taken apart, name by name. [ART-2]
+
+From the write on that says so nobody can come to depend on it; every name goes with its ownership in one write, and the
+job says at last since when nothing of it is kept. It may stop anywhere, and whoever comes next goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from penstock import transaction
+from penstock.domain import metrics
+from penstock.domain.artifacts import retention
+from penstock.domain.artifacts.artifacts import JOB, Name, owner
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key, retention_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.kernel.rows import Change, Delete, Key, Replace
+from penstock.system import System
+from penstock.usecases import caches
+from penstock.usecases.artifacts import inventory, owners, pins, retain
+from penstock.usecases.logs import archives
+from penstock.usecases.site import configuration
+
+AT_ONCE = 300
+"""How many overdue rows one sweep looks at: some seconds' work. The rest are the next one's."""
+
+WITHIN = timedelta(seconds=30)
+"""After how long a sweep looks at no more of them: a log may take some seconds."""
+
+log = Logger(child=True)
+
+
+@dataclass
+class Tidied:
+    """What came of one sweep."""
+
+    moved: int = 0
+    failed: int = 0
+
+
+def tidy(on: System) -> Tidied:
+    """Move on what is overdue. What fails for one row does not stop the others."""
+    done, start = Tidied(), on.world.now()
+    for kind, key in on.store.overdue(on.world.now(), AT_ONCE, later=True):
+        if on.world.now() - start >= WITHIN:
+            break
+        try:
+            nudge(on, kind, key)
+            done.moved += 1
+        except Exception:
+            log.exception("what is to go could not be moved on", extra={"kind": kind, "key": list(key)})
+            done.failed += 1
+    try:
+        inventory.take(on)
+    except Exception:
+        log.exception("the store could not be compared with the rows")
+        on.metrics.add(metrics.STORE_UNLISTED)
+    on.metrics.add(metrics.TO_TIDY, done.moved + done.failed)
+    return done
+
+
+def nudge(on: System, kind: str, key: Key) -> None:
+    """Move on one row, by its kind."""
+    act = NUDGES.get(kind)
+    if act:
+        act(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
+
+
+def _volume(on: System, id: str) -> None:
+    """Each of the two looks whether it is time for it."""
+    owners.late(on, id)
+    owners.destroy(on, id)
+
+
+NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
+    "archive": lambda on, id, _: archives.look(on, id),
+    "artifact": lambda on, id, _: owners.forget(on, id),
+    "volume": lambda on, id, _: _volume(on, id),
+    "retention": lambda on, id, _: look(on, id),
+    "cache": lambda on, owner, place: caches.run_out(on, owner, place),
+    "pin": lambda on, id, by: pins.run_out(on, id, by),
+}
+
+NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
+"""What a job calls what it owns, by where these rows stand in its collection."""
+
+NAMES_AT_ONCE = 50
+"""How many names one look takes apart; the rest are the next one's."""
+
+
+def look(on: System, job: str) -> None:
+    """End what is kept no longer, or take apart what has ended. [ART-1] [ART-2]"""
+    row = on.store.get(retention_key(job), Retention)
+    if row is None or row.deadline is None or row.deadline > on.world.now():
+        return
+    if row.ended is None:
+        _remember(on, job)
+        transaction.run(on, lambda: _end(on, job))
+    else:
+        _take_apart(on, row)
+
+
+def _remember(on: System, job: str) -> None:
+    """A failure that was to be kept longer, and that nobody came to remember when it was settled."""
+    found = on.store.get(job_key(job), Job)
+    if found:
+        retain.remember(on, found)
+
+
+def _end(on: System, job: str) -> tuple[Sequence[Change], None]:
+    row, now = on.store.get(retention_key(job), Retention), on.world.now()
+    if row is None or row.ended or row.deadline is None or row.deadline > now:
+        return [], None
+    left = _unsettled(on, row)
+    spans = configuration.current(on).retention
+    after = retention.look_again(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
+    return [Replace(row, after)], None
+
+
+def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
+    """The dependents without those at their front that have settled: their own leaving was lost. The first is enough
+    to keep it, so that nobody reads a thousand rows to find that one still needs it."""
+    for at, name in enumerate(row.dependents):
+        job = on.store.get(job_key(name), Job)
+        if job and not job.is_settled:
+            return row.dependents[at:]
+    return ()
+
+
+def _take_apart(on: System, row: Retention) -> None:
+    left = NAMES_AT_ONCE
+    for prefix, kind in NAMES.items():
+        for name in on.store.find(f"job#{row.job}", prefix, kind, limit=left):
+            owners.let_go(on, name.key, kind, owner(JOB, row.job))
+            left -= 1
+        if not left:
+            return
+    archives.end(on, row.job)
+    transaction.run(on, lambda: _close(on, row.job))
+
+
+def _close(on: System, job: str) -> tuple[Sequence[Change], None]:
+    """Nothing is left: the job says so, and its rows of how long it was kept go."""
+    row, found = on.store.get(retention_key(job), Retention), on.store.get(job_key(job), Job)
+    if row is None:
+        return [], None
+    changes: list[Change] = [Delete(row)]
+    if found:
+        latest = on.store.get(latest_key(found.owner, found.name), LatestFailure)
+        changes += [Delete(latest)] if latest and latest.job == job else []
+        changes.append(Replace(found, replace(found, outputs_gone=row.ended)))
+    return changes, None

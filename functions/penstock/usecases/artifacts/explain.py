@@ -1,0 +1,167 @@
+"""Artifacts as people ask for them: which there are, why each is kept, and what the sweep would let go by when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from penstock.domain.artifacts import why as artifacts_why
+from penstock.domain.artifacts.artifacts import CACHE, JOB, PIN, PUBLISHED, Artifact, Pin, artifact_key, owner, parts
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.why import Keeper, Kept
+from penstock.domain.caches import CacheEntry
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.published import Published, published_key
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key
+from penstock.system import System
+from penstock.usecases import caches
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.artifacts import pins as artifacts_pins
+
+FORESEEN = 500
+"""How many rows a dry run looks at."""
+
+
+@dataclass(frozen=True)
+class Going:
+    """What would go at a time, if nothing changes: an artifact, why, and whose bytes would be deleted."""
+
+    id: str
+    path: str
+    size: int
+    at: datetime
+    why: str
+
+
+@dataclass
+class Foreseen:
+    """What a dry run found. `is_whole` says that it looked at all there is."""
+
+    going: list[Going]
+    is_whole: bool
+
+
+class Known:
+    """Jobs and retentions that were read already: a job's artifacts share theirs."""
+
+    def __init__(self, on: System) -> None:
+        self._on = on
+        self._rows: dict[str, tuple[Job | None, Retention | None]] = {}
+
+    def of(self, job: str) -> tuple[Job | None, Retention | None]:
+        """A job and its retention."""
+        if job not in self._rows:
+            store = self._on.store
+            self._rows[job] = store.get(job_key(job), Job), store.get(retention_key(job), Retention)
+        return self._rows[job]
+
+    def named(self, name: str) -> Published | None:
+        """A published name, by what it is called."""
+        of, series, version, last = name.split("/")
+        return self._on.store.get(published_key(of, series, version, last), Published)
+
+
+def why(on: System, artifact: Artifact, known: Known | None = None) -> Kept:
+    """Why an artifact is kept, and until when."""
+    known, pins = known or Known(on), artifacts_pins.pins_of(on, artifact)
+    found = [_keeper(on, known, owner, pins.get(owner)) for owner in artifact.owners]
+    return artifacts_why.kept(artifact, on.store.get(volume_key(artifact.id), Volume), found)
+
+
+def _keeper(on: System, known: Known, owner: str, pin: Pin | None) -> Keeper:
+    kind, id = parts(owner)
+    if kind == PIN:
+        return artifacts_why.by_pin(pin, owner)
+    if kind == PUBLISHED:
+        return artifacts_why.by_name(known.named(id), owner)
+    if kind == CACHE:
+        return artifacts_why.by_cache(caches.of(on, owner), owner)
+    return artifacts_why.by_job(*known.of(id), owner)
+
+
+def listed(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Kept], str | None]:
+    """A user's artifacts, newest first, and the page that follows. Raises Refused 403."""
+    if by and not user.may_see(by):
+        raise Refused(
+            403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
+        )
+    rows = on.store.listed(f"artifacts#{by or user.name}", Artifact, limit=limit, after=page, newest=True)
+    known = Known(on)
+    return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None
+
+
+def sign(on: System, artifact: Artifact, seconds: int) -> dict[str, Any]:
+    """Leave to fetch an artifact for some seconds. Raises Refused 409 for bytes that are not there."""
+    volume = on.store.get(volume_key(artifact.id), Volume)
+    if volume is None or volume.state is not VolumeState.CREATED:
+        raise Refused(409, "no-bytes", f"the bytes of artifact {artifact.id} have not arrived")
+    return outputs.leave(on, artifact.id, artifact.path, artifact.size, artifact.sha256, seconds)
+
+
+def foresee(on: System, within: int) -> Foreseen:
+    """What the sweep would let go within some seconds, if nothing changes. Nothing is written.
+
+    A later failure, or somebody who comes to depend on it, may change it; what has two owners goes with the last.
+    """
+    now = on.world.now()
+    by = now + timedelta(seconds=within)
+    rows = on.store.overdue(by, FORESEEN, later=True)
+    found = Foreseen([], len(rows) < FORESEEN)
+    for kind, key in rows:
+        for going in _going(on, kind, key, now, by):
+            if len(found.going) == FORESEEN:
+                return Foreseen(found.going, is_whole=False)
+            found.going.append(going)
+    return found
+
+
+def _going(on: System, kind: str, key: Key, now: datetime, by: datetime) -> Iterator[Going]:
+    id = key.pk.partition("#")[2]
+    if kind == "artifact":
+        row = on.store.get(key, Artifact)
+        if row and row.due and not row.owners:
+            yield Going(row.id, row.path, row.size, max(row.due, now), "nobody owns it")
+    elif kind == "volume":
+        volume = on.store.get(key, Volume)
+        if volume and volume.state is VolumeState.DESTROYING:
+            yield Going(
+                id, "", volume.size, max(volume.due or now, now), f"its artifact is gone; tried {volume.tries} times"
+            )
+    elif kind == "pin":
+        pin = on.store.get(key, Pin)
+        if pin and pin.until:
+            yield from _freed(on, id, [pin.owner], pin.until, now, by)
+    elif kind == "cache":
+        entry = on.store.get(key, CacheEntry)
+        if entry:
+            yield from _freed(on, entry.id, [entry.owner], entry.until, now, by)
+    elif kind == "retention":
+        yield from _of_job(on, id, now, by)
+
+
+def _of_job(on: System, job: str, now: datetime, by: datetime) -> Iterator[Going]:
+    row = on.store.get(retention_key(job), Retention)
+    end = (row.ended or row.end) if row else None
+    if row is None or end is None or row.dependents:
+        return
+    for name in on.store.find(f"job#{job}", "output#", Output, limit=limits.OUTPUTS):
+        if name.is_committed:
+            yield from _freed(on, name.artifact, [owner(JOB, job)], end, now, by)
+
+
+def _freed(on: System, id: str, who: Sequence[str], at: datetime, now: datetime, by: datetime) -> Iterator[Going]:
+    """An artifact that somebody lets go, if it is then nobody's; what others keep is told with the last of them."""
+    row = on.store.get(artifact_key(id), Artifact)
+    found = why(on, row) if row else None
+    if row is None or found is None or found.until is None or found.until > by:
+        return
+    last = next(keeper for keeper in found.keepers if keeper.until == found.until) if found.keepers else None
+    if last and last.owner in who:
+        yield Going(row.id, row.path, row.size, max(at, now), last.why)

@@ -1,0 +1,182 @@
+"""Inputs: what a user sends with a job, and what the job's agent fetches: that, and what other jobs kept for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from penstock import transaction
+from penstock.domain.artifacts import inputs
+from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, own, owner
+from penstock.domain.artifacts.inputs import Input, input_key
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.dependencies import Dependency
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Replace
+from penstock.system import System
+from penstock.usecases.artifacts import owners, uploads
+from penstock.usecases.jobs import prerequisites
+from penstock.usecases.logs import logs
+from penstock.usecases.site import configuration
+from penstock.wire import InputParts, NewInput
+
+SIGNED_SECONDS = 3600
+"""For how long the agent may use a URL. It asks for a page when it has fetched the one before."""
+
+
+def listed(on: System, job: Job) -> list[Input]:
+    """The files that are sent with a job, by name."""
+    return on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
+
+
+def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
+    """Leave to send one of a job's files; the rows come first. Raises Refused 400, 404, 409 or 413. [ART-2]"""
+    site = configuration.current(on)
+    uploads.check("input", ask.name, ask, site.limits.output_bytes)
+    upload = timedelta(seconds=site.retention.upload)
+    row = transaction.run(on, lambda: _await(on, job, ask, upload))
+    if row.is_committed:
+        return {"there": True, **uploads.NOWHERE}
+    return {"there": False, **uploads.leave(on, row.artifact, ask)}
+
+
+def in_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
+    """Where some parts of a job's file are sent to. Raises Refused 400 or 404."""
+    artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
+    if artifact is None:
+        raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
+    return uploads.in_parts(on, artifact, ask.first, ask.sha256)
+
+
+def _await(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
+    row, now = _find(on, job, ask.name), on.world.now()
+    same = (row.size, row.sha256) == (ask.size, ask.sha256)
+    if row.is_committed:
+        if not same:
+            raise Refused(409, "input-there", f"the input {ask.name} is there already, with other bytes")
+        return [], row
+    artifact = on.store.get(artifact_key(row.artifact), Artifact) if row.artifact and same else None
+    waiting = _still_waiting(on, job)
+    if artifact:
+        again = inputs.await_(row, row.artifact, row.size, row.sha256, now)
+        return [waiting, Replace(row, again)], again
+    id = on.world.ulid()
+    path = inputs.path_of(ask.name)
+    made = Artifact(
+        id=id, path=path, size=ask.size, sha256=ask.sha256, composite=ask.composite, by=job.owner, time=now,
+        sort="input",
+    )  # fmt: skip
+    awaited = inputs.await_(row, id, ask.size, ask.sha256, now)
+    return [waiting, Replace(row, awaited), *owners.begin(made, upload)], awaited
+
+
+def _find(on: System, job: Job, name: str) -> Input:
+    row = on.store.get(input_key(job.id, name), Input) if name in job.inputs else None
+    if row is None:
+        raise not_found("input", name[:64])
+    return row
+
+
+def _still_waiting(on: System, job: Job) -> Check:
+    """That the job waits still, for a write that gives it something. Raises Refused 409."""
+    fresh = on.store.get(job_key(job.id), Job)
+    if fresh is None or fresh.state is not State.WAITING:
+        raise Refused(409, "job-goes-on", f"job {job.id} does not wait for its inputs any more")
+    return Check(fresh)
+
+
+def commit(on: System, job: Job, name: str) -> None:
+    """Note that a file has arrived, after looking: the job owns it, and goes on if it was the last. [ART-1]
+
+    Raises Refused 409 for bytes that are not there whole.
+    """
+    row = _find(on, job, name)
+    if not row.is_committed:
+        size = uploads.arrived(on, row.artifact, row.size)
+        if size != row.size:
+            raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
+        transaction.run(on, lambda: _arrived(on, job, row))
+        logs.say(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
+    prerequisites.judge(on, job.id)
+
+
+def _arrived(on: System, job: Job, seen: Input) -> tuple[Sequence[Change], None]:
+    row = _find(on, job, seen.name)
+    if row.is_committed:
+        return [], None
+    there = owners.arrived(on, row.artifact, owner(JOB, job.id)) if row.artifact == seen.artifact else None
+    if there is None:
+        raise Refused(409, "input-incomplete", f"what was sent as {row.name} is not kept any more; send it again")
+    return [_still_waiting(on, job), Replace(row, inputs.commit(row)), *there], None
+
+
+def adopt(on: System, job: Job, of: Job) -> None:
+    """Give a job the files of the one that it repeats: nothing is sent again. What is gone is waited for, and told."""
+    for row in listed(on, of):
+        transaction.run(on, partial(_adopted, on, job, row))
+    prerequisites.judge(on, job.id)
+
+
+def _adopted(on: System, job: Job, of: Input) -> tuple[Sequence[Change], None]:
+    row = on.store.get(input_key(job.id, of.name), Input)
+    artifact = on.store.get(artifact_key(of.artifact), Artifact) if of.is_committed else None
+    if row is None or row.is_committed or artifact is None:
+        return [], None
+    mine = inputs.await_(row, of.artifact, of.size, of.sha256, on.world.now())
+    changes = [Replace(row, inputs.commit(mine)), Replace(artifact, own(artifact, owner(JOB, job.id)))]
+    return [_still_waiting(on, job), *changes], None
+
+
+def fetched(on: System, job: Job, after: str) -> dict[str, Any]:
+    """A page of what the job's agent is to fetch, and the page that follows. Nothing is copied. [SEC-2]
+
+    `after` is "", or what a page before called `next`.
+    """
+    at, _, last = after.partition(":")
+    if after and not (at.isdecimal() and len(at) < 4 and (not last or ids.is_ulid(last))):
+        raise Refused(400, "bad-request", "after must be what `next` of the page before it says")
+    sources = [each for each in job.dependencies if each.copy_outputs]
+    start = int(at or 0)
+    if start == 0:
+        mine = [_told(on, inputs.path_of(row.name), row) for row in listed(on, job)]
+        return {"inputs": mine, "next": "1:" if sources else None}
+    page, following = _outputs(on, sources, start, last)
+    return {"inputs": [_told(on, inputs.path_of(name, row.path), row) for name, row in page], "next": following}
+
+
+def _outputs(
+    on: System, sources: Sequence[Dependency], start: int, last: str
+) -> tuple[list[tuple[str, Output]], str | None]:
+    """The first page that has something, from a dependency's number and an output on, and where the next begins."""
+    for number, source in enumerate(sources[start - 1 :], start):
+        place = output_key(source.job, last).sk if last else ""
+        found = on.store.find(f"job#{source.job}", "output#", Output, limit=limits.PAGE, after=place)
+        last = ""
+        page = [(source.name, row) for row in _of_last_attempt(on, source, found)]
+        if len(found) == limits.PAGE:
+            return page, f"{number}:{found[-1].id}"
+        if page:
+            return page, f"{number + 1}:" if number < len(sources) else None
+    return [], None
+
+
+def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) -> Iterator[Output]:
+    """What the attempt kept that the other job ended with; what earlier ones left tells only why they were lost."""
+    prior = on.store.get(job_key(source.job), Job)
+    return (row for row in found if row.is_committed and prior and row.attempt == prior.attempt)
+
+
+def _told(on: System, path: str, row: Input | Output) -> dict[str, Any]:
+    leave = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
+    return {"path": path, "size": row.size, "sha256": row.sha256, "url": leave.url, "artifact": row.artifact}
+
+
+def wants(job: Job) -> bool:
+    """Whether the agent has anything to ask for before the script begins."""
+    return bool(job.inputs) or any(each.copy_outputs for each in job.dependencies)

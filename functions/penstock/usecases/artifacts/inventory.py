@@ -1,0 +1,109 @@
+"""What is in the store against the rows of volumes, both ways, some of it each minute. [ART-1] [ART-2]
+
+Bytes that no row knows of, after a while, get one that says that they are being destroyed; rows whose bytes are missing
+are marked as lost, and it is told: nothing is deleted for that. A list that could not be had is acted upon by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain import metrics
+from penstock.domain.artifacts import artifacts, volumes
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, PREFIX, Inventory, Volume, VolumeState, listing, volume_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.kernel.rows import Create, Replace
+from penstock.ports import Stored
+from penstock.system import System
+from penstock.usecases.logs import logs
+from penstock.usecases.site import configuration
+
+PAGE = 500
+"""How many objects, and how many rows, one sweep compares."""
+
+log = Logger(child=True)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the store's names: what is listed in it, the rows in it, and its last name; "" for the last part."""
+
+    objects: Sequence[Stored]
+    rows: Sequence[Volume]
+    upto: str
+
+
+def take(on: System) -> None:
+    """Compare the next part, if it is time for one. Whoever loses that write leaves acting to the winner."""
+    row, now, spans = on.store.get(INVENTORY_KEY, Inventory), on.world.now(), configuration.current(on).retention
+    if row and not row.after and row.began + timedelta(seconds=spans.inventory) > now:
+        return
+    begun = row if row and row.after else Inventory(began=now)
+    part = _part(on, begun.after)
+    told = replace(begun, after=part.upto)
+    if on.store.commit([Replace(row, told) if row else Create(told)]):
+        _strays(on, part, spans)
+        _missing(on, part)
+
+
+def _part(on: System, after: str) -> Part:
+    """The list first, then the rows: an object that is stored in between has its row before. Raises for no list."""
+    objects = on.objects.list(PREFIX, after, PAGE)
+    place = listing(artifact=after.removeprefix(PREFIX))
+    rows = on.store.listed(place.name, Volume, limit=PAGE, after=place.sort)
+    ends = [objects[-1].name] if len(objects) == PAGE else []
+    ends += [rows[-1].object_name] if len(rows) == PAGE else []
+    upto = min(ends, default="")
+    if not upto:
+        return Part(objects, rows, "")
+    return Part(
+        [each for each in objects if each.name <= upto], [each for each in rows if each.object_name <= upto], upto
+    )  # fmt: skip
+
+
+def _strays(on: System, part: Part, spans: Spans) -> None:
+    """Adopt bytes without a row, to be destroyed. What is not named by us is not ours to touch. [ART-2]"""
+    known, now = {row.artifact for row in part.rows}, on.world.now()
+    for each in part.objects:
+        artifact = volumes.artifact_of(each.name)
+        if artifact in known or each.time + timedelta(seconds=spans.stray) > now:
+            continue
+        if artifact is None:
+            log.warning("an object in the store has no name of ours", extra={"object": each.name})
+        elif on.store.get(volume_key(artifact), Volume) is None:  # the listing may lag; the row itself does not
+            adopted = replace(volumes.stray(artifact, now), size=each.size)
+            if on.store.commit([Create(adopted)]):
+                on.metrics.add(metrics.STRAY_OBJECTS)
+                log.warning("bytes without a row are to be destroyed", extra={"object": each.name})
+
+
+def _missing(on: System, part: Part) -> None:
+    """Mark what is not listed, and is not there either; and take back what was marked and is there. [ART-1]"""
+    there = {each.name for each in part.objects}
+    for volume in part.rows:
+        is_listed = volume.object_name in there
+        if volume.state is not VolumeState.CREATED or is_listed is (volume.lost is None):
+            continue
+        is_there = on.objects.size(volume.object_name) is not None
+        after = volumes.find(volume) if is_there else volumes.lose(volume, on.world.now())
+        if after != volume and on.store.commit([Replace(volume, after)]) and after.lost:
+            _tell(on, volume)
+
+
+def _tell(on: System, volume: Volume) -> None:
+    """Tell everybody who owns it: the log, the alarm, and the logs of its jobs."""
+    on.metrics.add(metrics.BYTES_LOST)
+    log.error("the bytes of an artifact are lost", extra={"artifact": volume.artifact, "size": volume.size})
+    artifact = on.store.get(artifact_key(volume.artifact), Artifact)
+    if artifact is None:
+        return
+    for kind, id in map(artifacts.parts, artifact.owners):
+        job = on.store.get(job_key(id), Job) if kind == artifacts.JOB else None
+        if job:
+            logs.say(on, id, job.attempt, f"{artifact.path} is lost: its bytes are no longer in the store")

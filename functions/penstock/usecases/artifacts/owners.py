@@ -1,0 +1,129 @@
+"""Artifacts come to be, are owned, and go when nobody owns them any more. [ART-1] [ART-2]
+
+Whatever frees an artifact knows no kinds of owners: it is the last one, or it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from penstock import transaction
+from penstock.domain.artifacts import artifacts, volumes
+from penstock.domain.artifacts.artifacts import CACHE, Artifact, Name, artifact_key, collection
+from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.kernel import ids
+from penstock.kernel.rows import Change, Create, Delete, Key, Replace
+from penstock.system import System
+
+log = Logger(child=True)
+
+
+def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
+    """What the write that begins an artifact writes of it: the rows come first, and no bytes are unknown. [ART-2]"""
+    due = artifact.time + upload
+    volume = Volume(
+        artifact=artifact.id, state=VolumeState.CREATING, since=artifact.time, size=artifact.size,
+        in_parts=bool(artifact.composite), due=due,
+    )  # fmt: skip
+    return [Create(replace(artifact, due=due)), Create(volume)]
+
+
+def arrived(on: System, id: str, owner: str, **told: Any) -> list[Change] | None:
+    """What the write writes that makes somebody own an artifact whose bytes were seen; None when it is gone. [ART-1]
+
+    `told` is what was not known of it when it was begun: its size and its digest.
+    """
+    artifact, volume = on.store.get(artifact_key(id), Artifact), on.store.get(volume_key(id), Volume)
+    if artifact is None or volume is None or volume.state is VolumeState.DESTROYING:
+        return None
+    there = replace(volumes.arrive(volume, on.world.now()), size=told.get("size", volume.size))
+    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **told), owner))]
+    return [*changes, Replace(volume, there)] if there != volume else changes
+
+
+def still_kept(on: System, named: Sequence[str]) -> list[str]:
+    """Which of some artifacts there are still: of the others nobody is to have the bytes. [ART-2]"""
+    return [id for id in named if ids.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
+
+
+def let_go(on: System, name: Key, kind: type[Name], owner: str) -> None:
+    """Delete a job's name for an artifact, and with it its ownership; with the last of them the artifact. [ART-1]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(name, kind)
+        artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
+        return ([Delete(row), *(without(on, artifact, owner) if artifact else [])] if row else []), None
+
+    transaction.run(on, decide)
+
+
+def without(on: System, artifact: Artifact, owner: str) -> list[Change]:
+    """What is written of an artifact that somebody owns no longer. [ART-1] [ART-2]"""
+    left = artifacts.let_go(artifact, owner)
+    if left is None:
+        return gone(on, artifact)
+    return [Replace(artifact, left)] if left != artifact else []
+
+
+def gone(on: System, artifact: Artifact) -> list[Change]:
+    """The end of an artifact: in this write alone its bytes begin to be destroyed. [ART-1]
+
+    An archive of a cache goes at any time, also while a job fetches it: those bytes wait until nobody has leave to.
+    """
+    held = on.store.find(collection(artifact.id), "volume#", Volume)
+    wait = volumes.LENT if artifact.sort == CACHE else timedelta(0)
+    dying = [(volume, volumes.doom(volume, on.world.now(), wait)) for volume in held]
+    return [Delete(artifact), *(Replace(volume, after) for volume, after in dying if after != volume)]
+
+
+def forget(on: System, id: str) -> None:
+    """End an artifact that nobody came to own in time, and the name that was kept ready for it. [ART-1] [ART-2]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        artifact = on.store.get(artifact_key(id), Artifact)
+        if artifact is None or not artifacts.is_forgotten(artifact, on.world.now()):
+            return [], None
+        name = on.store.get(output_key(artifact.job, id), Output)
+        return [*gone(on, artifact), *([Delete(name)] if name else [])], None
+
+    transaction.run(on, decide)
+
+
+def late(on: System, id: str) -> None:
+    """Destroy a volume whose bytes did not arrive in time; with it all of an artifact that nobody owns. [ART-2]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        volume, now = on.store.get(volume_key(id), Volume), on.world.now()
+        if volume is None or volume.state is not VolumeState.CREATING or volume.due is None or volume.due > now:
+            return [], None
+        return [Replace(volume, volumes.doom(volume, now))], None
+
+    forget(on, id)
+    transaction.run(on, decide)
+
+
+def destroy(on: System, id: str) -> None:
+    """Delete bytes that nobody owns; the row goes when they were looked for and are gone. [ART-1]
+
+    That it is tried is written first, and with it when it is tried again: nobody waits for it, and it holds nobody up.
+    """
+    volume, now = on.store.get(volume_key(id), Volume), on.world.now()
+    if volume is None or volume.state is not VolumeState.DESTROYING or (volume.due and volume.due > now):
+        return
+    if not on.store.commit([Replace(volume, volumes.attempt(volume, now))]):
+        return
+    if volume.in_parts:
+        on.objects.abandon(volume.object_name)
+    on.objects.delete(volume.object_name)
+    if on.objects.size(volume.object_name) is not None:
+        log.warning("bytes were deleted and are still there", extra={"object": volume.object_name})
+        return
+    left = on.store.get(volume.key, Volume)
+    if left:
+        on.store.commit([Delete(left)])

@@ -1,0 +1,80 @@
+"""How long what a job owns is kept: begun at its submit, set when it settles, pinned by the jobs that depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock import transaction
+from penstock.domain.artifacts import retention
+from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import System
+from penstock.usecases.site import configuration
+
+
+def begin(job: Job) -> Create:
+    """What a job's submit writes besides, so that whoever settles it, or depends on it, finds the row."""
+    return Create(Retention(job=job.id))
+
+
+def settled(on: System, job: Job) -> list[Change]:
+    """What the write that settles a job writes besides: until when what it owns is kept."""
+    row = on.store.get(retention_key(job.id), Retention)
+    after = row and retention.settled(row, job, configuration.current(on).retention)
+    return [Replace(row, after)] if row and after and after != row else []
+
+
+def pin(on: System, job: str, dependent: str) -> list[Change]:
+    """What a job's submit writes besides that depends on another: all that owns is kept until it settles. [ART-1]
+
+    Raises Refused 404 for a job that is not there, 422 for one whose outputs are gone, 409 when too many depend on it.
+    """
+    row = on.store.get(retention_key(job), Retention)
+    if row is None:
+        raise _gone(on, job)
+    after = retention.pinned(row, dependent)
+    if isinstance(after, Refused):
+        raise after
+    return [Replace(row, after)] if after != row else []
+
+
+def _gone(on: System, job: str) -> Refused:
+    row = on.store.get(job_key(job), Job)
+    return retention.gone(job, row.outputs_gone or row.times.submitted) if row else not_found("job", job)
+
+
+def unpin(on: System, job: str, dependent: str) -> None:
+    """Keep what a job owns no longer for one that depended on it. A second call changes nothing."""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(retention_key(job), Retention)
+        after = row and retention.unpinned(row, dependent)
+        return ([Replace(row, after)] if row and after and after != row else []), None
+
+    transaction.run(on, decide)
+
+
+def remember(on: System, job: Job) -> None:
+    """Keep what a job owns for longer if its failure is the latest of its name; that of the one before no longer so.
+
+    A crash before this loses nothing but the longer time, and the sweep asks again before it ends anything.
+    """
+    failure = retention.failure(job)
+    if failure:
+        transaction.run(on, lambda: _remembered(on, failure))
+
+
+def _remembered(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
+    known = on.store.get(failure.key, LatestFailure)
+    row = on.store.get(retention_key(failure.job), Retention)
+    is_known = known is not None and known.job == failure.job
+    is_later = known is None or is_known or (failure.settled, failure.job) > (known.settled, known.job)
+    if row is None or row.ended or not is_later or (is_known and row.longer):
+        return [], None
+    longer = retention.longer(row, failure, configuration.current(on).retention)
+    changes: list[Change] = [Replace(known, failure) if known else Create(failure), Replace(row, longer)]
+    last = on.store.get(retention_key(known.job), Retention) if known and not is_known else None
+    return [*changes, *([Replace(last, replace(last, longer=None))] if last and not last.ended else [])], None

@@ -1,0 +1,361 @@
+"""What is to be run of a commit: policy from the default branch, job files from the commit, and leave for outsiders.
+
+A commit's jobs are submitted, each once; cancelled when a newer commit has come; and run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from penstock import transaction
+from penstock.domain.github import checks, commits, policy
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Annotation, CheckRun, annotation, check_key
+from penstock.domain.github.commits import CheckSet, Stage, set_key
+from penstock.domain.github.policy import JOBS, Policy
+from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
+from penstock.domain.jobfile.sets import Member
+from penstock.domain.jobs.jobs import Job, Submission, job_key, submission_key
+from penstock.domain.users import users as user_rules
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Check as Still
+from penstock.system import System
+from penstock.usecases.github import client, repositories
+from penstock.usecases.github.client import Repository
+from penstock.usecases.github.repositories import People, Unread, wanted
+from penstock.usecases.jobs import cancel as jobs_cancel
+from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.logs import logs
+from penstock.usecases.users import users
+from penstock.wire import SubmitJob
+
+FILES = 32
+"""How many job files a commit may have. Source: buildomat."""
+
+OURS = ".sh"
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Why nothing of a commit can be run, and where that stands."""
+
+    told: str
+    annotations: Sequence[Annotation] = ()
+
+
+def advance(on: System, repository_id: int, sha: str) -> None:
+    """Take the next step of a commit's set. Done twice, it is done once."""
+    found = on.store.get(set_key(repository_id, sha), CheckSet)
+    if found is None or found.due is None:
+        return
+    of = Repository(found.installation, found.repository_id, found.repository)
+    rules = _policy(on, of)
+    if isinstance(rules, Policy) and commits.is_obsolete(found, rules):
+        supersede(on, found)
+    elif found.stage is Stage.PLANNED:
+        _plan(on, of, found, rules)
+    else:
+        _move(on, found, commits.moved(found, found.stage, found.why))
+
+
+def _policy(on: System, of: Repository) -> Policy | Wrong:
+    """What the default branch says; never what the commit does. [SEC-2]"""
+    raw = client.file(on, of, policy.PATH)
+    if raw is None:
+        return Policy()
+    found = policy.parse(raw.decode("utf-8", "replace"))
+    if isinstance(found, Policy):
+        return found
+    return Wrong(f"{policy.PATH} of the default branch cannot be read", [annotation(each) for each in found])
+
+
+def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) -> None:
+    if isinstance(rules, Wrong):
+        _stop(on, found, rules)
+    elif not rules.enable:
+        _move(on, found, commits.moved(found, Stage.SETTLED, "not enabled in the default branch"))
+    elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
+        _await(on, found, _strangers(found))
+    else:
+        members = _members(on, of, found)
+        if isinstance(members, Wrong):
+            _stop(on, found, members)
+        elif not members:
+            _move(on, found, commits.moved(found, Stage.SETTLED, f"there is no job in {JOBS}"))
+        else:
+            _submit(on, of, found, members, trusted)
+
+
+def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]) -> None:
+    """The jobs are submitted, if they may read what they want to."""
+    others = repositories.others(on, of, found, members, trusted)
+    if isinstance(others, Unread):
+        if others.awaits:
+            _await(on, found, others.told)
+        else:
+            _stop(on, found, Wrong(others.told))
+    else:
+        _control(on, found)
+        submit(on, found, members, others, outsider=not trusted)
+
+
+def _trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> list[People]:
+    """Those who brought a commit and may have it run: all of those who did so at one time. [SEC-2]"""
+
+    def lets(login: str) -> bool:
+        return rules.lets(login) or client.is_member(on, of, login) or client.may_write(on, of, login)
+
+    return [people for people in found.people if all(lets(login) for login in people)]
+
+
+def _strangers(found: CheckSet) -> str:
+    who = ", ".join(sorted({login for people in found.people for login in people}))
+    return (
+        f"{who} may not have jobs run here without asking. Somebody with the right to write looks at the commit "
+        f"{found.sha} and approves it: that one, and no other."
+    )
+
+
+def _await(on: System, found: CheckSet, told: str) -> None:
+    """The commit is shown with a button, and nothing of it is run before that is pressed."""
+    _halt(on, found, commits.moved(found, Stage.AWAITING, told, outsider=True), Wrong(told))
+
+
+def _stop(on: System, found: CheckSet, wrong: Wrong) -> None:
+    _halt(on, found, commits.moved(found, Stage.SETTLED, wrong.told), wrong)
+
+
+def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
+    """Write where a set got to, and what its check says of it, in one commit: a check may be shown as soon as it is
+    there, and has its button only while its set awaits that. Who was faster has left the set due."""
+
+    def decide() -> tuple[Sequence[Change], CheckRun | None]:
+        if on.store.get(found.key, CheckSet) != found:
+            return [], None
+        changes, told = _controlled(on, found, wrong)
+        return [*changes, Replace(found, to)], told
+
+    told = transaction.run(on, decide)
+    if told:
+        on.forge.tell({"check": told.id})
+
+
+def _control(on: System, found: CheckSet) -> None:
+    """The check of the whole commit, if there is one, is well again: there is nothing to say."""
+    told = transaction.run(on, partial(_controlled, on, found, None))
+    if told:
+        on.forge.tell({"check": told.id})
+
+
+def _controlled(on: System, found: CheckSet, wrong: Wrong | None) -> tuple[Sequence[Change], CheckRun | None]:
+    was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
+    if was is None and wrong is None:
+        return [], None
+    check = was or checks.begin(found, CONTROL, CONTROL_NAME, (), on.world.now())
+    told, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
+    now = checks.refused(check, told, on.world.now(), notes)
+    return [Replace(was, now) if was else Create(now)], now
+
+
+def _move(on: System, found: CheckSet, to: CheckSet) -> None:
+    """Write where a set got to; who was faster, as a new commit or an approval, has left it due."""
+    on.store.commit([Replace(found, to)])
+
+
+def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] | Wrong:
+    """The jobs of a commit in the order of their submits, or all that is wrong with its files."""
+    names = [(name, kind) for name, kind in client.folder(on, of, JOBS, found.sha)]
+    strange = [name for name, kind in names if kind != "dir" and not (kind == "file" and name.endswith(OURS))]
+    if strange:
+        notes = [
+            Annotation(f"{JOBS}/{name}", 1, 1, f"only job files, which end in {OURS}, may be here") for name in strange
+        ]
+        return Wrong(f"there is something else in {JOBS}", notes)
+    files = [name for name, kind in names if kind == "file"]
+    if len(files) > FILES:
+        return Wrong(f"there are {len(files)} job files in {JOBS}; there may be {FILES}")
+    owner = repositories.owner(on, found.owner, found.repository_id)
+    if isinstance(owner, str):
+        return Wrong(owner)
+    return _arranged([_file(on, of, found, f"{JOBS}/{name}") for name in files])
+
+
+def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:
+    raw = client.file(on, of, path, found.sha)
+    if raw is None or len(raw) > limits.SCRIPT_BYTES:
+        return Problems((Problem(path, 1, 1, f"the file cannot be had, or has more than {limits.SCRIPT_BYTES} bytes"),))
+    return parse(raw, path)
+
+
+def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | Wrong:
+    wrong = [problem for file in files if isinstance(file, Problems) for problem in file.items]
+    good = [file for file in files if isinstance(file, JobFile)]
+    members = Problems(tuple(wrong)) if wrong else sets.arrange(good)
+    if isinstance(members, Problems):
+        return Wrong("the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]])
+    return members if len(members) <= MOST else Wrong(f"these are {len(members)} jobs; a commit may have {MOST}")
+
+
+ONCE_MORE = timedelta(minutes=5)
+"""When a superseded set is looked at again: whoever submitted jobs of it meanwhile has noted them, or died, by then."""
+
+
+def of(on: System, found: CheckSet) -> list[CheckRun]:
+    """A commit's checks, in the order of their numbers."""
+    return on.store.find(found.key.pk, "check#", CheckRun)
+
+
+def submit(
+    on: System, found: CheckSet, members: Sequence[Member], others: Mapping[str, int], *, outsider: bool
+) -> None:
+    """Submit a commit's jobs, those first that others wait for. Whoever dies here is followed by one who goes on.
+
+    `others` are the ids of the repositories that they may read besides their own, by name.
+
+    The check's row comes first and its key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
+    """
+    user = users.find(on, found.owner)
+    known = {check.name: check for check in of(on, found) if check.number != CONTROL}
+    ids: dict[str, str] = {}
+    for member in members:
+        check = known.get(member.name) or _begin(on, found, member, known)
+        if check is None:
+            return  # the set is another by now, and due
+        known[member.name] = check
+        if not (check.job or check.told):
+            reads = [others[name] for name in others if name in wanted(member.file, found.repository)]
+            check = _note(on, check, replace(_submit_check(on, user, found, member, check, ids), reads=tuple(reads)))
+        ids |= {member.name: check.job} if check.job else {}
+    on.store.commit([Replace(found, commits.moved(found, Stage.SUBMITTED, outsider=outsider))])
+    fresh = on.store.get(found.key, CheckSet)
+    if fresh and fresh.stage is Stage.SUPERSEDED:  # both write first and read after: one of the two sees the other
+        _cancel_all(on, fresh)
+
+
+def _begin(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
+    """The row of a new check, as long as the set stands."""
+    number = 1 + max((check.number for check in known.values()), default=CONTROL)
+    check = checks.begin(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
+    made = on.store.commit([Create(check), Still(found)])
+    return on.store.get(check.key, CheckRun) if made else None
+
+
+def _submit_check(
+    on: System, user: User, found: CheckSet, member: Member, check: CheckRun, ids: Mapping[str, str]
+) -> CheckRun:
+    """A check with its job, or with why there is none."""
+    lacking = next((each.job for each in member.dependencies if each.job not in ids), None)
+    if lacking is not None:
+        why = f"it waits for the job {lacking!r}, and none was accepted"
+        return checks.refused(check, why, on.world.now())
+    try:
+        job = jobs_submit.submit(on, user, ask(found, member, ids), checks.submit_key(check), check=check.id)
+    except Refused as refused:
+        notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.ANNOTATIONS]]
+        return checks.refused(check, refused.detail, on.world.now(), notes)
+    return checks.submitted(check, job, on.world.now())
+
+
+def _note(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
+    """Write what became of a check, over whatever was noted meanwhile of how it is shown."""
+
+    def decide() -> tuple[Sequence[Change], CheckRun]:
+        fresh = on.store.get(was.key, CheckRun) or was
+        after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
+        return ([Replace(fresh, after)] if fresh.run == was.run else []), after
+
+    noted = transaction.run(on, decide)
+    on.forge.tell({"check": noted.id})
+    return noted
+
+
+def ask(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
+    """The request for one job: the same each time, so that it can be repeated."""
+    tags = {"repository": found.repository, "commit": found.sha}
+    env = {"CI": "true", "GITHUB_REPOSITORY": found.repository, "GITHUB_SHA": found.sha}
+    if found.branch:
+        tags["branch"] = found.branch
+        env |= {"GITHUB_BRANCH": found.branch, "GITHUB_REF": f"refs/heads/{found.branch}"}
+    if found.number:
+        tags["pull_request"] = env["GITHUB_PULL_REQUEST"] = str(found.number)
+    given: dict[str, Any] = {"script": member.file.script, "path": member.file.path, "tags": tags, "env": env}
+    if member.values:
+        given["matrix"] = dict(member.values)
+    if member.dependencies:
+        given["dependencies"] = {each.name: {"job": ids[each.job]} for each in member.dependencies}
+    return SubmitJob(**given)
+
+
+def supersede(on: System, found: CheckSet) -> None:
+    """Cancel what is left of a commit's jobs. It is looked at once more, for what was being submitted meanwhile."""
+    again = found.stage is not Stage.SUPERSEDED
+    after = commits.moved(found, Stage.SUPERSEDED, "a newer commit has come")
+    due = on.world.now() + ONCE_MORE if again else None
+    if on.store.commit([Replace(found, replace(after, due=due))]):
+        _cancel_all(on, found)
+
+
+def _cancel_all(on: System, found: CheckSet) -> None:
+    for check in of(on, found):
+        cancel(on, check, "a newer commit")
+
+
+def cancel(on: System, check: CheckRun, by: str) -> str:
+    """Cancel a check's job; what depends on it settles with it. Also one whose submit was not noted yet."""
+    owner = check.repository.replace("/", ":")
+    job = job_of(on, check)
+    if job is None or job.is_settled or job.cancelled_by:
+        return "ignored: there is nothing to cancel"
+    logs.say(on, job.id, job.attempt, f"to be cancelled at GitHub: by {by}")
+    with suppress(Refused):  # it has settled meanwhile
+        jobs_cancel.cancel(on, users.find(on, owner), job.id)
+    return f"cancelled by {by}"
+
+
+def job_of(on: System, check: CheckRun) -> Job | None:
+    """The job of a check; also one that was accepted while nobody was left to note it."""
+    key = submission_key(check.repository.replace("/", ":"), user_rules.digest(checks.submit_key(check)))
+    known = None if check.job or check.number == CONTROL else on.store.get(key, Submission)
+    job = check.job or (known.job if known else "")
+    return on.store.get(job_key(job), Job) if job else None
+
+
+def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str:
+    """Run a check's job again, and all that wait for it; without one, all of the commit's.
+
+    The check that was asked for comes last, in one commit with the set: until then the same may be asked again, and who
+    asks finds it as it was.
+    """
+    rows = of(on, found)
+    wanted = [check for check in (checks.behind(rows, first) if first else rows) if check.number != CONTROL]
+    last: list[CheckRun] = []
+    for check in wanted:
+        if check.job or check.told or job_of(on, check):
+            cancel(on, check, "a re-run")
+            if first and check.number == first.number:
+                last.append(check)
+            else:
+                transaction.run(on, partial(_again, on, check))
+    transaction.run(on, partial(_plan_again, on, found, last))
+    on.forge.tell({"set": [found.repository_id, found.sha]})
+    return f"{len(wanted)} to be run again"
+
+
+def _again(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
+    fresh = on.store.get(was.key, CheckRun)
+    is_same = fresh is not None and fresh.run == was.run
+    return [Replace(fresh, checks.again(fresh, on.world.now()))] if fresh and is_same else [], None
+
+
+def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[Sequence[Change], None]:
+    was = on.store.get(found.key, CheckSet)
+    now = commits.plan_again(was, on.world.now()) if was else was
+    again = [change for check in last for change in _again(on, check)[0]]
+    return [*again, *([Replace(was, now)] if was and now and now != was else [])], None

@@ -1,0 +1,119 @@
+"""Whose a repository's name is: a user is bound to the id that GitHub gave the repository, for names change hands.
+
+The first commit binds. Who comes later with the same name and another id gets nothing of what the user was granted,
+until an operator accepts it. [SEC-2]
+
+What a commit's jobs may read besides their own repository: `access_repos` of their files.
+
+Nobody reads through a job what they may not read themselves: those who may have the commit run must be able to read
+each of them, or who approved it. [SEC-2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock import transaction
+from penstock.domain.github.commits import CheckSet
+from penstock.domain.jobfile import JobFile
+from penstock.domain.jobfile.sets import Member
+from penstock.domain.users import users as user_rules
+from penstock.domain.users.users import User, user_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Replace
+from penstock.system import System
+from penstock.usecases.github import client
+from penstock.usecases.github.client import Repository
+from penstock.usecases.users import audit, users
+
+
+def owner(on: System, name: str, id: int) -> User | str:
+    """The user that a repository is, bound to it now if it was to none; or why it is none."""
+
+    def decide() -> tuple[Sequence[Change], User | str]:
+        found = on.store.get(user_key(name), User)
+        if found is None:
+            return [], f"{name} is no user of this site: an operator adds it with `penstock user create`"
+        if not found.is_of(id):
+            return [], _taken(found, id)
+        now = replace(found, repository_id=id)
+        return ([] if now == found else [Replace(found, now)]), now
+
+    return transaction.run(on, decide)
+
+
+def is_of(on: System, name: str, id: int) -> bool:
+    """Whether a name is not known to be another repository's."""
+    found = on.store.get(user_key(name), User)
+    return found is None or found.is_of(id)
+
+
+def accept(on: System, name: str, id: int, by: str) -> User:
+    """Have a user be another repository from now on. Raises Refused 404, and 400 for what is no repository's."""
+    if not user_rules.is_repository(name) or not 0 < id < 2**53:
+        raise Refused(
+            400, "bad-request", "a repository is named as in oxide:hubris, and its id is a number of GitHub's"
+        )
+
+    def decide() -> tuple[Sequence[Change], User]:
+        was = users.find(on, name)
+        now = replace(was, repository_id=id)
+        changes = [Replace(was, now)] if now != was else []
+        return audit.note(on, changes, by, "accept repository", f"user {name}", f"{was.repository_id} to {id}"), now
+
+    return transaction.run(on, decide)
+
+
+def _taken(found: User, id: int) -> str:
+    return (
+        f"{found.name} is the repository that GitHub calls {found.repository_id}, and this one is {id}: another has "
+        "its name now, and gets nothing of what that was granted. An operator who knows it accepts it with all that: "
+        f"`penstock github accept {found.name} {id}`"
+    )
+
+
+People = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Why something cannot be read; with an approval maybe it can."""
+
+    told: str
+    awaits: bool = False
+
+
+def others(
+    on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]
+) -> Mapping[str, int] | Unread:
+    """The ids of the repositories that a commit's jobs read, by their names; or why they may not.
+
+    `trusted` are those who brought the commit and may have it run, once for each time.
+    """
+    names = sorted({name for member in members for name in wanted(member.file, of.name)})
+    ids: dict[str, int] = {}
+    for name in names:
+        id = client.beside(on, of, name)
+        if id is None:
+            why = "the App is not installed there, or not by the same owner"
+            return Unread(f"`access_repos`: a job of {of.name} cannot read {name}: {why}")
+        ids[name] = id
+    return _let(on, of, found, names, trusted) or ids
+
+
+def wanted(file: JobFile, own: str) -> list[str]:
+    """The repositories that a file names, its own left out; GitHub compares names without case."""
+    return [name for name in (each.lower() for each in file.access_repos) if name != own]
+
+
+def _let(on: System, of: Repository, found: CheckSet, names: Sequence[str], trusted: Sequence[People]) -> Unread | None:
+    """Why nobody lets a commit's jobs read some repositories; None when somebody does."""
+    groups = [*trusted, *([(found.approved_by,)] if found.approved_by else [])]
+    if any(all(client.may_read(on, of, name, login) for name in names for login in people) for people in groups):
+        return None
+    what = ", ".join(names)
+    if found.approved_by:
+        return Unread(f"`access_repos`: {found.approved_by} approved this, and may not read all of {what} either")
+    told = f"`access_repos`: who brought this commit may not read all of {what}. Somebody who may, and may write here"
+    return Unread(f"{told}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)

@@ -1,0 +1,293 @@
+"""A webhook: who signed it is checked first, what it says is stored next, and only then does anything follow.
+
+Deliveries that never came, or were not taken: GitHub lists all that it sent, and is asked for what we lack.
+
+What operators see of the front end, and how they have a delivery taken once more.
+
+What a delivery leads to: a commit is heard of, or somebody pressed a button.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from penstock import transaction
+from penstock.domain.github import commits as github_commits
+from penstock.domain.github import deliveries as github_deliveries
+from penstock.domain.github.checks import CONTROL, CheckRun
+from penstock.domain.github.commits import CheckSet, Stage, Tip, set_key, tip_key
+from penstock.domain.github.deliveries import (
+    BODY_BYTES,
+    LOOK_KEY,
+    Delivery,
+    Event,
+    Look,
+    Malformed,
+    delivery_key,
+    is_id,
+    matters,
+)
+from penstock.kernel.errors import RateLimited, Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.ports import Ask
+from penstock.system import System
+from penstock.usecases import published
+from penstock.usecases.github import client, hints, repositories
+from penstock.usecases.github import commits as github_github_commits
+from penstock.usecases.github.client import Repository
+from penstock.usecases.users import audit
+
+IGNORED = "ignored"
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A request as it came: the body to the last byte, for that is what was signed."""
+
+    body: bytes
+    signature: str
+    id: str
+    name: str
+
+
+def receive(on: System, hook: Hook) -> str:
+    """Take a delivery; whether it was stored, known, or ignored. Raises Refused 400, 401 or 413. [SEC-2]"""
+    if len(hook.body) > BODY_BYTES:
+        raise Refused(413, "body-too-big", f"the body has more than {BODY_BYTES} bytes")
+    if not is_signed(on.forge.secret(), hook.body, hook.signature):
+        raise Refused(401, "bad-signature", "X-Hub-Signature-256 is not that of this body")
+    if not is_id(hook.id):
+        raise Refused(400, "bad-request", "X-GitHub-Delivery is no id")
+    payload = parse(hook.body)
+    if not matters(hook.name, action_of(hook.name, payload)):
+        return IGNORED
+    return store(on, hook.id, hook.name, payload)
+
+
+def is_signed(secret: str, body: bytes, signature: str) -> bool:
+    """Whether a body was signed with the webhook's secret. Takes as long for a wrong signature as for the right one."""
+    wanted = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(wanted.encode(), signature.encode("utf-8", "replace"))
+
+
+def parse(body: bytes) -> Mapping[str, Any]:
+    """A payload. Raises Refused 400."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused(400, "malformed-json", "the body is not JSON that can be read") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "bad-request", "the body is no JSON object")
+    return found
+
+
+def action_of(name: str, payload: Mapping[str, Any]) -> str:
+    """What kind of an event it is; a push has none."""
+    action = payload.get("action")
+    return action if isinstance(action, str) and name != "push" else ""
+
+
+def store(on: System, id: str, name: str, payload: Mapping[str, Any], *, missed: bool = False) -> str:
+    """Store a delivery and hint at it. One that is stored is hinted at again: done twice, it is done once.
+
+    Raises Refused 400 for one that is not as GitHub documents it, which is stored as well.
+    """
+    event, wrong = _read(name, payload)
+    now = on.world.now()
+    row = Delivery(
+        id=id, name=name, action=action_of(name, payload), event=event, received=now, missed=missed,
+        outcome=wrong, due=None if wrong else now,
+    )  # fmt: skip
+    is_new = on.store.commit([Create(row)])
+    if wrong.startswith("malformed"):
+        raise Refused(400, "bad-payload", wrong)
+    if not wrong:
+        on.forge.tell({"delivery": id})
+    return "stored" if is_new else "known"
+
+
+def _read(name: str, payload: Mapping[str, Any]) -> tuple[Event | None, str]:
+    """What a payload says; or why nothing follows from it."""
+    try:
+        event = github_deliveries.read(name, payload)
+    except Malformed as error:
+        return None, f"malformed: {error}"
+    return event, "" if event else IGNORED
+
+
+PATH = "/app/hook/deliveries"
+
+
+PAGES = 100
+"""How many pages of a hundred one look goes through. An outage that lost more is made good by several."""
+
+
+def look(on: System) -> int:
+    """Compare what GitHub sent with what came, and take what did not. How many that were. Done twice, it is done once.
+
+    How far it was looked is noted only when all of it was seen: who dies between looks again at the same.
+    """
+    with suppress(RateLimited):  # it is looked again in a few minutes
+        return _look(on)
+    return 0
+
+
+def _look(on: System) -> int:
+    last, now = on.store.get(LOOK_KEY, Look), on.world.now()
+    since = github_deliveries.since(last, now)
+    first = client.call(on, Ask("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
+    if first.status != 200:
+        return 0
+    found, told = 0, first
+    for _ in range(PAGES):
+        found += sum(_take(on, item) for item in told.body if matters(item["event"], item["action"] or ""))
+        if told.next is None or not told.body or _time(told.body[-1]) < since:
+            break
+        told = client.call(on, Ask("GET", PATH, query=told.next))
+        if told.status != 200:
+            return found
+    else:
+        return found
+    seen = Look(at=now, etag=first.etag, found=found)
+    on.store.commit([Replace(last, replace(seen, version=last.version)) if last else Create(seen)])
+    return found
+
+
+def _take(on: System, item: Mapping[str, Any]) -> int:
+    """Take one that was sent; 1 if it was not here yet."""
+    guid = str(item["guid"])
+    if not is_id(guid) or on.store.get(delivery_key(guid), Delivery):
+        return 0
+    told = client.call(on, Ask("GET", f"{PATH}/{int(item['id'])}"))
+    if told.status != 200:
+        return 0
+    with suppress(Refused):  # it is stored, and says what is wrong with it
+        store(on, guid, str(item["event"]), told.body["request"]["payload"], missed=True)
+    return 1
+
+
+def _time(item: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(item["delivered_at"]))
+
+
+def deliveries(on: System, limit: int, page: str) -> tuple[list[Delivery], str | None]:
+    """Some deliveries, newest first, and the page that follows."""
+    rows = on.store.listed("deliveries", Delivery, limit=limit, after=page, newest=True)
+    return rows, rows[-1].place.sort if len(rows) == limit else None
+
+
+def commits(on: System, limit: int, page: str) -> tuple[list[CheckSet], str | None]:
+    """Some of the commits that are known, newest first, and the page that follows."""
+    rows = on.store.listed("checksets", CheckSet, limit=limit, after=page, newest=True)
+    return rows, rows[-1].place.sort if len(rows) == limit else None
+
+
+def redeliver(on: System, id: str, by: str) -> Delivery:
+    """Have a delivery taken once more. Raises Refused 404, and 409 for one that nothing can follow from."""
+
+    def decide() -> tuple[Sequence[Change], Delivery]:
+        row = on.store.get(delivery_key(id), Delivery) if is_id(id) else None
+        if row is None:
+            raise not_found("delivery", id[:64])
+        if row.event is None:
+            raise Refused(409, "delivery-leads-nowhere", f"nothing follows from delivery {id}: it was {row.outcome}")
+        now = replace(row, outcome="", tries=0, due=on.world.now())
+        return audit.note(on, [Replace(row, now)], by, "redeliver", f"delivery {id}"), now
+
+    row = transaction.run(on, decide)
+    hints.hint(on, {"delivery": id})
+    return row
+
+
+def happen(on: System, event: Event) -> str:
+    """Do what follows from an event; in a few words what that was. Done twice, it is done once."""
+    app = client.app(on)
+    if not app.serves(event.repository):
+        return "ignored: the site does not serve this repository"
+    of = Repository(event.installation, event.repository_id, event.repository)
+    if event.line:
+        return _heard(on, of, event)
+    if event.app != app.app:
+        return "ignored: another App's"
+    return _pressed(on, of, event)
+
+
+def _heard(on: System, of: Repository, event: Event) -> str:
+    """A line ends with a commit; or did, when this was sent: then another is asked which it is now."""
+    owner = event.repository.replace("/", ":")
+    if event.is_private and repositories.is_of(on, owner, of.id):
+        published.keep_private(on, owner)
+    tip = on.store.get(tip_key(of.id, event.line), Tip)
+    is_tip = tip is None or tip.sha == event.sha or client.end_of(on, of, event.line) == event.sha
+    transaction.run(on, lambda: _note(on, event, is_tip=is_tip))
+    on.forge.tell({"set": [of.id, event.sha]})
+    if is_tip and tip and tip.sha != event.sha:
+        on.forge.tell({"set": [of.id, tip.sha]})
+    return f"jobs of {event.sha[:12]}" if is_tip else f"jobs of {event.sha[:12]}, which is not the newest"
+
+
+def _note(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], None]:
+    """The commit's set, and that the one before it is not what the line ends with any more: in one commit."""
+    now = on.world.now()
+    was = on.store.get(set_key(event.repository_id, event.sha), CheckSet)
+    found = github_commits.heard(was or github_commits.begin(event, now), event.people, now)
+    found = github_commits.ends(found, event.line, now, is_tip=is_tip)
+    changes: list[Change] = [] if found == was else [Replace(was, found) if was else Create(found)]
+    if is_tip:
+        tip = on.store.get(tip_key(event.repository_id, event.line), Tip)
+        fresh = Tip(repository_id=event.repository_id, line=event.line, sha=event.sha, since=now)
+        if tip is None:
+            changes.append(Create(fresh))
+        elif tip.sha != event.sha:
+            changes.append(Replace(tip, replace(fresh, version=tip.version)))
+            before = on.store.get(set_key(event.repository_id, tip.sha), CheckSet)
+            changes += [Replace(before, github_commits.leave(before, event.line, now))] if before else []
+    return changes, None
+
+
+def _pressed(on: System, of: Repository, event: Event) -> str:
+    """Somebody wants something of a commit's jobs. Only who may write there is heard. [SEC-2]"""
+    if not client.may_write(on, of, event.sender):
+        return f"ignored: {event.sender} may not write to {of.name}"
+    found = on.store.get(set_key(of.id, event.sha), CheckSet)
+    if found is None:
+        return "ignored: nothing is known of this commit"
+    if event.name == "check_suite":
+        return github_github_commits.run_again(on, found)
+    check = _named(on, of, event)
+    if check is None:
+        return "ignored: this check is not, or no longer, ours"
+    if event.asked == "approve":
+        return _approve(on, check, event.sender)
+    if event.asked == "cancel":
+        return github_github_commits.cancel(on, check, event.sender)
+    return github_github_commits.run_again(on, found, check) if event.asked == "rerun" else "ignored: an unknown button"
+
+
+def _named(on: System, of: Repository, event: Event) -> CheckRun | None:
+    """The check whose button it was: of this repository, this commit, and its present run. [SEC-2]"""
+    rows = on.store.find(set_key(of.id, event.sha).pk, "check#", CheckRun)
+    return next((row for row in rows if row.external_id == event.check), None)
+
+
+def _approve(on: System, check: CheckRun, by: str) -> str:
+    """Somebody lets the jobs of one commit run, and of no other."""
+    if check.number != CONTROL:
+        return "ignored: there is nothing to approve"
+
+    def decide() -> tuple[Sequence[Change], bool]:
+        was = on.store.get(set_key(check.repository_id, check.sha), CheckSet)
+        now = github_commits.approve(was, by, on.world.now()) if was else was
+        return ([Replace(was, now)] if was and now and now != was else []), bool(was and was.stage is Stage.AWAITING)
+
+    if not transaction.run(on, decide):
+        return "ignored: nothing awaits approval"
+    on.forge.tell({"set": [check.repository_id, check.sha]})
+    return f"approved by {by}"

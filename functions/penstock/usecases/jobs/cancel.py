@@ -1,0 +1,41 @@
+"""A user's jobs: find, list, cancel, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock import transaction
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Replace
+from penstock.system import System
+from penstock.usecases.jobs import settle
+from penstock.usecases.jobs.jobs import find, stop_waiting
+from penstock.usecases.logs import logs
+from penstock.usecases.users import audit
+
+
+def cancel(on: System, user: User, job_id: str) -> Job:
+    """End a job: what waits is told at once, a running agent by its next call. Raises Refused 409 for a settled one."""
+
+    def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
+        job = find(on, user, job_id)
+        if job.is_settled:
+            raise Refused(409, "job-settled", f"job {job_id} is settled already: {job.outcome}")
+        now = jobs.cancel(job, user.name, on.world.now())
+        changes = [Replace(job, now)] if not job.cancelled_by else []
+        by = user.name if user.name != job.owner else ""  # what people do with their own is in the job's log
+        return audit.note(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
+
+    job, news = transaction.run(on, decide)
+    if news:
+        logs.say(on, job.id, job.attempt, f"cancelled by {user.name}")
+    stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
+    if job.parked_until:  # its flow is started, to hear that it is cancelled
+        on.queues.schedule({"do": "start", "job": job.id})
+    if job.state is not State.WAITING:
+        return job
+    settle.settle(on, job.id, job.attempt, "Cancelled", None)  # no flow is there to do it
+    return find(on, user, job_id)

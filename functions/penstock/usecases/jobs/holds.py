@@ -1,0 +1,91 @@
+"""Jobs whose worker and resources are held when their script has ended: asked for, taken back, shown. [UNIT-3]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from penstock import transaction
+from penstock.domain.jobs import holds
+from penstock.domain.jobs.holds import Held
+from penstock.domain.jobs.jobs import Job, Keep
+from penstock.domain.site.site import Site
+from penstock.domain.units import maintenance as rules
+from penstock.domain.units.units import HOLD_MOST, Unit, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Replace
+from penstock.system import System
+from penstock.usecases.jobs import jobs
+from penstock.usecases.logs import logs
+from penstock.usecases.site import configuration
+from penstock.usecases.units import maintenance
+
+FAILED = "its script failed: to look at it"
+
+
+def check(site: Site, user: User, seconds: int) -> None:
+    """Raises Refused 422 for a hold that a user may not ask for: what is held, others wait for."""
+    most = HOLD_MOST if user.is_admin else site.limits.hold
+    if seconds > most:
+        told = f"this site holds what a job has for at most {most} s" if most else "this site holds nothing for users"
+        raise Refused(422, "hold-too-long", f"{told} (limits.hold); ask an operator for more")
+
+
+def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
+    """Hold what a job has when its script has ended. Raises Refused 400, 404, 409 or 422."""
+    rules.check(reason, seconds, required=True)
+    site = configuration.current(on)
+    kept = Keep(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
+    check(site, user, kept.seconds)
+
+    def decide() -> tuple[Sequence[Change], Job]:
+        job = jobs.find(on, user, job_id)
+        if job.is_settled or job.report:
+            why = f"the script of job {job_id} has ended, and what it had is being put back"
+            raise Refused(409, "too-late-to-hold", f"{why}; `job run --hold-on-failure` asks for it in time")
+        asked = replace(job, keep=kept)
+        return [Replace(job, asked)], asked
+
+    job = transaction.run(on, decide)
+    when = "when its script has ended" if whatever else "if its script fails"
+    logs.say(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
+    return job
+
+
+def reported(on: System, job: Job) -> list[Change]:
+    """What is written with the report of an attempt whose worker and resources are to be held."""
+    now = on.world.now()
+    keep = holds.wanted(job, now)
+    return [Replace(was, after) for was, after in holds.hold(keep, units_of(on, job), now)] if keep else []
+
+
+def units_of(on: System, job: Job) -> list[Unit]:
+    """The units that a job's present attempt has. None is of a lease that waits, or so old that its row has expired."""
+    names = dict.fromkeys(str(lease.unit) for lease in jobs.leases_of(on, job))
+    found = (on.store.get(unit_key(name), Unit) for name in names)
+    return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
+
+
+def held(on: System, job: Job) -> Held | None:
+    """What of a job is held now for its sake."""
+    return holds.held(job.keep, units_of(on, job), on.world.now()) if job.keep else None
+
+
+def release(on: System, user: User, job_id: str) -> Job:
+    """Hold nothing of a job any more, now and when its script ends. Raises Refused 404, or 409 where nothing is."""
+
+    def decide() -> tuple[Sequence[Change], tuple[Job, Keep]]:
+        job = jobs.find(on, user, job_id)
+        if job.keep is None:
+            raise Refused(409, "not-held", f"nothing of job {job_id} is held, or to be held, for its sake")
+        return ([] if job.is_settled else [Replace(job, replace(job, keep=None))]), (job, job.keep)
+
+    job, keep = transaction.run(on, decide)
+    for unit in units_of(on, job):
+        if holds.is_of(keep, unit.hold):
+            with suppress(Refused):  # it ran out, or somebody else let it go
+                maintenance.release(on, user, unit.is_a, unit.id)
+    logs.say(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
+    return job

@@ -1,0 +1,167 @@
+"""A user's jobs: find, list, cancel, explain.
+
+Nobody acts for an attempt that is over. [SLOT-3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.jobs import plans, prerequisites
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.prerequisites import Verdict
+from penstock.domain.pools import leases, why
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.why import Stopped, Why
+from penstock.domain.units import quarantine
+from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.domain.users import users
+from penstock.domain.users.users import User
+from penstock.kernel import ids
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Check
+from penstock.system import System
+from penstock.usecases import cooldowns
+from penstock.usecases.pools import forecast
+
+SCANNED = 1000
+"""How many jobs one page of a filtered list looks at."""
+
+
+def find(on: System, user: User, job_id: str) -> Job:
+    """A job that a user may see. Another's is as good as none. Raises Refused 404. [SEC-2]"""
+    job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
+    if job is None or not user.may_see(job.owner):
+        raise not_found("job", job_id[:64])
+    return job
+
+
+def listed(
+    on: System,
+    user: User,
+    owner: str | None,
+    filters: Mapping[str, str],
+    tags: Mapping[str, str],
+    limit: int,
+    page: str,
+) -> tuple[list[Job], str | None]:
+    """Some of a user's jobs, newest first, and the page that follows. Filters: state, target."""
+    if owner and not user.may_see(owner):
+        raise Refused(
+            403, "privilege-missing", f"only operators, and who may act for it, list the jobs of {owner[:200]}"
+        )
+    if owner and not users.is_name(owner):
+        raise Refused(400, "bad-request", "owner is the name of a user")
+    found: list[Job] = []
+    after, scanned = page, 0
+    while scanned < SCANNED:
+        rows = on.store.listed(f"jobs#{owner or user.name}", Job, limit=100, after=after, newest=True)
+        for row in rows:
+            scanned, after = scanned + 1, row.id
+            if _matches(row, filters, tags):
+                found.append(row)
+            if len(found) == limit:
+                return found, after
+        if len(rows) < 100:
+            return found, None
+    return found, after
+
+
+def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> bool:
+    state, target = filters.get("state"), filters.get("target")
+    return (
+        (not state or job.state == state)
+        and (not target or target in (job.target, job.target_resolved))
+        and all(job.tags.get(name) == value for name, value in tags.items())
+    )
+
+
+def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
+    """End the step that a job's flow is parked in, unless its script runs."""
+    for lease in leases_of(on, job):
+        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
+            on.flows.fail(lease.token, error, cause)
+
+
+def leases_of(on: System, job: Job) -> list[Lease]:
+    """The leases of a job's present attempt."""
+    return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
+
+
+def every_lease(on: System, job: Job) -> list[Lease]:
+    """The leases of all attempts of a job."""
+    return on.store.find(f"job#{job.id}", "lease#", Lease)
+
+
+def explain(on: System, job: Job) -> Why:
+    """Why a job is where it is, when it may go on, and what has to happen before."""
+    return _explain_waiting(on, job, why.DEEP) if job.state is State.WAITING else _explain(on, job)
+
+
+def _explain_waiting(on: System, job: Job, deep: int) -> Why:
+    """What a job waits for that depends on others, and what the first of those waits for in its turn."""
+    verdict, priors = look(on, job)
+    first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
+    if first is None:
+        return why.explain_dependencies(job, verdict, priors, None)
+    next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain(on, first)
+    return why.explain_dependencies(job, verdict, priors, next_)
+
+
+def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
+    """How those stand that a job depends on, and which of its files are there; and these jobs, by id."""
+    found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
+    priors = {prior.id: prior for prior in found if prior}
+    files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
+    return prerequisites.judge(job.dependencies, priors, files, on.world.now()), priors
+
+
+def _explain(on: System, job: Job) -> Why:
+    held = leases_of(on, job)
+    waiting = next((lease for lease in held if lease.state is LeaseState.WAITING), None)
+    granted = next((lease for lease in held if lease.state is LeaseState.GRANTED), None)
+    unit = on.store.get(unit_key(granted.unit), Unit) if granted and granted.unit else None
+    now, later = on.world.now(), plans.steps_of(job)
+    found = forecast.of_step(on, job, waiting.step) if waiting else None
+    if waiting is None or found is None:
+        stopped = _stopped(on, unit) if unit else []
+        kept = _kept_apart(on, job)
+        return why.explain(job, held, None, unit.reason if unit else None, stopped=stopped, quarantined=kept)
+    rest = [forecast.of_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
+    forecasts = [found[0], *(one[0] for one in rest if one)]
+    return why.explain(job, held, found[1], None, forecasts, now)
+
+
+def _kept_apart(on: System, job: Job) -> str | None:
+    """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
+    if job.state is not State.QUEUED or job.attempt == 1:
+        return None
+    lease = on.store.get(lease_key(job.id, job.attempt - 1, leases.WORKER), Lease)
+    unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
+    return quarantine.say(unit) if unit and unit.state is UnitState.QUARANTINED else None
+
+
+def _stopped(on: System, unit: Unit) -> list[Stopped]:
+    """The cool-downs that a unit is not made for."""
+    now = on.world.now()
+    return [Stopped(cooling_rules.say(row, now), row.why, row.until) for row in cooldowns.told(on, unit)]
+
+
+class Gone(Refused):
+    """The attempt is over. Made anew each time: an exception that is kept keeps every frame that it was raised in."""
+
+    def __init__(self) -> None:
+        super().__init__(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
+
+
+def fence(on: System, job: Job) -> Check:
+    """What a commit for an attempt's worker must name: that its lease is still its own. Raises Refused 410.
+
+    The lease is written when it is settled and never between, so heartbeats do not get in the way.
+    """
+    lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
+    if lease is None or lease.state is not LeaseState.READY:
+        raise Gone
+    return Check(lease)

@@ -1,0 +1,127 @@
+"""Jobs that depend on others, and on files: what they may depend on, and what becomes of them.
+
+The rules are in `domain/judging`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from penstock import transaction
+from penstock.domain.artifacts import inputs
+from penstock.domain.jobs import prerequisites
+from penstock.domain.jobs.dependencies import Dependency, Dependent
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.prerequisites import Verdict
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused, Unreached
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import System
+from penstock.usecases.artifacts import retain
+from penstock.usecases.jobs import jobs, settle
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import scheduler
+
+
+def priors(on: System, user: User, dependencies: Sequence[Dependency]) -> dict[str, Job]:
+    """The jobs that a user's job is to depend on, by id. Raises Refused 422 or 409; another's is as good as none."""
+    found: dict[str, Job] = {}
+    for each in dependencies:
+        where = f"dependencies.{each.name}"
+        try:
+            found[each.job] = jobs.find(on, user, each.job)
+            if each.copy_outputs:
+                retain.pin(on, each.job, "")  # which only looks: nothing is written
+        except Refused as refused:
+            faults = [Fault(refused.detail, where=where, hint="`penstock job list` lists those that there are")]
+            status, code = (422, "unknown-dependency") if refused.status == 404 else (refused.status, refused.code)
+            raise Refused(status, code, f"{where}: {refused.detail}", faults) from None
+    for prior in found.values():
+        _check_number(on, prior)
+    return found
+
+
+def _check_number(on: System, prior: Job) -> None:
+    most = limits.WAITING_DEPENDENTS
+    if prior.is_settled or len(on.store.find(f"job#{prior.id}", "dependent#", Dependent, limit=most)) < most:
+        return
+    why = f"at most {most} jobs may wait for one, and so many wait for job {prior.id}"
+    raise Refused(409, "too-many-dependents", why)
+
+
+def rows(job: Job, found: dict[str, Job]) -> list[Change]:
+    """What is written with a job that waits: it stands with each job that is not settled, and its inputs with it."""
+    waits = [Create(Dependent(job=prior.id, dependent=job.id)) for prior in found.values() if not prior.is_settled]
+    return [*waits, *(Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.inputs)]
+
+
+def begin(on: System, job: Job) -> None:
+    """Look for the first time after a job that waits was accepted: what it needs of others is kept from here on."""
+    _pin(on, job)
+    judge(on, job.id)
+
+
+def judge(on: System, job_id: str) -> None:
+    """Let a waiting job go on, or end it, if it is time for that. Done twice, it is done once. [JOB-1]"""
+    job = on.store.get(job_key(job_id), Job)
+    if job is None or job.state is not State.WAITING:
+        return
+    broken = _pin(on, job) if look(on, job).is_ready else None
+    found, verdict = transaction.run(on, lambda: _judge(on, job_id, broken))
+    if found is None:
+        return
+    if found.cancelled_by:
+        settle.settle(on, job_id, found.attempt, "Cancelled", None)
+    elif verdict.broken:
+        settle.settle(on, job_id, found.attempt, prerequisites.ERROR, verdict.broken)
+    elif verdict.is_ready:
+        logs.say(on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited(found)})", DETAIL)
+        with suppress(Unreached):  # its row is due: the sweep will start it
+            scheduler.start(on, job_id)
+
+
+def _judge(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change], tuple[Job | None, Verdict]]:
+    job = on.store.get(job_key(job_id), Job)
+    if job is None or job.state is not State.WAITING:
+        return [], (None, Verdict())
+    verdict, now = Verdict(broken) if broken else look(on, job), on.world.now()
+    if job.cancelled_by or verdict.broken:
+        return [], (job, verdict)
+    if verdict.is_ready:
+        queued = prerequisites.ready(job, now)
+        return [Replace(job, queued)], (queued, verdict)
+    is_due = job.due is None or job.due <= now
+    return [Replace(job, prerequisites.look_again(job, verdict, now))] if is_due else [], (job, verdict)
+
+
+def look(on: System, job: Job) -> Verdict:
+    """How those stand that a job depends on, and which of its files are there."""
+    return jobs.look(on, job)[0]
+
+
+def _pin(on: System, job: Job) -> str | None:
+    """Have all kept until the job settles that it needs of others; or why that is not there any more. [ART-1]
+
+    It is done when the job is accepted, and made sure of before it queues: until then nothing of an unsettled job runs
+    out, and of a settled one it would have to in between.
+    """
+    for each in job.dependencies:
+        if each.copy_outputs:
+            try:
+                transaction.run(on, partial(_pinned, on, each, job))
+            except Refused as refused:
+                return prerequisites.gone(each, refused.detail)
+    return None
+
+
+def _pinned(on: System, dependency: Dependency, job: Job) -> tuple[Sequence[Change], None]:
+    return retain.pin(on, dependency.job, job.id), None
+
+
+def _waited(job: Job) -> str:
+    seconds = int(((job.times.ready or job.times.submitted) - job.times.submitted).total_seconds())
+    return f"waited for {seconds} s"

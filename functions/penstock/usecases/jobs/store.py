@@ -1,0 +1,118 @@
+"""A job's store: values are put there by its user and by itself, until it settles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from penstock import transaction
+from penstock.domain.jobs import store
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.store import Value, sealed_as, value_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace
+from penstock.system import System
+from penstock.usecases.logs import logs
+
+Guard = Callable[[System, Job], Check]
+"""What else a write names, besides the job."""
+
+
+@dataclass(frozen=True)
+class Put:
+    """A value to be put: by a user, or by the job itself, which is ""."""
+
+    name: str
+    text: str
+    secret: bool = False
+    by: str = ""
+
+
+def put(on: System, job: Job, ask: Put, guards: Sequence[Guard] = ()) -> Value:
+    """Put a value, in the place of one of that name. What was secret stays so. [SEC-1]
+
+    Raises Refused 400 or 413 for what cannot be one, 409 when the job is over or its store is full.
+    """
+    _check(ask)
+
+    @cache
+    def sealed() -> str:
+        return on.vault.seal(ask.text.encode(), sealed_as(job.id, ask.name))
+
+    def decide() -> tuple[Sequence[Change], tuple[Value, bool]]:
+        fresh, was = _unsettled(on, job), on.store.get(value_key(job.id, ask.name), Value)
+        if was is None:
+            _check_room(on, job)
+        made = Value(job=job.id, name=ask.name, by=ask.by, time=on.world.now())
+        is_secret = ask.secret or (was is not None and was.is_secret)
+        now = replace(made, sealed=sealed()) if is_secret else replace(made, text=ask.text)
+        marks = is_secret and not fresh.has_secrets
+        goes_on: Change = Replace(fresh, replace(fresh, has_secrets=True)) if marks else Check(fresh)
+        guarded = [guard(on, fresh) for guard in guards]
+        return [Replace(was, now) if was else Create(now), goes_on, *guarded], (now, was is None)
+
+    value, is_new = transaction.run(on, decide)
+    if is_new:
+        what = f"{value.name} (secret)" if value.is_secret else value.name
+        logs.say(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store", DETAIL)
+    return value
+
+
+def _check(ask: Put) -> None:
+    if not store.is_name(ask.name):
+        raise Refused(400, "bad-request", "a value's name is 1 to 64 of A-Z a-z 0-9 . _ -")
+    if ask.secret and not ask.text:
+        raise Refused(400, "bad-request", "an empty value is no secret")
+    try:
+        size = len(ask.text.encode())
+    except UnicodeEncodeError:
+        raise Refused(400, "bad-request", "a value is text: half of a surrogate pair is none") from None
+    if size > limits.VALUE_BYTES:
+        raise Refused(413, "value-too-big", f"a value has at most {limits.VALUE_BYTES} bytes; this one has {size}")
+
+
+def _unsettled(on: System, job: Job) -> Job:
+    fresh = on.store.get(job_key(job.id), Job)
+    if fresh is None or fresh.is_settled:
+        raise Refused(409, "job-settled", f"job {job.id} is over: nothing is put into its store any more")
+    return fresh
+
+
+def _check_room(on: System, job: Job) -> None:
+    if len(on.store.find(f"job#{job.id}", "value#", Value, limit=limits.VALUES)) >= limits.VALUES:
+        raise Refused(409, "too-many-values", f"a job's store has room for {limits.VALUES} values")
+
+
+def listed(on: System, job: Job) -> list[Value]:
+    """All of a job's values, by name."""
+    return on.store.find(f"job#{job.id}", "value#", Value, limit=limits.VALUES)
+
+
+def shown(on: System, job: Job, name: str) -> Value:
+    """A value, for those who may see the job. Raises Refused 404, and 403 for a secret one. [SEC-1]"""
+    found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
+    if found is None:
+        raise not_found("value", name[:64])
+    if found.is_secret:
+        raise Refused(403, "secret-value", f"{name} is secret: only the job itself reads it")
+    return found
+
+
+def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
+    """A value and whether it is secret, for the job itself; None where there is none yet. [SEC-1]"""
+    found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
+    if found is None:
+        return None
+    if not found.is_secret:
+        return found.text, False
+    return on.vault.open(found.sealed, sealed_as(job.id, name)).decode(), True
+
+
+def forget(on: System, job: Job) -> None:
+    """Drop the secrets of a job that has settled: nobody puts or reads any more. Done twice, it is done once."""
+    for row in listed(on, job) if job.has_secrets else ():
+        if row.is_secret:
+            on.store.commit([Delete(row)])

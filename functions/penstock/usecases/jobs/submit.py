@@ -1,0 +1,411 @@
+"""From a request to an accepted job: every check that can be made before anything waits.
+
+The job file that a request amounts to: the one that it brings, with the request's own values over it.
+
+A plan before a submit: every check of a submit and a look at the queues; nothing is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from penstock import transaction
+from penstock.domain import caches, metrics, published
+from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
+from penstock.domain.jobs import admission, origins, plans
+from penstock.domain.jobs.dependencies import Dependency
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Submission, Times, job_key, spec_key
+from penstock.domain.jobs.plans import Plan
+from penstock.domain.logs.logs import CONTROL, DETAIL
+from penstock.domain.pools import why
+from penstock.domain.pools.leases import WORKER, Need
+from penstock.domain.site.site import Site, Target, step_numbers
+from penstock.domain.users import oidc
+from penstock.domain.users.users import User, digest, is_repository
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused, Unreached
+from penstock.kernel.rows import Change, Create
+from penstock.system import System
+from penstock.usecases.artifacts import inputs, retain
+from penstock.usecases.jobs import holds, prerequisites
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.site import configuration
+from penstock.usecases.users import users
+from penstock.wire import SubmitJob
+
+
+@dataclass(frozen=True)
+class Made:
+    """A request that could be accepted: the rows that it would become, and what they were made from.
+
+    `priors` are the jobs that it depends on, by id.
+    """
+
+    job: Job
+    spec: Spec
+    file: JobFile
+    site: Site
+    priors: dict[str, Job]
+
+
+def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Made:
+    """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written.
+
+    One that is only `planned` may depend on other files' jobs, which are not there yet.
+    """
+    user, file, site = users.acting(on, user, ask.owner), job_file(ask), configuration.current(on)
+    refuse_homeless(file, check)
+    if not planned:
+        refuse_unnamed(ask, file)
+    target = admission.could_any(site, file)
+    if isinstance(target, Refused):
+        raise target
+    needs = (*_resources(site, file), _worker(site, file, target))
+    refused = admission.could_this(site, user, file, needs, on.drivers.objections)
+    if refused:
+        raise refused
+    if file.hold_on_failure:
+        holds.check(site, user, file.hold_on_failure)
+    priors = prerequisites.priors(
+        on, user, [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
+    )
+    job, spec = _rows(on, user, ask, file, target, needs, site)
+    _check_fits(job, spec)
+    return Made(job, spec, file, site, priors)
+
+
+def submit(
+    on: System,
+    user: User,
+    ask: SubmitJob,
+    key: str | None,
+    proves: Proves | None = None,
+    *,
+    canary: str = "",
+    before: Job | None = None,
+    check: str = "",
+) -> str:
+    """Accept a job and return its id; the same key and the same request return the same job. Raises Refused.
+
+    `canary` is the pool that it is a canary of, `check` the check of a commit that shows it; `before`, the job that is
+    submitted once more.
+    """
+    made = make(on, user, ask, check=check)
+    vouched = oidc.vouched(user, (ask.tags or {}) if before is None else before.vouched)
+    job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
+    memory = _memory(user, ask, key, job)
+
+    def decide() -> tuple[Sequence[Change], str]:
+        known = on.store.get(memory.key, Submission) if memory else None
+        if known and memory:
+            return [], _repeated(known, memory)
+        begun = [Create(job), Create(spec), retain.begin(job), *prerequisites.rows(job, made.priors)]
+        return [*begun, *([Create(memory)] if memory else [])], job.id
+
+    accepted = transaction.run(on, decide)
+    if accepted == job.id:
+        on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
+        waits = made.priors or job.inputs
+        logs.say(on, job.id, 1, _welcome(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
+        _begin(on, job)
+    return accepted
+
+
+def _begin(on: System, job: Job) -> None:
+    """Start the job's flow; of one that waits for others, look first whether they have settled meanwhile."""
+    if job.state is State.WAITING:
+        prerequisites.begin(on, job)
+        return
+    with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
+        on.flows.start(job.id, 1, scheduler.steps(job.needs))
+
+
+def _welcome(job: Job, priors: Mapping[str, Job], by: str) -> str:
+    wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
+    aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
+    named = [
+        *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
+        *(f"input {name}" for name in job.inputs),
+    ]
+    waits = ", ".join(named)
+    whose = f" for {job.owner}, from {by}" if by != job.owner else ""
+    return (
+        f"job {job.id} accepted{whose}: {f'it waits for {waits}; then ' if waits else ''}"
+        f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
+    )
+
+
+def _resources(site: Site, file: JobFile) -> Iterator[Need]:
+    """The resources in lexicographic order of their type, which is the order of their acquisition. [QUEUE-3]"""
+    asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
+    steps = step_numbers(site, {ask.type for ask in asked})
+    for order, ask in enumerate(asked, 1):
+        kind = site.resources[ask.type]
+        uses = site.takes(kind.uses)
+        yield Need(
+            order, steps[ask.type], ask.name, ask.type, kind.pool, kind.well, dict(ask.options), uses,
+            (kind.privilege,) if kind.privilege else (),
+        )  # fmt: skip
+
+
+def _worker(site: Site, file: JobFile, target: Target) -> Need:
+    """The worker, which an alias may ask a privilege of its own for."""
+    uses = site.takes(target.uses)
+    asked = {site.targets[file.target].privilege, target.privilege} - {None}
+    return Need(
+        WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", uses=uses,
+        privileges=tuple(sorted(filter(None, asked))),
+    )  # fmt: skip
+
+
+def _waits_for(file: JobFile) -> tuple[Dependency, ...]:
+    return tuple(Dependency(each.name, each.job, each.on, each.copy_outputs) for each in file.dependencies)
+
+
+def _rows(
+    on: System, user: User, ask: SubmitJob, file: JobFile, target: Target, needs: tuple[Need, ...], site: Site
+) -> tuple[Job, Spec]:
+    now = on.world.now()
+    waits_for = _waits_for(file)
+    id = on.world.ulid()
+    publish = published.resolve(file.publish, file.env, id)
+    if isinstance(publish, Refused):
+        raise publish
+    job = Job(
+        id=id,
+        name=file.name or "job",
+        owner=user.name,
+        target=file.target,
+        target_resolved=target.name,
+        state=State.WAITING if waits_for or ask.inputs else State.QUEUED,
+        needs=needs,
+        times=Times(submitted=now, ready=None if waits_for or ask.inputs else now),
+        dependencies=waits_for,
+        inputs=tuple(ask.inputs or ()),
+        timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
+        queue_seconds=site.limits.queue,
+        grace=site.limits.grace,
+        idle_hold=site.limits.idle_hold,
+        priority=file.priority,
+        retries=file.retries if file.retries is not None else site.limits.retries,
+        retry_failed=file.retry_failed,
+        keep=Keep(user.name, holds.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
+        tags=file.tags,
+        publishes=bool(publish),
+        cache_scope=_scope(user, ask),
+        due=now + START_WITHIN,
+    )
+    rules = tuple(rule.text for rule in file.output_rules)
+    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
+    spec = Spec(
+        job=job.id, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
+        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
+        request=request, caches=file.cache,
+    )  # fmt: skip
+    return job, spec
+
+
+def _scope(user: User, ask: SubmitJob) -> str:
+    """Whose caches a job adds to: what its request says, and nothing that stands in its file. [SEC-2]"""
+    if ask.cache_scope is not None and not caches.is_scope(ask.cache_scope):
+        why = f"a scope is 1 to {limits.CACHE_SCOPE_CHARS} printable ASCII characters without spaces or #"
+        raise Refused(400, "bad-request", why, [Fault(why, where="cache_scope")])
+    return caches.scope_of(user.name, ask.cache_scope)
+
+
+def _check_fits(job: Job, spec: Spec) -> None:
+    """Raises Refused 413 for a job whose rows would not fit; its own row grows with every attempt and needs room."""
+    for row, most, what in ((job, limits.ROW_BYTES // 2, "tags and resources"), (spec, limits.ROW_BYTES, "script")):
+        size = len(json.dumps(asdict(row), default=str, ensure_ascii=False).encode())
+        if size > most:
+            raise Refused(413, "job-too-big", f"the job's {what} take {size} bytes as JSON; there is room for {most}")
+
+
+def _memory(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
+    if key is None:
+        return None
+    asked = hashlib.sha256(json.dumps(asdict(ask), sort_keys=True).encode()).hexdigest()
+    return Submission(
+        owner=user.name, key_digest=digest(key), request_digest=asked, job=job.id, time=job.times.submitted
+    )
+
+
+def _repeated(known: Submission, now: Submission) -> str:
+    if known.request_digest != now.request_digest:
+        raise Refused(409, "idempotency-key-reused", "this Idempotency-Key was used for another request")
+    return known.job
+
+
+def retry(on: System, user: User, job: Job) -> str:
+    """Submit a job's request once more, as a new job: of whoever asks, and of a repository where it was that before."""
+    spec = on.store.get(spec_key(job.id), Spec)
+    if spec is None:
+        raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
+    if origins.is_cloned(job, spec):
+        raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
+    request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
+    again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
+    fresh = on.store.get(job_key(again), Job) if job.inputs else None
+    if fresh:
+        inputs.adopt(on, fresh, job)
+    return again
+
+
+CHECKED = (
+    "name",
+    "target",
+    "resources",
+    "output_rules",
+    "tags",
+    "env",
+    "priority",
+    "timeout",
+    "retries",
+    "hold_on_failure",
+)
+"""The values of a request that are checked as if they stood in the file."""
+
+
+def job_file(ask: SubmitJob) -> JobFile:
+    """The job file with the request's own values over it."""
+    if not ask.path.isprintable():
+        fault = Fault("path holds a character that cannot be printed", where="path", hint="rename the file")
+        raise Refused(400, "bad-request", fault.message, [fault])
+    path = ask.path[: limits.NAME_CHARS]
+    found = parse(ask.script, path)
+    if isinstance(found, Problems):
+        too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
+        code = (413, "script-too-big") if too_big else (400, "bad-job-file")
+        raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in found.items])
+    found = _without(ask, _of_matrix(ask, found))
+    values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
+    values |= _filled_in(found) if ask.matrix else {}
+    checked: dict[str, Any] = {name: check_key(name, value) for name, value in values.items()}
+    if ask.dependencies:
+        values["dependencies"] = None
+        checked["dependencies"] = check_asked(_depends(ask, found))
+    checked["inputs"] = (
+        None,
+        check_inputs(ask.inputs or (), [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]),
+    )
+    faults = [
+        Fault(fault.message, where=fault.where, hint=fault.hint) for _, wrong in checked.values() for fault in wrong
+    ]
+    if faults:
+        raise Refused(400, "bad-request", "some values of the request cannot be", faults)
+    _refuse_disabled(found)
+    return _merge(found, {name: checked[name][0] for name in values})
+
+
+def _depends(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
+    """The dependencies that a request names jobs for. How they are to end is said there, or in the file."""
+    said = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
+    return {
+        name: {**said.get(name.partition("/")[0], {}), **given} if isinstance(given, dict) else given
+        for name, given in (ask.dependencies or {}).items()
+    }
+
+
+def _of_matrix(ask: SubmitJob, file: JobFile) -> JobFile:
+    """The one of a file's jobs that is asked for. Raises Refused 400 or 422."""
+    if file.matrix is None and ask.matrix is None:
+        return file
+    axes = list(file.matrix.axes) if file.matrix else []
+    if file.matrix is None or (ask.matrix is not None and ask.matrix not in file.matrix.combinations):
+        why = f"{file.path} has no such combination" if file.matrix else f"{file.path} has no matrix"
+        raise Refused(400, "bad-request", why, [Fault(why, where="matrix", hint=f"a value for each of {axes}")])
+    if ask.matrix is None:
+        why = f"{file.path} stands for {len(file.matrix.combinations)} jobs, and none of them is named"
+        hint = "`penstock job run FILE` submits all of them; over HTTP, `matrix` says which"
+        raise Refused(422, "matrix-without-values", why, [Fault(why, file=file.path, line=1, column=1, hint=hint)])
+    return variant(file, ask.matrix)
+
+
+def _without(ask: SubmitJob, file: JobFile) -> JobFile:
+    """The file without the dependencies that its job is not to wait for. Raises Refused 400 for what it has not."""
+    there = [each.name for each in file.dependencies]
+    faults = [
+        Fault(f"{file.path} has no dependency {name[:100]!r}", where="without", hint=f"it has: {', '.join(there)}")
+        for name in ask.without or ()
+        if name not in there
+    ]
+    if faults:
+        raise Refused(400, "bad-request", "the job cannot go without what its file does not have", faults)
+    left = tuple(each for each in file.dependencies if each.name not in (ask.without or ()))
+    return replace(file, dependencies=left)
+
+
+def _filled_in(file: JobFile) -> dict[str, Any]:
+    """What values of a matrix were put into, to be checked once more."""
+    return {"name": file.name, "target": file.target}
+
+
+def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
+    """Raises Refused 422 for dependencies that are other files' names: only whoever submits all of them knows ids."""
+    faults = []
+    for each in file.dependencies:
+        if each.name not in (ask.dependencies or {}):  # else it stands there, or all that it stands for
+            line, column = each.spot or (1, 1)
+            why = f"the dependency {each.name!r} is the job of another file, {each.job!r}, of which no job is named"
+            hint = f"submit the folder: penstock job run DIR; or name its job: -d {each.name}=JOB"
+            faults.append(Fault(why, file=file.path, line=line, column=column, hint=hint))
+    if faults:
+        raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
+
+
+def refuse_homeless(file: JobFile, check: str) -> None:
+    """Raises Refused 422 for a file that asks for what only a repository has, of a job that comes from none."""
+    if file.access_repos and not check:
+        why = "a job that is submitted by hand has no repository, whose token could read others"
+        hint = "push it, and the front end for GitHub runs it; or take `access_repos` out"
+        raise Refused(422, "no-repository", why, [Fault("`access_repos` names some", file=file.path, hint=hint)])
+    if origins.toolchain(file) == origins.FILE and not check:
+        hint = 'name the channel: rust_toolchain = "stable"'
+        why = "no repository comes with a job that is submitted by hand, and so nothing that names a toolchain"
+        raise Refused(422, "no-repository", why, [Fault("`rust_toolchain` is true", file=file.path, hint=hint)])
+
+
+def _fault(problem: Problem) -> Fault:
+    return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
+
+
+def _refuse_disabled(file: JobFile) -> None:
+    if not file.enable:
+        raise Refused(
+            422,
+            "job-disabled",
+            f"{file.path} says enable = false",
+            [Fault("the job is disabled", file=file.path)],
+        )
+
+
+def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
+    merged = dict(values)
+    merged["tags"] = {**file.tags, **values.get("tags", {})}
+    merged["env"] = {**file.env, **values.get("env", {})}
+    if "dependencies" in values:
+        given = {each.name.partition("/")[0] for each in values["dependencies"]}
+        others = (each for each in file.dependencies if each.name not in given)
+        merged["dependencies"] = (*values["dependencies"], *others)
+    merged["output_rules"] = (*file.output_rules, *values.get("output_rules", ()))
+    merged.setdefault("name", file.name or PurePosixPath(file.path).stem or "job")
+    for key in ("tags", "env", "output_rules"):
+        most = {"tags": limits.TAGS, "env": limits.ENV_ENTRIES, "output_rules": limits.OUTPUT_RULES}[key]
+        if len(merged[key]) > most:
+            raise Refused(400, "bad-request", f"there are more than {most} {key}")
+    return replace(file, **merged)
+
+
+def plan(on: System, user: User, ask: SubmitJob) -> Plan:
+    """What would become of a request if it were submitted now. Raises Refused for one that would be refused."""
+    made = make(on, user, ask, planned=True)
+    found = [forecast.of_step(on, made.job, step) for step in plans.steps_of(made.job)]
+    privileges = list(admission.privileges(made.site, made.file))
+    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned(made.job, made.priors))

@@ -1,0 +1,159 @@
+"""A job's log: append to it, read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from penstock import transaction
+from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.jobs.jobs import WATCHED, Job, Watch, watch_key
+from penstock.domain.logs import archives, logs
+from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
+from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, Most
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import System
+from penstock.usecases.site import configuration
+
+BATCHES_PER_PAGE = 20
+
+
+PAGE_BYTES = 2 * 1024**2
+"""A Lambda's answer holds 6 MB; a page of a log stays well below it."""
+
+
+@dataclass(frozen=True)
+class Full:
+    """That a job's log has no room for its output any more; what was dropped of what its agent sent."""
+
+    lines: int
+    bytes: int
+
+
+def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *, is_end: bool = False) -> None:
+    """Add a service line to a job's log: what was decided, and why. A text of several lines becomes several.
+
+    `stream` is CONTROL for what every reader needs, DETAIL for the rest. Service lines are limited in number; the line
+    that says how the job ended (`is_end`) is always added. Does nothing without a job, or when the log was deleted.
+    """
+    if not job:
+        return
+    now = on.world.now()
+    lines = [Line(now, stream, each) for each in text.splitlines()]
+
+    def decide() -> tuple[Sequence[Change], None]:
+        last, is_gone = _last(on, job)
+        batch = None if is_gone else logs.say(last, job, attempt, lines, is_end=is_end)
+        return ([Create(batch)] if batch else []), None
+
+    transaction.run(on, decide)
+
+
+def hear(on: System, job: Job, first: int, lines: Sequence[Line]) -> Full | None:
+    """Add what an agent sent. What was added before is not added again. What it is told when there is no room."""
+    bounds = configuration.current(on).limits
+    most = Most(bounds.log_events, bounds.log_bytes)
+
+    def decide() -> tuple[Sequence[Change], Batch | None]:
+        last, is_gone = _last(on, job.id)
+        batch = None if is_gone else logs.hear(last, job.id, job.attempt, first, lines, most)
+        return ([Create(batch)] if batch else []), batch or last
+
+    ends = transaction.run(on, decide)
+    return Full(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
+
+
+def last(on: System, job: str) -> Batch | None:
+    """What a log ends with."""
+    return _last(on, job)[0]
+
+
+def count(on: System, job: str) -> int:
+    """How many lines a log has: the number of the last."""
+    ends = last(on, job)
+    return ends.end - 1 if ends else 0
+
+
+def _last(on: System, job: str) -> tuple[Batch | None, bool]:
+    """What a log ends with, and whether it is gone. Rows first: the archive is written before they are deleted."""
+    found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)
+    if found:
+        return found[0], False
+    archive = on.store.get(archive_key(job), Archive)
+    return (archive.last, archive.state is ArchiveState.GONE) if archive else (None, False)
+
+
+def read(on: System, job: str, after: int, limit: int) -> list[Event]:
+    """The lines with numbers greater than `after`, in order and without a gap: at most `limit`, and PAGE_BYTES.
+
+    From rows while there are some, else from the object: it is there before the first row of it is deleted. Raises
+    Refused 410 for a log that is gone.
+    """
+    found: list[Event] = []
+    size = 0
+    for batch in _behind(on, job, after):
+        if batch.first > after + len(found) + 1:  # rows between were deleted since the first was read
+            break
+        found += [event for event in logs.events(batch) if event.seq > after]
+        size += sum(len(line.payload) for line in batch.lines)
+        if len(found) >= limit or size > PAGE_BYTES:
+            break
+    return (found or _archived(on, job, after))[:limit]
+
+
+def _archived(on: System, job: str, after: int) -> list[Event]:
+    """The rest of the block of the object that has the next line. None while there is no object."""
+    row = on.store.get(archive_key(job), Archive)
+    if row is None or row.state not in (ArchiveState.ARCHIVED, ArchiveState.GONE):
+        return []
+    if row.state is ArchiveState.GONE:
+        raise Refused(410, "log-gone", f"the log of job {job} is gone since {row.since:%Y-%m-%d %H:%M} UTC")
+    block = archives.block(row, after)
+    if block is None:
+        return []
+    content = on.objects.read(object_name(row.artifact), *block)
+    if len(content) < block[1]:
+        raise Refused(410, "log-lost", f"the log of job {job} is lost: its bytes are no longer in the store")
+    return [event for event in archives.decode(content) if event.seq > after]
+
+
+def watch(on: System, job: str) -> None:
+    """Note that somebody reads the log, at most every half WATCHED. Losing the race is as good as winning it."""
+    now = on.world.now()
+    was = on.store.get(watch_key(job), Watch)
+    until = now + WATCHED
+    if was is None:
+        on.store.commit([Create(Watch(job=job, until=until))])
+    elif was.until < now + WATCHED / 2:
+        on.store.commit([Replace(was, Watch(job=job, until=until))])
+
+
+def is_watched(on: System, job: str) -> bool:
+    """Whether somebody reads the log."""
+    was = on.store.get(watch_key(job), Watch)
+    return was is not None and was.until > on.world.now() - timedelta(seconds=1)
+
+
+def last_lines(on: System, job: str, attempt: int, streams: Collection[str], most: int) -> list[Line]:
+    """The last lines of an attempt in some streams, at most so many: of the last BATCHES_PER_PAGE batches."""
+    batches = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, last=True)
+    lines = [
+        line
+        for batch in reversed(batches)
+        if batch.attempt == attempt
+        for line in batch.lines
+        if line.stream in streams
+    ]
+    return lines[-most:]
+
+
+def _behind(on: System, job: str, after: int) -> list[Batch]:
+    """The batches that hold numbers greater than `after`, which usually is the last number of a batch."""
+    place = logs.batch_key(job, after).sk
+    behind = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, after=place)
+    if after == 0 or (behind and behind[0].first == after + 1):
+        return behind
+    holding = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True, upto=place)
+    return [batch for batch in holding if batch.end > after + 1] + behind

@@ -1,0 +1,359 @@
+"""What pools have and who waits for it, read for a grant: of a large pool, or a long queue, no more than of a small.
+
+Claims and grants: what the scheduler does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from penstock import transaction
+from penstock.domain import metrics
+from penstock.domain.jobs import jobs, unused
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import grants, leases, pools
+from penstock.domain.pools.grants import WINDOW, Hand, Pick, Stock
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
+from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.why import explain
+from penstock.domain.probes import factory_test
+from penstock.domain.units import units
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.system import System
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import forecast
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import prewarm, retire
+from penstock.usecases.users import privileges
+
+IDLE = 100
+"""How many idle slots of a pool are looked at."""
+
+WARM = 100
+"""Among how many warm slots one is looked for whose unit is there already."""
+
+
+def read(on: System, pool_name: str) -> dict[str, Stock]:
+    """What a pool has, and every other pool that those who wait for it want as well. Empty when nobody waits.
+
+    Of each at most WINDOW claims, and as many free slots as these want together. Where something is kept for one of
+    them, also what is idle, and the rows of the pools that else decide whether it is that one's turn.
+    """
+    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    found: dict[str, Stock] = {}
+    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
+        pool = on.store.get(pool_key(name), Pool)
+        if pool is not None:
+            found[name] = _stock(on, pool, claims if name == pool_name else None)
+    kept = [claim for stock in found.values() for claim in grants.kept_for(stock.claims)]
+    for name in dict.fromkeys(name for claim in kept for name in claim.pools):
+        pool = None if name in found else on.store.get(pool_key(name), Pool)
+        if pool is not None:
+            found[name] = Stock(pool, ())
+    return found
+
+
+def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
+    """What one pool has, and who waits for it."""
+    pk = pools.collection(pool.name)
+    queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
+    most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
+    cold = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
+    warm = _warm(on, pool, most) if most and pool.warm else []
+    twice = {slot.name for slot in warm}  # given a unit between the two looks, by who saw nobody wait
+    free = [slot for slot in cold if slot.name not in twice]
+    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.kept_for(queue) else []
+    return Stock(pool, queue, free, warm, idle)
+
+
+def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
+    """Slots that carry a unit; where some are made ahead of need, those first whose unit is there already."""
+    is_ahead = pool.warm is not None and pool.warm.least
+    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=max(most, WARM) if is_ahead else most)
+    return sorted(found, key=lambda slot: slot.since is None)[:most]
+
+
+GRANTS = 25
+"""How many grants one serving makes; if more could be made it asks to be called again."""
+
+
+def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
+    """Claim what one step of a flow waits for. The token is answered when it is there, or never will be."""
+    job = on.store.get(job_key(job_id), Job)
+    needs = _needs(job, attempt, step)
+    if job is None or not needs or job.cancelled_by:
+        error = "Cancelled" if job and job.cancelled_by else "Stale"
+        on.flows.fail(token, error, "the attempt needs nothing more")
+        return
+    held = transaction.run(on, lambda: _claim(on, job_id, attempt, step, token))
+    if not held:
+        on.flows.fail(token, "Stale", "the attempt needs nothing more")
+    elif held[0].state is not LeaseState.WAITING:
+        answer(on, held)
+        for lease in held:
+            if lease.state is LeaseState.GRANTED and lease.unit:
+                on.queues.advance(lease.unit, step == WORKER)
+    elif not on.store.get(pool_key(needs[0].pool), Pool):
+        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
+    else:
+        serve(on, needs[0].pool)
+        _serve_who_was_before(on, grants.claims(job, step, on.world.now()))
+        _tell_if_waiting(on, job_id, held[0])
+
+
+def answer(on: System, held: Sequence[Lease]) -> None:
+    """Answer the step that waits for these leases, if all are ready. Answering twice is answering once."""
+    if held and all(lease.state is LeaseState.READY for lease in held):
+        on.flows.succeed(held[0].token)
+
+
+def step_of(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
+    """The leases that one step of an attempt's flow waits for."""
+    found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    return [lease for lease in found if lease.step == step]
+
+
+def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
+    """What a step acquires, if the attempt is the job's present one and not over.
+
+    Also while it runs: its worker's step may be told again between the hello that made it so and its answer.
+    """
+    if job is None or job.attempt != attempt or job.is_settled:
+        return []
+    return [need for need in job.needs if need.step == step]
+
+
+def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tuple[Sequence[Change], list[Lease]]:
+    """The claim of a step: waiting leases and their place in the pool's queue, while the attempt still wants them."""
+    job = on.store.get(job_key(job_id), Job)
+    needs = _needs(job, attempt, step)
+    if job is None or job.cancelled_by or not needs:
+        return [], []
+    every = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    held = [lease for lease in every if lease.step == step]
+    if held:
+        told = [replace(lease, token=token) for lease in held]
+        return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
+    now = on.world.now()
+    fresh = [_lease(job, need, token, now) for need in needs]
+    claims = grants.claims(job, step, now)
+    claimed = jobs.acquire(job, now)
+    claimed = replace(claimed, due=unused.due(claimed, [*every, *fresh]))
+    return [Replace(job, claimed), *map(Create, claims), *map(Create, fresh)], fresh
+
+
+def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
+    return Lease(
+        job=job.id,
+        attempt=job.attempt,
+        order=need.order,
+        step=need.step,
+        name=need.name,
+        type=need.type,
+        pool=need.pool,
+        state=LeaseState.WAITING,
+        token=token,
+        since=now,
+    )
+
+
+def serve(on: System, pool_name: str) -> None:
+    """Grant what can be granted to those who wait for a pool. [QUEUE-1] [QUEUE-2]
+
+    Both a claim and a release write first and serve after, with consistent reads: of two that race, one sees both.
+    """
+    left: dict[str, None] = {}
+    for tries in range(GRANTS):
+        stocks = read(on, pool_name)
+        found = grants.pick(pool_name, stocks) if stocks else None
+        if found is None:
+            make_room(on, pool_name, stocks)
+            if not stocks:
+                prewarm.fill(on, pool_name)
+            break
+        if _grant(on, found, stocks):
+            left |= dict.fromkeys(name for name in found.rows if name != pool_name)
+        else:
+            on.world.pause(min(tries, 4))
+    else:
+        left[pool_name] = None
+    _serve_those_behind(on, left)
+
+
+def _serve_those_behind(on: System, left: Iterable[str]) -> None:
+    """A claim that was granted left all of its queues: what was kept for it there may be somebody else's. [QUEUE-1]
+
+    Who is there is read after the grant: a claim that came just before it, and saw it ahead, is not served again.
+    """
+    for name in left:
+        if on.store.find(pools.collection(name), "wait#", Claim, limit=1):
+            on.queues.schedule({"do": "serve", "pool": name})
+
+
+def serve_beside(on: System, pool_name: str) -> None:
+    """Serve the other queues of those who wait for a pool that was paused or lowered.
+
+    Nothing is kept there any more for who cannot be granted whatever falls free: it may be another's now. [QUEUE-1]
+    """
+    waiting = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
+        if name != pool_name:
+            on.queues.schedule({"do": "serve", "pool": name})
+
+
+def _serve_who_was_before(on: System, claims: Sequence[Claim]) -> None:
+    """Serve the queues in which a new claim does not stand last, but for that of its own pool, which is served.
+
+    Nothing is kept there any more for who has to wait until the new one had its turn. [QUEUE-1]
+    """
+    for claim in claims[1:]:
+        waiting = on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=WINDOW)
+        if any(other.key > claim.key for other in waiting):
+            on.queues.schedule({"do": "serve", "pool": claim.pool})
+
+
+def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
+    """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
+    if any(idle.values()) or any(stock.warm for stock in stocks.values()):
+        known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
+        for unit in grants.evict(pool_name, known):
+            was_idle = retire.retire(on, unit, "it made room for others")
+            on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
+
+
+def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
+    """Grant a claim in all of its pools at once, or drop one that nobody waits with. False for a lost race. [SLOT-2]
+
+    What needs a privilege is granted only while its owner has it, and not to one who has lost it. [SEC-2]
+    """
+    claim = next(iter(found.rows.values()))
+    job = on.store.get(job_key(claim.job), Job)
+    waiting = step_of(on, claim.job, claim.attempt, claim.step)
+    dropped: list[Change] = [Delete(row) for row in found.rows.values()]
+    if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
+        return on.store.commit(dropped)
+    why, owner = privileges.may(on, job, claim.step)
+    if why:
+        privileges.refuse(on, job.id, why)
+        return on.store.commit(dropped)
+    passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
+    granted, given = _granted(on, job, claim, waiting, stocks)
+    if not given or not on.store.commit([*dropped, *passed, *granted, *owner]):
+        return False
+    for unit in given:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    warm = {slot.unit for stock in stocks.values() for slot in stock.warm}
+    counters.granted(on, given, waiting, {unit.id for unit in given if unit.id in warm})
+    waited = int((given[0].since - waiting[0].since).total_seconds())
+    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
+    logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
+    return True
+
+
+def _granted(
+    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+) -> tuple[list[Change], list[Unit]]:
+    """The changes that give every lease of a step a unit, and these units; none when a warm one turned out unfit."""
+    hand = Hand(claim, stocks)
+    changes: list[Change] = []
+    given: list[Unit] = []
+    for lease in waiting:
+        need = next(need for need in job.needs if need.order == lease.order)
+        warm = hand.warm(need.pool)
+        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_ordered(on, job, lease, need), need)
+        if unit is None:
+            return [], []
+        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id, unit.since)))
+        given.append(unit)
+    return [*changes, *hand.changes()], given
+
+
+def _handed_over(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
+    """A warm unit for a need. One that was made for another factory, or takes other things, is destroyed instead."""
+    unit = on.store.get(unit_key(warm.unit or ""), Unit)
+    if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
+        return None
+    others = retire.slots_of(on, unit)[1:]
+    now = on.world.now()
+    is_late = unit.made and units.is_due(unit, now)
+    if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
+        retire.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
+        return None
+    return hand.over(unit, warm, others, need.order, now)
+
+
+def _ordered(on: System, job: Job, lease: Lease, need: Need) -> Unit:
+    return factory_test.ordered(_unit(on, lease, need.maker), job, on.world.now())
+
+
+def _unit(on: System, lease: Lease, maker: str) -> Unit:
+    """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
+    now = on.world.now()
+    is_worker = lease.order == WORKER
+    ordered = Unit(
+        id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
+        is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
+        maker=maker,
+        type=lease.type,
+        state=UnitState.CREATING,
+        job=lease.job,
+        attempt=lease.attempt,
+        order=lease.order,
+        pool=lease.pool,
+        slot="",
+        fence=0,
+        since=now,
+        born=now,
+        due=now + STEP_WITHIN,
+    )
+    return units.noted(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
+
+
+def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:
+    """Tell the job's log what it waits for, once, when it was not granted at once."""
+    lease_now = on.store.get(lease.key, Lease)
+    job = on.store.get(job_key(job_id), Job)
+    if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
+        return
+    blocked = forecast.block_of(on, job, lease.step)
+    if blocked:
+        logs.say(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
+
+
+def run(on: System, job_id: str, attempt: int, token: str) -> None:
+    """Park the step of a flow that waits for the script to end; answered at once if it has ended already."""
+
+    def decide() -> tuple[Sequence[Change], str | None]:
+        job = on.store.get(job_key(job_id), Job)
+        if job is None or job.attempt != attempt or job.is_settled or job.report:
+            return [], "done"
+        return ([Replace(job, replace(job, run_token=token))] if job.run_token != token else []), None
+
+    if transaction.run(on, decide):
+        on.flows.succeed(token)
+
+
+def start(on: System, job_id: str) -> bool:
+    """Start the flow of a queued attempt, unless it is parked, or the worker of the one before may still run. [JOB-2]
+
+    False when the flow was started before.
+    """
+    job = on.store.get(job_key(job_id), Job)
+    if job is None or job.state is not State.QUEUED or unused.is_parked(job, on.world.now()):
+        return True
+    if job.attempt > 1:
+        before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)
+        worker = next((lease for lease in before if lease.order == WORKER), None)
+        if worker and worker.state is not LeaseState.RELEASED:
+            return True
+    return on.flows.start(job.id, job.attempt, steps(job.needs))
+
+
+def steps(needs: Sequence[Need]) -> list[int]:
+    """The steps in which an attempt acquires its resources; the worker's comes after them."""
+    return sorted({need.step for need in needs} - {WORKER})

@@ -1,0 +1,128 @@
+"""Sends canaries when they are due, and notes how they came back. Driven by the sweep alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from penstock import transaction
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.probes import canaries
+from penstock.domain.probes.canaries import TAG, USER, Canary, canary_key
+from penstock.domain.site.site import CanaryScript, ResourceType, Site, Target
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Create, Key, Replace
+from penstock.system import System
+from penstock.usecases.jobs import submit
+from penstock.usecases.jobs.holds import units_of
+from penstock.usecases.site import configuration
+from penstock.usecases.units import quarantine
+from penstock.wire import SubmitJob
+
+MOST = 1000
+"""How many there may be: as many as a site may have targets and resource types."""
+
+log = Logger(child=True)
+
+
+def fit(on: System, site: Site) -> list[str]:
+    """Have every canary of a site sent; one that it has no longer rests when it is due next."""
+    now, told = on.world.now(), []
+    for pool in site.canaries():
+        was = on.store.get(canary_key(pool), Canary)
+        if was and was.due:
+            continue
+        if on.store.commit([Replace(was, replace(was, due=now)) if was else Create(Canary(pool=pool, due=now))]):
+            told.append(f"canary of {pool}: new")
+    return told
+
+
+def nudge(on: System, key: Key) -> None:
+    """The next step of a canary that is due: send its job, or note how that ended."""
+    canary, now = on.store.get(key, Canary), on.world.now()
+    if canary is None or canary.due is None or canary.due > now:
+        return
+    site = configuration.current(on)
+    found = site.canaries().get(canary.pool)
+    after = _next(on, site, canary, *found) if found else replace(canary, due=None, is_out=False)
+    if on.store.commit([Replace(canary, after)]) and canary.is_out and not after.is_out:
+        log.info("a canary is back", extra={"pool": canary.pool, "job": after.job, "outcome": after.outcome})
+
+
+def _next(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> Canary:
+    now, every = on.world.now(), timedelta(seconds=how.every)
+    job = on.store.get(job_key(canary.job), Job) if canary.is_out and canary.job else None
+    if job is None:
+        try:
+            return canaries.sent(canary, _submit(on, site, canary, kind, how), now)
+        except Refused as refused:
+            return canaries.refused(canary, str(refused), every, now)
+    return canaries.back(canary, job, every, now) if job.is_settled else canaries.look_again(canary, now)
+
+
+def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> str:
+    """Submit the job of a canary. The key is that of this try: done twice, it is one job."""
+    is_target = isinstance(kind, Target)
+    ask = SubmitJob(
+        script=how.script, path="canary.sh", name=f"canary of {canary.pool}"[: limits.NAME_CHARS],
+        target=kind.name if is_target else how.target,
+        resources=None if is_target else {"canary": {"type": kind.name}},
+        tags={TAG: canary.pool}, timeout=how.timeout, retries=0,
+    )  # fmt: skip
+    return submit.submit(on, _user(on, site), ask, f"{canary.pool}/{canary.version}", canary=canary.pool)
+
+
+def _user(on: System, site: Site) -> User:
+    """Who may have everything of the site that a canary looks at. Nobody can speak for this user: it has no token."""
+    kinds: list[Target | ResourceType] = [*site.targets.values(), *site.resources.values()]
+    wanted = {each.privilege for each in kinds if each.privilege}
+    return User(name=USER, privileges=tuple(sorted(wanted)), created=on.world.now())
+
+
+def reported(on: System, job: Job) -> list[Change]:
+    """What is written with the report of a canary's job: what it failed on is broken."""
+    if not job.canary:
+        return []
+    return [Replace(was, after) for was, after in canaries.broken(job, units_of(on, job), on.world.now())]
+
+
+def worked(on: System, job: Job) -> None:
+    """A canary that came back well opens what those that failed have closed."""
+    if job.canary and job.report and job.report.result is Result.SUCCEEDED:
+        for unit in units_of(on, job):
+            if unit.pool == job.canary:
+                quarantine.proved(on, unit)
+
+
+def listed(on: System) -> Sequence[Canary]:
+    """All canaries of the site, by pool."""
+    pools = configuration.current(on).canaries()
+    return [row for row in on.store.listed("canaries", Canary, limit=MOST) if row.pool in pools]
+
+
+def send(on: System, pool: str) -> Canary:
+    """Send a canary now, unless it is out. Raises Refused 404 or 409.
+
+    One that is due already is left as it is: who asks again, for a call of theirs died, finds the job of that call.
+    """
+
+    def decide() -> tuple[Sequence[Change], Canary]:
+        canary = on.store.get(canary_key(pool), Canary) if len(pool) <= limits.NAME_CHARS else None
+        if canary is None or pool not in configuration.current(on).canaries():
+            raise not_found("canary", pool[: limits.NAME_CHARS])
+        if canary.is_out:
+            raise Refused(409, "canary-is-out", f"the canary of {pool} is out: job {canary.job}")
+        now = on.world.now()
+        if canary.due and canary.due <= now:
+            return [], canary
+        asked = replace(canary, due=now)
+        return [Replace(canary, asked)], asked
+
+    asked = transaction.run(on, decide)
+    nudge(on, asked.key)
+    return on.store.get(asked.key, Canary) or asked

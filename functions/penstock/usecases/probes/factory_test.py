@@ -1,0 +1,139 @@
+"""The operator's answer to "does my factory work?": submit the job that finds out, and say what is known by now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain.jobs.jobs import Job, Proves
+from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.probes import factory_test
+from penstock.domain.probes.factory_test import Check, Facts
+from penstock.domain.site.site import Site, Target
+from penstock.domain.units import units, visibility
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused, not_found
+from penstock.system import System
+from penstock.usecases import cooldowns
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.jobs import jobs, submit
+from penstock.usecases.logs import logs
+from penstock.usecases.site import configuration
+from penstock.usecases.units import driver_calls as looking
+from penstock.wire import SubmitJob
+
+TIMEOUT = 300
+"""Seconds that the script may run."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A test that was begun: its job, its target, and what it will wait for, as far as that is known."""
+
+    job: str
+    target: str
+    waits: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a test is. Nothing more happens by itself when it is `over`."""
+
+    job: Job
+    unit: Unit | None
+    checks: Sequence[Check]
+    waits: str | None
+    is_over: bool
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether all that must be so is so."""
+        return self.is_over and all(check.ok for check in self.checks)
+
+
+def start(on: System, user: User, name: str, target: str | None, keep: int | None, key: str | None) -> Started:
+    """Submit the job that tests a factory. Raises Refused where there is nothing to test, or it could not begin."""
+    if keep is not None and not 1 <= keep <= units.HOLD_MOST:
+        raise Refused(400, "bad-request", f"keep_on_failure is 1 second to {units.HOLD_MOST // 86400} days")
+    site = configuration.current(on)
+    chosen = _target(site, name, target)
+    _check_open(on, chosen)
+    ask = SubmitJob(
+        script=factory_test.SCRIPT, path="factory-test.sh", name=f"test of factory {name}"[: limits.NAME_CHARS],
+        target=chosen.name, output_rules=[factory_test.OUTPUT], tags={factory_test.TAG: name},
+        env={"TEST_TARGET": chosen.name, "TEST_FACTORY": name}, priority=limits.PRIORITY, timeout=TIMEOUT, retries=0,
+    )  # fmt: skip
+    job = submit.submit(on, user, ask, key, Proves(name, keep))
+    now, scopes = on.world.now(), cooldowns.rows(on, cooling_rules.maker_of(UnitKind.WORKER, name))
+    mine = [row for row in scopes if row.stops or row.scope == cooling_rules.of_type(chosen.name)]
+    return Started(job, chosen.name, [cooling_rules.say(row, now) for row in mine])
+
+
+def _target(site: Site, name: str, wanted: str | None) -> Target:
+    """The target that is wanted, or the factory's first by name that has a limit."""
+    if name not in site.factories:
+        there = ", ".join(sorted(site.factories)) or "none"
+        raise Refused(404, "factory-not-found", f"there is no factory {name[:64]!r}; there are: {there}")
+    served = sorted((one for one in site.targets.values() if one.factory == name), key=lambda one: one.name)
+    names = ", ".join(one.name for one in served)
+    if not served:
+        why = f"factory {name} serves no target, so nobody could get a worker of it: give a target `factory = ...`"
+        raise Refused(422, "no-target", why)
+    if wanted is None:
+        return next((one for one in served if one.limit), served[0])
+    found = site.resolve(wanted)
+    if found is None:
+        raise Refused(422, "unknown-target", f"there is no target {wanted[:64]!r}; factory {name} serves: {names}")
+    if found not in served:
+        why = f"target {found.name} is served by factory {found.factory}; factory {name} serves: {names}"
+        raise Refused(422, "other-factory", why)
+    return found
+
+
+def _check_open(on: System, target: Target) -> None:
+    """Raises Refused 409 for a target of which an operator lets nobody have anything: the test would only wait."""
+    pool = on.store.get(pool_key(target.pool), Pool)
+    if pool and pool.paused:
+        why = f"{pool.name} is paused by an operator, and the test would wait until it is resumed"
+        raise Refused(409, "would-wait", f"{why}: `penstock pool resume {pool.name}`")
+    if pool and not pool.limit:
+        why = f"{pool.name} has a limit of 0, and the test would wait until it is raised"
+        raise Refused(409, "would-wait", f"{why}: `penstock pool resize {pool.name} 1`")
+
+
+def progress(on: System, user: User, name: str, job_id: str, version: str) -> Progress:
+    """How far a test is; `version` is that of the agent which the service hands out. Raises Refused 404."""
+    job = jobs.find(on, user, job_id)
+    if job.proves is None or job.proves.factory != name:
+        raise not_found("test", job_id[:64])
+    lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
+    unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
+    if unit:
+        looking.remind(on, unit)
+    waits = None if job.is_settled or job.times.started else jobs.explain(on, job).summary
+    checks = factory_test.checks(_facts(on, job, unit, version, waits))
+    return Progress(job, unit, checks, waits, job.is_settled and _is_gone(unit))
+
+
+def _is_gone(unit: Unit | None) -> bool:
+    return unit is None or (unit.state is UnitState.GONE and visibility.phase(unit) is None)
+
+
+def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
+    maker = configuration.current(on).factories.get(job.proves.factory if job.proves else "")
+    lines = [event.line for event in logs.read(on, job.id, 0, 1000)]
+    kept = {row.path: row.sha256 for row in outputs.listed(on, job)[0]}
+    return Facts(
+        job=job,
+        unit=unit,
+        complaints=on.drivers.complaints("factory", maker.driver, maker.settings) if maker else ["it is gone"],
+        said=[line.payload for line in lines if line.stream == "stdout"],
+        evidence=[line.payload for line in lines if line.stream == "worker"],
+        output=kept.get(factory_test.OUTPUT),
+        version=version,
+        waits=waits,
+    )

@@ -1,0 +1,179 @@
+"""Applying a site: what it says is checked whole, then the pools are brought to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from penstock import transaction
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.site import keys, parse
+from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
+from penstock.domain.units.units import STEP_WITHIN
+from penstock.kernel import limits
+from penstock.kernel.errors import Fault, Refused, not_found
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import System
+from penstock.usecases.probes import canaries
+from penstock.usecases.site import configuration
+from penstock.usecases.users import audit
+
+LONGEST = 128
+"""No pool's name has more characters."""
+
+TABLES = ("factories", "wells", "targets", "resources", "quotas")
+
+
+WHOLE = ("limits", "identity")
+
+
+def check(on: System, toml: str, path: str) -> Site:
+    """The site that a text describes. Raises Refused 422 with everything that is wrong."""
+    found = parse.parse(toml, path)
+    faults = list(found) if isinstance(found, tuple) else [*_drivers(on, found, path), *_hosts(on, found, path)]
+    if faults or isinstance(found, tuple):
+        raise Refused(422, "bad-site", f"{path} cannot be applied", faults)
+    return found
+
+
+def _drivers(on: System, site: Site, path: str) -> Iterator[Fault]:
+    """What the drivers say of their settings."""
+    for kind, table, makers in (("factory", "factories", site.factories), ("well", "wells", site.wells)):
+        for maker in makers.values():
+            for complaint in on.drivers.complaints(kind, maker.driver, maker.settings):
+                yield Fault(complaint, where=f"{table}.{maker.name}", file=path)
+    for table, kind, entries in (("targets", "factory", site.targets), ("resources", "well", site.resources)):
+        for entry in entries.values():
+            if entry.warm and not on.drivers.keeps(kind, site.maker(entry).driver):
+                told = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
+                yield Fault(told, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
+
+
+def _hosts(on: System, site: Site, path: str) -> Iterator[Fault]:
+    """Machines that exist already have names, and only they."""
+    for target in site.targets.values():
+        if target.redirect is not None:
+            continue
+        here, driver = f"targets.{target.name}", site.maker(target).driver
+        if target.names is None and on.drivers.hosts(driver):
+            told = "the machines of its factory exist already, each with a name"
+            yield Fault(told, where=here, file=path, hint='name them, like names = ["bench-7"], instead of a `limit`')
+        elif target.names is not None and not on.drivers.hosts(driver):
+            told = "its factory makes its machines, so they have no names yet"
+            yield Fault(told, where=f"{here}.names", file=path, hint="give it a `limit` instead")
+
+
+def changes(before: Site, after: Site) -> list[str]:
+    """What differs between two sites, a sentence each."""
+    told: list[str] = []
+    for table in TABLES:
+        was, now = getattr(before, table), getattr(after, table)
+        told += [f"{table}.{name} added" for name in now if name not in was]
+        told += [f"{table}.{name} removed" for name in was if name not in now]
+        told += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
+    return told + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
+
+
+def apply(on: System, by: str, toml: str, path: str) -> list[str]:
+    """Apply a site and say what changed. Applying the same again changes nothing."""
+    site = check(on, toml, path)
+    size = len(json.dumps(toml, ensure_ascii=False).encode())
+    if size > limits.ROW_BYTES:
+        raise Refused(413, "site-too-big", f"{path} takes {size} bytes as JSON; there is room for {limits.ROW_BYTES}")
+
+    def decide() -> tuple[Sequence[Change], list[str]]:
+        was = on.store.get(SITE_KEY, SiteText)
+        told = changes(configuration.parsed(was.toml) if was else Site(), site)
+        row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
+        if was and was.toml == toml:
+            return [], told
+        written = [Replace(was, row) if was else Create(row)]
+        return audit.note(on, written, by, "apply config", path, "; ".join(told)), told
+
+    told = transaction.run(on, decide)
+    return told + _fit_pools(on, site) + canaries.fit(on, site)
+
+
+def _fit_pools(on: System, site: Site) -> list[str]:
+    """Bring every pool's row to the site; pools that the site no longer has lose their slots as they fall free."""
+    wanted = site.pools()
+    existing = {pool.name: pool for pool in on.store.listed("pools", Pool, limit=1000)}
+    gone = {name: replace(_shape(pool), limit=0) for name, pool in existing.items() if name not in wanted}
+    told = []
+    for name, shape in {**wanted, **gone}.items():
+        was = on.store.get(pool_key(name), Pool)
+        if was and _shape(was) == shape and was.due is None and was.setback is None:
+            continue
+        set_pool(on, name, shape)
+        if was is None or _shape(was) != shape:
+            told.append(f"pool {name}: {_words(_shape(was)) if was else 'new'} -> {_words(shape)}")
+    return told
+
+
+def _shape(pool: Pool) -> Shape:
+    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts)
+
+
+def _words(shape: Shape) -> str:
+    if shape.is_amount:
+        return f"amount {shape.limit}"
+    kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
+    kept += f", {shape.warm.least} made ahead" if shape.warm and shape.warm.least else ""
+    return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
+
+
+def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
+    """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is.
+
+    What came to nothing before, may come to something now.
+    """
+    due = on.world.now() + STEP_WITHIN
+    given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
+    given |= {"warm": shape.warm, "hosts": shape.hosts, "due": due, "setback": None}
+
+    def decide() -> tuple[Sequence[Change], None]:
+        was = on.store.get(pool_key(name), Pool)
+        if was is None:
+            return [Create(Pool(name=name, **given))], None
+        over = not shape.is_amount and (was.over or shape.limit < was.limit)
+        changes = [Replace(was, replace(was, over=over, **given))]
+        return audit.note(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
+
+    transaction.run(on, decide)
+    on.queues.schedule({"do": "resize", "pool": name})
+
+
+def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
+    """Set the limit of a numbered pool or an amount until the site is applied again. Raises Refused 404 or 409."""
+    was = find(on, name)
+    if was.names is not None:
+        raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
+    most = keys.AMOUNT if was.is_amount else keys.SLOTS
+    if not 0 <= limit <= most:
+        raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
+    set_pool(on, name, replace(_shape(was), limit=limit), by)
+    return find(on, name)
+
+
+def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
+    """Stop granting from a pool, or go on. Holders keep what they hold; for who waits nothing is kept elsewhere."""
+
+    def decide() -> tuple[Sequence[Change], Pool]:
+        was = find(on, name)
+        now = replace(was, paused=paused)
+        changes = [Replace(was, now)] if was.paused != paused else []
+        return audit.note(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
+
+    pool = transaction.run(on, decide)
+    on.queues.schedule({"do": "resize" if paused else "serve", "pool": name})
+    return pool
+
+
+def find(on: System, name: str) -> Pool:
+    """A pool by name. Raises Refused 404."""
+    pool = on.store.get(pool_key(name), Pool) if len(name) <= LONGEST else None
+    if pool is None:
+        raise not_found("pool", name[:LONGEST])
+    return pool

@@ -1,0 +1,199 @@
+"""The sweep: nudges everything that is overdue, and compares what exists outside with the rows. [UNIT-1]
+
+It decides nothing itself: it sends the hint that was lost, or takes the step that nobody else is there to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain import metrics
+from penstock.domain.jobs import unused
+from penstock.domain.jobs.jobs import FLOW_WITHIN, Job, State, job_key
+from penstock.domain.jobs.jobs import nudge as nudge_flow
+from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Claim, Pool, collection
+from penstock.domain.units.units import Unit, UnitKind
+from penstock.kernel.rows import Key, Replace
+from penstock.system import System
+from penstock.usecases.artifacts import expire
+from penstock.usecases.github import hints
+from penstock.usecases.jobs import jobs, prerequisites, settle
+from penstock.usecases.pools import scheduler
+from penstock.usecases.probes import canaries
+from penstock.usecases.site import configuration
+from penstock.usecases.telemetry import gauges
+from penstock.usecases.units import reconcile
+from penstock.usecases.workers import presence
+
+AT_ONCE = 500
+"""How many overdue rows one sweep looks at; the rest are the next one's."""
+
+log = Logger(child=True)
+
+
+@dataclass
+class Swept:
+    """What one sweep did."""
+
+    nudged: int = 0
+    failed: int = 0
+    flows: int = 0
+    strays: int = 0
+    lost: int = 0
+    unlisted: int = 0
+    tidied: int = 0
+    untidied: int = 0
+
+
+def sweep(on: System) -> Swept:
+    """One sweep. What fails for one row does not stop the others."""
+    done, start = Swept(), on.world.now()
+    for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
+        try:
+            nudge(on, kind, key)
+            done.nudged += 1
+        except Exception:
+            log.exception("a nudge failed", extra={"kind": kind, "key": list(key)})
+            done.failed += 1
+    pools, waited_for = serve_all(on)
+    done.flows = settle_ended(on)
+    compared = reconcile.reconcile(on)
+    done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
+    try:
+        site = configuration.current(on)
+        gauges.tell(on, site, pools, waited_for)
+        gauges.tell_units(on, site, compared.rows)
+    except Exception:
+        log.exception("how things stand could not be told")
+    tidied = expire.tidy(on)
+    done.tidied, done.untidied = tidied.moved, tidied.failed
+    _tell(on, done, start)
+    return done
+
+
+def _tell(on: System, done: Swept, start: datetime) -> None:
+    on.metrics.add(metrics.SWEEPS)
+    on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
+    on.metrics.add(metrics.OVERDUE_ROWS, done.nudged + done.failed)
+    on.metrics.add(metrics.FAILED_NUDGES, done.failed + done.untidied)
+
+
+def nudge(on: System, kind: str, key: Key) -> None:
+    """Move on what is overdue, by the kind of row it is."""
+    if kind == "unit":
+        unit = on.store.get(key, Unit)
+        if unit and unit.due:
+            on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    elif kind == "pool":
+        on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
+    elif kind == "host":
+        presence.fade(on, key.pk.partition("#")[2])
+    elif kind == "canary":
+        canaries.nudge(on, key)
+    elif kind in ("delivery", "checkset", "check", "minted"):
+        hints.nudge(on, kind, key)
+    elif kind == "job":
+        _nudge_job(on, key)
+
+
+def _nudge_job(on: System, key: Key) -> None:
+    now = on.world.now()
+    job = on.store.get(key, Job)
+    if job is None or job.due is None or job.due > now:
+        return
+    if job.is_settled:
+        _stop(on, job)
+    elif job.state is State.WAITING:
+        prerequisites.judge(on, job.id)
+    elif job.report or job.cancelled_by:
+        _end(on, job, "Cancelled", "")
+    elif job.state is State.RUNNING:
+        _end(on, job, "Lost", f"worker {job.worker} neither finished nor stopped in the time that the job had")
+    elif job.queue_until and job.queue_until <= now:
+        _end(on, job, "QueueDeadline", f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}")
+    elif job.state is State.QUEUED:
+        _remind_to_start(on, job)
+    else:
+        _remind_to_step(on, job)
+
+
+def _remind_to_start(on: System, job: Job) -> None:
+    """Start a queued attempt's flow. One that was started, and never took its first step, was lost."""
+    settle.put_back(on, job.id, job.attempt - 1)
+    if scheduler.start(on, job.id):
+        return
+    if job.nudged:
+        _end(on, job, "Lost", "the flow never took its first step")
+    else:
+        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+
+
+def _remind_to_step(on: System, job: Job) -> None:
+    """Answer what a flow may wait for, for the answer may have been lost. One that still stands is lost. [JOB-1]"""
+    held = jobs.leases_of(on, job)
+    if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
+        _let_wait(on, job, held)
+    elif job.nudged:
+        _end(on, job, "Lost", "the flow stopped between two steps")
+    else:
+        for step in {lease.step for lease in held}:
+            scheduler.answer(on, [lease for lease in held if lease.step == step])
+        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+
+
+def _let_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
+    """Let a job wait on; or, when it held what it cannot use for too long, give all of that back. [QUEUE-3]"""
+    if unused.is_over(job, held, on.world.now()):
+        names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
+        cause = f"it held {names} and got no further for {job.idle_hold} s: {jobs.explain(on, job).summary}"
+        _end(on, job, unused.ERROR, cause)
+    else:
+        on.store.commit([Replace(job, replace(job, due=unused.due(job, held), nudged=False))])
+
+
+def _end(on: System, job: Job, error: str, cause: str) -> None:
+    """Settle an attempt that is still overdue when its end is written, and stop its flow, which nothing moves on."""
+    settle.settle(on, job.id, job.attempt, error, cause, overdue=on.world.now())
+    fresh = on.store.get(job.key, Job)
+    if fresh:
+        _stop(on, fresh)
+
+
+def _stop(on: System, job: Job) -> None:
+    """Stop the flows of the attempts that the sweep ended. Until that is done the job says so, and stays due."""
+    if job.stop_from is None:
+        return
+    for attempt in range(job.stop_from, job.attempt + job.is_settled):
+        on.flows.stop(job.id, attempt)
+    on.store.commit([Replace(job, replace(job, stop_from=None, due=None if job.is_settled else job.due))])
+
+
+def serve_all(on: System) -> tuple[list[Pool], list[str]]:
+    """Serve every pool that somebody waits for, as a hand-over may have been lost; or has too few made. [QUEUE-1]
+
+    All pools, and the names of those that somebody waits for.
+    """
+    pools = on.store.listed("pools", Pool, limit=1000)
+    waited_for = []
+    for pool in pools:
+        is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
+        waited_for += [pool.name] if is_waited_for else []
+        if is_waited_for or (pool.warm and pool.warm.least):
+            scheduler.serve(on, pool.name)
+    return pools, waited_for
+
+
+def settle_ended(on: System) -> int:
+    """Settle attempts whose flow ended without doing so."""
+    count = 0
+    for job_id, attempt, status in on.flows.ended():
+        job = on.store.get(job_key(job_id), Job)
+        if job and job.attempt == attempt and not job.is_settled:
+            settle.settle(on, job_id, attempt, status, None)
+            count += 1
+    return count

@@ -1,0 +1,98 @@
+"""What is counted where it happens. Each is told after the commit that made it so, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from penstock.domain import metrics
+from penstock.domain.cooldowns import maker_of
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.outcome import Boot, Ending
+from penstock.domain.pools.leases import Lease
+from penstock.domain.units.units import CleanProof, Unit
+from penstock.ports import NotYet
+from penstock.system import System
+
+T = TypeVar("T")
+
+
+def elapsed(since: datetime, until: datetime) -> float:
+    """Seconds between two times. Not less than none, for they may have been told by two clocks."""
+    return max(0.0, (until - since).total_seconds())
+
+
+def called(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
+    """Call a driver, and count what came of it. What it raises is raised."""
+
+    def count(result: str) -> None:
+        on.metrics.add(metrics.DRIVER_CALLS, maker=maker, operation=operation, result=result)
+
+    try:
+        done = call()
+    except Exception as error:
+        count(metrics.result_of(error))
+        raise
+    count(metrics.YIELD if isinstance(done, NotYet) else metrics.OK)
+    return done
+
+
+def called_for(on: System, unit: Unit, operation: str, call: Callable[[], T]) -> T:
+    """The same, for a unit."""
+    return called(on, maker_of(unit.is_a, unit.maker), operation, call)
+
+
+def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
+    """A claim was granted: how long it waited, and which of its units were kept ones."""
+    waited = elapsed(waiting[0].since, given[0].since)
+    on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
+    for unit in given:
+        if unit.is_kept:
+            on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.id in warm else "miss")
+
+
+def started(on: System, job: Job) -> None:
+    """A worker said hello, and its job's script starts."""
+    begun, times = job.times.started or on.world.now(), job.times
+    if job.attempt == 1:
+        waited = elapsed(times.ready or times.submitted, begun)
+        on.metrics.add(metrics.STARTED_AFTER, waited, target=job.target_resolved)
+
+
+def booted(on: System, before: Unit) -> None:
+    """A worker's agent said its first word; the unit is as it was before. One that was kept has booted long ago.
+
+    One that waited for its first lease has as well: it is counted when it came, and not for as long as it was idle.
+    """
+    if before.leases > 1 or before.past_hash:
+        return
+    now = on.world.now()
+    on.metrics.add(metrics.BOOTED_AFTER, elapsed(before.made or before.born or now, now), target=before.type)
+    boot(on, before.type, Boot.SUCCESS)
+
+
+def ended(on: System, ending: Ending) -> None:
+    """An attempt came to its end."""
+    target = ending.before.target_resolved
+    if ending.after.outcome:
+        on.metrics.add(metrics.JOBS_SETTLED, target=target, outcome=ending.after.outcome)
+    if ending.lost_by:
+        on.metrics.add(metrics.ATTEMPTS_LOST, target=target, cause=ending.lost_by)
+    if ending.boot:
+        boot(on, target, ending.boot)
+
+
+def boot(on: System, target: str, outcome: Boot) -> None:
+    """What became of a worker that was ordered."""
+    on.metrics.add(metrics.BOOT_OUTCOMES, target=target, outcome=outcome)
+    if outcome is not Boot.ABORTED:
+        failed = 0 if outcome is Boot.SUCCESS else 100
+        on.metrics.add(metrics.BOOT_FAILURES, failed, target=target)
+
+
+def gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:
+    """A unit was destroyed; `released` is None for who found that somebody else had written so."""
+    if released is not None:
+        took = elapsed(unit.since, proof.time)
+        on.metrics.add(metrics.GONE_AFTER, took, maker=maker_of(unit.is_a, unit.maker))

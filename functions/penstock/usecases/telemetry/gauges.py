@@ -1,0 +1,118 @@
+"""What the sweep tells of how things stand, from what it has read, and from little besides.
+
+A site of which nothing is told costs no reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from penstock.domain import metrics
+from penstock.domain.cooldowns import maker_of
+from penstock.domain.metrics import Fold, Level, Metric
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.probes.canaries import Canary, is_failing
+from penstock.domain.site.site import Site
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held
+from penstock.system import System
+from penstock.usecases import cooldowns
+from penstock.usecases.telemetry.counters import elapsed
+
+MOST = 1000
+"""How many slots of a kind, and how many claims, are read of one pool; and how many canaries there may be."""
+
+
+def tell(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
+    """Everything that is told each minute; zeros first, so that what is not there is told as well."""
+    if not on.metrics.wants(metrics.SWEEPS):
+        return
+    zeros(on, site)
+    _waits(on, site, waited_for)
+    if on.metrics.wants(metrics.POOL_HELD):
+        for pool in pools:
+            _pool(on, pool)
+    for maker in metrics.makers(site):
+        _maker(on, maker)
+    if site.canaries():
+        _canaries(on, site)
+
+
+def zeros(on: System, site: Site) -> None:
+    """A zero of everything that is a sum or a maximum. What was told already stays what it is."""
+    for metric in metrics.METRICS:
+        if metric.fold is not Fold.EACH and metric not in metrics.OF_UNITS:
+            _zero(on, site, metric)
+
+
+def _zero(on: System, site: Site, metric: Metric) -> None:
+    for by in metric.combinations(site, Level.POOLS):
+        on.metrics.add(metric, 0, **by)
+
+
+def _waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
+    """Who waits, and for how long. A job that waits in several queues is one."""
+    now, jobs = on.world.now(), set()
+    for pool in waited_for:
+        claims = on.store.find(collection(pool), "wait#", Claim, limit=MOST)
+        jobs |= {claim.job for claim in claims}
+        on.metrics.add(metrics.POOL_WAITING, len(claims), pool=pool)
+        for claim in claims:
+            seconds = elapsed(claim.since, now)
+            on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
+            on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)
+    on.metrics.add(metrics.JOBS_WAITING, len(jobs))
+
+
+def _pool(on: System, pool: Pool) -> None:
+    held, free = pool.used, max(0, pool.limit - pool.used)
+    if not pool.is_amount:
+        held, free = (
+            len(on.store.find(collection(pool.name), f"{state}#", Slot, limit=MOST))
+            for state in (SlotState.HELD, SlotState.FREE)
+        )
+    for metric, value in ((metrics.POOL_LIMIT, pool.limit), (metrics.POOL_HELD, held), (metrics.POOL_FREE, free)):
+        on.metrics.add(metric, value, pool=pool.name)
+
+
+def _maker(on: System, maker: str) -> None:
+    """What is remembered of a factory or a well, which `factory show` and `well show` tell in full."""
+    now = on.world.now()
+    row = on.store.get(comparison_key(maker), Comparison)
+    if row:
+        on.metrics.add(metrics.UNLISTED, int(row.failures > 0), maker=maker)
+        on.metrics.add(metrics.STRAYS, len(row.strays), maker=maker)
+        on.metrics.add(metrics.MISSING, len(row.missing), maker=maker)
+    for cool_down in cooldowns.rows(on, maker):
+        on.metrics.add(metrics.COOL_DOWNS, int(now < cool_down.until), maker=maker, cause=cool_down.cause)
+
+
+def _canaries(on: System, site: Site) -> None:
+    """What did not work when it was last looked at."""
+    known = site.canaries()
+    for row in on.store.listed("canaries", Canary, limit=MOST):
+        if row.pool in known:
+            on.metrics.add(metrics.CANARIES_FAILING, int(is_failing(row)), pool=row.pool)
+
+
+def tell_units(on: System, site: Site, rows: Mapping[UnitKind, Sequence[Unit]]) -> None:
+    """How all units are, when all were read; what was not read is not told as none."""
+    if not rows or not on.metrics.wants(metrics.UNITS):
+        return
+    now = on.world.now()
+    for metric in metrics.OF_UNITS:
+        _zero(on, site, metric)
+    for unit in (unit for units in rows.values() for unit in units):
+        if unit.state is not UnitState.GONE:  # the listing may be behind
+            _unit(on, unit, now)
+
+
+def _unit(on: System, unit: Unit, now: datetime) -> None:
+    maker = maker_of(unit.is_a, unit.maker)
+    state = metrics.HELD if is_held(unit, now) else unit.state
+    on.metrics.add(metrics.UNITS, maker=maker, kind=unit.is_a, state=state)
+    if state == metrics.HELD and unit.hold:
+        on.metrics.add(metrics.OLDEST_HOLD, elapsed(unit.hold.since, now), maker=maker)
+    elif state is UnitState.DIRTY:
+        on.metrics.add(metrics.OLDEST_DIRTY, elapsed(unit.since, now), maker=maker)

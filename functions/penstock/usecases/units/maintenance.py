@@ -1,0 +1,178 @@
+"""Units in the hands of operators. What is refused, and why, is the domain's; here it becomes a commit. [UNIT-3]
+
+Every automatic step decides from the unit's row and writes it, so a hold that was committed before it is seen, or makes
+it lose its race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from penstock import transaction
+from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units import maintenance, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, clock, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.rows import Change, Check, Replace
+from penstock.system import System
+from penstock.usecases.jobs import settle
+from penstock.usecases.logs import logs
+from penstock.usecases.site import configuration
+from penstock.usecases.units import retire, reuse
+from penstock.usecases.users import audit
+
+LONGEST = 64
+"""No unit's id has more characters."""
+
+
+def find(on: System, is_a: UnitKind, unit_id: str) -> Unit:
+    """A worker or a resource. Raises Refused 404."""
+    unit = on.store.get(unit_key(unit_id), Unit) if len(unit_id) <= LONGEST else None
+    if unit is None or unit.is_a is not is_a:
+        raise not_found(is_a, unit_id[:LONGEST])
+    return unit
+
+
+def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seconds: int) -> Unit:
+    """Keep a unit as it is. Raises Refused 400, 404 or 409."""
+    maintenance.check(reason, seconds, required=True)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        held = maintenance.hold(unit, user.name, reason, seconds, on.world.now())
+        changes = [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)]
+        return audit.note(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
+
+    unit = transaction.run(on, decide)
+    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
+    return unit
+
+
+def _while_it_runs(on: System, unit: Unit) -> list[Change]:
+    """That the script of a worker's job still runs: an agent that has reported is already on its way, or cleans.
+
+    An agent is told that it is held when it reports, and reads that after its report is written: of that and of this
+    one comes first.
+    """
+    if unit.is_a is UnitKind.RESOURCE or unit.state is not UnitState.READY or units.is_held(unit, on.world.now()):
+        return []
+    job = on.store.get(job_key(unit.job), Job)
+    if job is None or job.attempt != unit.attempt:
+        return []
+    if job.report and (unit.broken or job.report.result is not Result.LOST):
+        doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
+        said = f"the job of worker {unit.id} has ended at {clock(job.report.time)}, and {doing}"
+        raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
+    return [Check(job)]
+
+
+def _take(on: System, unit: Unit) -> list[Change]:
+    """The slots of an idle unit are held, by no job, so that nobody is lent it, and it makes room for nobody."""
+    if unit.state is not UnitState.IDLE or unit.hold:
+        return []
+    now = on.world.now()
+    return [change for slot in retire.slots_of(on, unit) for change in pools.move(slot, pools.set_aside(slot, now))]
+
+
+def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
+    """Take a hold off, or let a unit out of quarantine. Raises Refused 404 or 409."""
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        changes, free = _released(on, find(on, is_a, unit_id), user.name)
+        return audit.note(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
+
+    unit = transaction.run(on, decide)
+    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
+    _go_on(on, unit)
+    return unit
+
+
+def _released(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change], Unit]:
+    now = on.world.now()
+    free = maintenance.release(unit, by, now, timedelta(seconds=configuration.current(on).limits.lease))
+    if unit.state is not UnitState.IDLE:
+        return [Replace(unit, free)], free
+    pool, slots = on.store.get(pool_key(unit.pool), Pool), retire.slots_of(on, unit)
+    reason = reuse.why_not(on, free, pool, slots)
+    if reason or pool is None:
+        dirty = units.give_up(free, reason or "", now)
+        return [Replace(unit, dirty), *retire.leave(on, unit)], dirty
+    since = None if units.is_coming(free) else now
+    back = [pools.move(slot, pools.keep(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
+    return [Replace(unit, free), Replace(pool, pool), *(change for moves in back for change in moves)], free
+
+
+def _go_on(on: System, unit: Unit) -> None:
+    """What a hold held back goes on: the unit's own next step, and who may be lent it. [QUEUE-1]"""
+    if unit.state is UnitState.IDLE:
+        for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+            on.queues.schedule({"do": "serve", "pool": pool})
+    if unit.state is not UnitState.IDLE or units.is_coming(unit):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+
+
+def waits(on: System, unit: Unit) -> bool:
+    """Whether a unit takes no step now because of its hold: while it stands, none that would touch it. [UNIT-3]
+
+    A hold that has run out is taken off first, and the step taken after that.
+    """
+    if units.is_held(unit, on.world.now()):
+        return unit.state in maintenance.PARKED
+    changes, free = _released(on, unit, None)
+    if on.store.commit(changes):
+        _go_on(on, free)
+    return True
+
+
+def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
+    """Lend a unit to nobody after its present lease. Raises Refused 400, 404 or 409."""
+    maintenance.check(reason)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        changes, after = removed(on, unit, maintenance.drain(unit, user.name, reason, on.world.now()))
+        return audit.note(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
+
+    return _told(on, transaction.run(on, decide))
+
+
+def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
+    """Have a unit destroyed now; the attempt that leases it is lost. Raises Refused 400, 404 or 409."""
+    maintenance.check(reason)
+
+    def decide() -> tuple[Sequence[Change], Unit]:
+        unit = find(on, is_a, unit_id)
+        changes, after = removed(on, unit, maintenance.recycle(unit, user.name, reason, on.world.now()))
+        return audit.note(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
+
+    unit = transaction.run(on, decide)
+    end_attempt(on, unit)
+    return _told(on, unit)
+
+
+def removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
+    """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
+    now = on.world.now()
+    is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER
+    if not units.is_held(after, now) and (after.state is UnitState.IDLE or is_cleaned):
+        after = units.give_up(after, str(after.drain), now)
+        return [Replace(unit, after), *(retire.leave(on, unit) if unit.state is UnitState.IDLE else ())], after
+    return ([Replace(unit, after)] if after != unit else []), after
+
+
+def _told(on: System, unit: Unit) -> Unit:
+    if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
+        logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
+    elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    return unit
+
+
+def end_attempt(on: System, unit: Unit) -> None:
+    """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
+    settle.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", maintenance.is_recycled, unit.reason)

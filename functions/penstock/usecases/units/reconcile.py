@@ -1,0 +1,187 @@
+"""What exists outside, against our rows, both ways: strays are destroyed, and what vanished is lost. [UNIT-1]
+
+The list first, then the rows: a unit that is made in between has its row. A list that could not be had is acted upon by
+nobody, and after an outage of ours nothing is for a while: docs/operators/capacity.md.
+
+Units that are not what their rows say: some vanished, and some nobody wants any more. [JOB-1] [UNIT-1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain import cooldowns, metrics
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.outcome import Boot
+from penstock.domain.site.site import Site
+from penstock.domain.units import comparison, units
+from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep, comparison_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Create, Replace
+from penstock.system import System
+from penstock.usecases import cooldowns as remembering
+from penstock.usecases.jobs import settle
+from penstock.usecases.site import configuration
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import retire
+
+PAGE = 500
+
+log = Logger(child=True)
+
+
+@dataclass
+class Compared:
+    """What came of it, and the units that were read for it: all of them, or none."""
+
+    unlisted: int = 0
+    strays: int = 0
+    lost: int = 0
+    rows: Mapping[UnitKind, list[Unit]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a maker lists."""
+
+    is_a: UnitKind
+    maker: str
+    start: datetime
+    ids: frozenset[str]
+    before: Comparison | None
+
+    @property
+    def name(self) -> str:
+        """The maker among all of them."""
+        return cooldowns.maker_of(self.is_a, self.maker)
+
+
+def reconcile(on: System) -> Compared:
+    """Compare each maker whose last comparison is long enough ago. What fails for one does not stop the others."""
+    site, done = configuration.current(on), Compared()
+    is_quiet = _is_quiet(on)
+    lists = list(_lists(on, site, done))
+    rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}
+    done.rows = rows
+    for one in lists:
+        try:
+            _compare(on, site, one, rows[one.is_a], done, is_quiet=is_quiet)
+        except Exception:
+            log.exception("a comparison failed", extra={"maker": one.name})
+    return done
+
+
+def _is_quiet(on: System) -> bool:
+    """Whether the sweep has not been back for long enough after an outage; also notes that it was here."""
+    row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
+    told = comparison.swept(row, now)
+    on.store.commit([Replace(row, told) if row else Create(told)])
+    return now - told.resumed < comparison.GRACE
+
+
+def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
+    """What the makers list, of those that are due and can be listed. Not all is in the rows yet that are read later."""
+    makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
+    for is_a, maker in makers:
+        name, start = cooldowns.maker_of(is_a, maker), on.world.now()
+        row = on.store.get(comparison_key(name), Comparison)
+        if not comparison.is_due(row, start):
+            continue
+        try:
+            yield Listed(is_a, maker, start, _list(on, site, is_a, maker), row)
+        except Exception as error:
+            extra = {"maker": name, "why": str(error)}
+            log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
+            done.unlisted += 1
+            told = comparison.unlisted(row, name, f"{type(error).__name__}: {error}", start)
+            on.store.commit([Replace(row, told) if row else Create(told)])
+            if isinstance(error, DriverError):
+                remembering.count(on, name, error)
+
+
+def _list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
+    name = cooldowns.maker_of(is_a, maker)
+    return counters.called(
+        on, name, metrics.LIST, lambda: frozenset(configuration.driver(on, site, is_a, maker).list())
+    )
+
+
+def _units(on: System, is_a: UnitKind) -> list[Unit]:
+    """All units of a kind that are not gone; what was written just now may be missing."""
+    found: list[Unit] = []
+    while True:
+        page = on.store.listed(f"{is_a}s", Unit, limit=PAGE, after=found[-1].id if found else "")
+        found += page
+        if len(page) < PAGE:
+            return found
+
+
+def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compared, *, is_quiet: bool) -> None:
+    """Write what the comparison found, then act upon it. Whoever loses that write leaves acting to the winner."""
+    rows = {unit.id: unit for unit in units if unit.maker == one.maker}
+    for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
+        unit = on.store.get(unit_key(id), Unit)
+        rows |= {id: unit} if unit else {}
+    lease = timedelta(seconds=site.limits.lease)
+    verdict = comparison.compare(one.before, one.name, one.ids, rows, one.start, lease, is_quiet=is_quiet)
+    if not on.store.commit([Replace(one.before, verdict.row) if one.before else Create(verdict.row)]):
+        return
+    for unit in verdict.lost:
+        vanished = end_vanished(on, unit, lease, one.start)
+        on.metrics.add(metrics.UNITS_VANISHED, int(vanished), maker=one.name, state=unit.state)
+        done.lost += vanished
+    if not is_quiet:
+        for unit in rows.values():
+            end_unwanted(on, unit)
+    done.strays += _destroy(on, site, one, verdict.destroy)
+
+
+def _destroy(on: System, site: Site, one: Listed, strays: tuple[str, ...]) -> int:
+    """Destroy strays; those of which a row came after all, are none."""
+    driver, count = configuration.driver(on, site, one.is_a, one.maker), 0
+    for id in strays:
+        unit = on.store.get(unit_key(id), Unit)
+        if unit is not None and unit.state is not UnitState.GONE:
+            continue
+        try:
+            counters.called(on, one.name, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
+            on.metrics.add(metrics.STRAYS_DESTROYED, maker=one.name)
+            log.warning("a stray was destroyed", extra={"maker": one.name, "unit": id})
+            count += 1
+        except DriverError as error:
+            log.warning("a stray could not be destroyed", extra={"maker": one.name, "unit": id, "why": str(error)})
+    return count
+
+
+UNWANTED_AFTER = timedelta(minutes=10)
+"""How long a unit has been where it is before it is asked whether its attempt still wants it."""
+
+
+def end_vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:
+    """Have a unit's attempt lost, for its maker does not list it any more; unless it was heard of since then."""
+    cause = f"{unit.is_a} {unit.id} was lost: {unit.maker} does not list it any more"
+    if unit.state is UnitState.IDLE:
+        return retire.retire(on, unit.id, cause, is_setback=True, boot=Boot.DISAPPEARED)
+
+    def is_lost(fresh: Unit) -> bool:
+        return fresh.state is unit.state and not comparison.was_heard(fresh, start, lease)
+
+    return settle.lose(on, unit, cause, is_lost, cause) is not None
+
+
+def end_unwanted(on: System, unit: Unit) -> None:
+    """Have a unit put back whose attempt is over. Its end does that in the same commit; this is for what it missed."""
+    now = on.world.now()
+    if unit.state not in (UnitState.CREATING, UnitState.READY) or now - unit.since < UNWANTED_AFTER:
+        return
+    job = on.store.get(job_key(unit.job), Job)
+    if job and not job.is_settled and job.attempt == unit.attempt:
+        return
+    if on.store.commit([Replace(unit, units.soil(unit, "its attempt is over", now))]):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

@@ -1,0 +1,135 @@
+"""Kept units that are no longer wanted: their slots are nobody's until they are destroyed. [UNIT-2]
+
+What a unit took goes back to its pools, when it is gone. [UNIT-2] [SLOT-3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock import transaction
+from penstock.domain.jobs.outcome import Boot
+from penstock.domain.pools import forecast, leases, pools
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.units import prewarm, quarantine, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Change, Delete, Replace
+from penstock.system import System
+from penstock.usecases.telemetry import counters
+
+
+def retire(
+    on: System,
+    unit_id: str,
+    reason: str,
+    *,
+    is_setback: bool = False,
+    boot: Boot = Boot.FAILED,
+    if_coming: bool = False,
+    known: str = "",
+) -> bool:
+    """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more.
+
+    One that nobody ever had, and that came to nothing, is a setback: its pool makes the next one ahead of need later.
+    `boot` is what then became of a worker that was never heard of. With `if_coming` one that came meanwhile stays. What
+    is `known` besides the reason is for its journal.
+    """
+    unit = transaction.run(
+        on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known)
+    )
+    if unit is None:
+        return False
+    if prewarm.never_came(unit):
+        counters.boot(on, unit.type, boot if is_setback else Boot.ABORTED)
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    return True
+
+
+def _decide(
+    on: System, unit_id: str, reason: str, *, is_setback: bool, if_coming: bool, known: str
+) -> tuple[Sequence[Change], Unit | None]:
+    unit = on.store.get(unit_key(unit_id), Unit)
+    now = on.world.now()
+    if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, now):  # [UNIT-3]
+        return [], None
+    if if_coming and not units.is_coming(unit):
+        return [], None
+    dirty = units.give_up(unit, reason, now)
+    dirty = units.noted(dirty, now, known) if known else dirty
+    pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
+    setback = [Replace(pool, prewarm.failed(pool, reason, now))] if pool else []
+    return [Replace(unit, dirty), *leave(on, unit), *setback], dirty
+
+
+def leave(on: System, unit: Unit) -> list[Change]:
+    """The slots of an idle unit that is to be destroyed are nobody's until then."""
+    return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.leave(slot))]
+
+
+def slots_of(on: System, unit: Unit) -> list[Slot]:
+    """Every slot that a unit has, its own first, unless somebody else has it by now. [SLOT-3]"""
+    is_free = unit.state is UnitState.IDLE and unit.hold is None
+    found = []
+    for pool, name in ((unit.pool, unit.slot), *unit.also):
+        is_own = pool == unit.pool and name == unit.slot
+        first = SlotState.FREE if is_free and is_own else SlotState.IDLE if is_free else SlotState.HELD
+        slot = _at(on, pool, name, unit.id, first) or _at(on, pool, name, unit.id, SlotState.IDLE)
+        if slot and (slot.fence == unit.fence or not is_own):
+            found.append(slot)
+    return found
+
+
+def _at(on: System, pool: str, name: str, unit: str, state: SlotState) -> Slot | None:
+    slot = on.store.get(Slot(pool=pool, name=name, state=state, unit=unit).key, Slot)
+    return slot if slot and slot.unit == unit else None
+
+
+def free(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
+    """A unit is gone, with the proof, and its slots go back; and whether its lease ends with that. [UNIT-2]"""
+    if gone.proof is None:
+        raise ValueError(f"unit {unit.id} has no proof")
+    ends = end_lease(on, unit)
+    return [Replace(unit, gone), *_give_back(on, unit), *ends], bool(ends)
+
+
+def end_lease(on: System, unit: Unit) -> list[Change]:
+    """A unit's lease is released, if it still waits for that."""
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    return [Replace(lease, leases.released(lease))] if lease and lease.state is LeaseState.RELEASING else []
+
+
+def _give_back(on: System, unit: Unit) -> list[Change]:
+    """Everything that a unit held goes back to its pools, unless somebody else has it by now. [SLOT-3]"""
+    held: dict[str, list[Slot]] = {}
+    for slot in slots_of(on, unit):
+        held.setdefault(slot.pool, []).append(slot)
+    return [change for pool, slots in held.items() for change in _to_pool(on, unit, pool, slots)]
+
+
+def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
+    """Slots come back. The pool's row is part of it: lowering its limit decides which slots may be free. [SLOT-1]"""
+    pool = on.store.get(pool_key(name), Pool)
+    leased = [slot for slot in slots if slot.job]
+    learned = forecast.learn(pool, leased, on.world.now()) if pool else None
+    if learned and leased:
+        learned = quarantine.count_broken(learned, unit)
+    if pool and learned and pool.is_amount:
+        left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
+        return [Replace(pool, left), *map(Delete, slots)]
+    changes: list[Change] = [Replace(pool, learned)] if pool and learned else []
+    spare = _withdrawn(on, name, slots) if pool and pool.over and pool.names is None else []
+    for slot in slots:
+        if spare and not slot.withdrawn:
+            changes += pools.swap(slot, spare.pop())
+        else:
+            changes += pools.move(slot, pools.give_back(slot))
+    return changes
+
+
+def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
+    """Slots of a pool that others hold although they were withdrawn."""
+    held = on.store.find(pools.collection(name), "held#", Slot, limit=10_000)
+    own = {slot.name for slot in back}
+    return [slot for slot in held if slot.withdrawn and slot.name not in own]

@@ -1,0 +1,189 @@
+"""Whose turn it is when a slot was freed.
+
+Units that stay for the next lease: cleaned by their well or their agent, and only then on a free slot. [UNIT-2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock import transaction
+from penstock.domain import metrics
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import forecast, leases, pools
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Pool, Slot, pool_key
+from penstock.domain.units import quarantine, retries, reuse, units
+from penstock.domain.units.retries import EARLY
+from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.errors import DriverError
+from penstock.kernel.rows import Change, Replace
+from penstock.ports import Keeper
+from penstock.system import System
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import configuration
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import retire
+
+
+def pass_turn(on: System, unit: Unit) -> None:
+    """Who frees a slot hands it over, and passes the turn to the next lease of the attempt. [QUEUE-1]"""
+    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+        scheduler.serve(on, pool)
+    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    if left and left.unit:
+        on.queues.advance(left.unit, left.order == WORKER)
+    if unit.order == WORKER and unit.job:
+        on.queues.schedule({"do": "start", "job": unit.job})
+
+
+def turn_pause(on: System, unit: Unit) -> timedelta | None:
+    """How long until a unit looks again whether it is its turn: the worker first, then resources in reverse order.
+
+    None when it is. Who goes before it may be held by an operator: then it keeps all that comes after it, as it is.
+    """
+    turn = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    if turn is None or turn.order == unit.order:
+        return None
+    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
+    if ahead and ahead.state is UnitState.QUARANTINED:  # who ends that passes the turn on
+        return retries.BACK_OFF_MOST
+    if ahead and ahead.hold:
+        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
+    return units.STEP_WITHIN
+
+
+TRIES = 3
+"""How often cleaning is tried before the unit is destroyed instead."""
+
+
+def clean(on: System, unit: Unit) -> None:
+    """Take the next step of a unit that is being cleaned: a well's call, or giving up an agent that does not speak."""
+    now = on.world.now()
+    if unit.is_a is UnitKind.WORKER:
+        if units.is_due(unit, now):
+            give_up(on, unit, "its agent did not say in time that it is clean")
+    elif unit.next_look and now + EARLY < unit.next_look:
+        return  # a message is on its way for then
+    elif pause := turn_pause(on, unit):
+        on.store.commit([Replace(unit, retries.later(unit, unit.reason, now, pause))])
+    elif unit.tries >= TRIES:
+        give_up(on, unit, f"it could not be cleaned: {unit.reason}")
+    else:
+        begun = alone(on, unit, is_to_clean=True)
+        if begun:
+            _call(on, begun)
+
+
+def alone(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
+    """A unit whose well only the caller calls from here on, until it writes that it is done; None if another does.
+
+    So no call that makes or cleans a unit for one lease is late, and comes when it is idle or leased again. A handler
+    that dies has made its last call before `busy` is over, for no function lives as long.
+    """
+    now = on.world.now()
+    if unit.busy and unit.busy > now:
+        return None
+    told = units.begin(unit, now) if is_to_clean else unit
+    busy = replace(told, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
+    if not on.store.commit([Replace(unit, busy)]):
+        return None
+    begun = on.store.get(unit.key, Unit)
+    return begun if begun and begun.busy == busy.busy else None
+
+
+def _call(on: System, begun: Unit) -> None:
+    """Let the well clean a unit."""
+    try:
+        well = configuration.driver_of(on, configuration.current(on), begun)
+        if not isinstance(well, Keeper):
+            give_up(on, begun, "its well does not clean")
+            return
+        proof = counters.called_for(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
+    except DriverError as error:
+        told = retries.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
+    else:
+        if isinstance(proof, CleanProof):
+            keep(on, begun.id, proof, timedelta(0))
+            return
+        noted = units.noting(begun, proof.notes)
+        told = retries.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+    _again(on, begun, told)
+
+
+def _again(on: System, begun: Unit, told: Unit) -> None:
+    """Send the message that asks again, for the one that led here was the last."""
+    if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
+        seconds = int((told.due - on.world.now()).total_seconds())
+        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, retries.MESSAGE_MOST)))
+
+
+def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
+    """A clean unit goes to its slot and waits for the next lease, or is destroyed when it is one too many.
+
+    What became of it; None when it was not being cleaned.
+    """
+    unit = transaction.run(on, lambda: _decide(on, unit_id, proof, lease))
+    if unit is None:
+        return None
+    if unit.state is UnitState.DIRTY:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+        return unit
+    lease_ = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    took = f" after {int((proof.time - lease_.ended).total_seconds())} s" if lease_ and lease_.ended else ""
+    told = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
+    logs.say(on, unit.job, unit.attempt, told, DETAIL)
+    pass_turn(on, unit)
+    return unit
+
+
+def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tuple[Sequence[Change], Unit | None]:
+    """The one write that makes a slot free and warm: with the proof, and only for its holder. [SLOT-3] [UNIT-2]"""
+    unit = on.store.get(unit_key(unit_id), Unit)
+    now = on.world.now()
+    if unit is None or unit.state is not UnitState.CLEANING or units.is_held(unit, now):  # [UNIT-3]
+        return [], None
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    slots = retire.slots_of(on, unit)
+    reason = why_not(on, unit, pool, slots)
+    if reason or pool is None or pool.warm is None:
+        return _not_kept(unit, reason or "", on)
+    kept = reuse.keep(unit, proof, pool.warm, now, lease)
+    learned = quarantine.count_broken(forecast.learn(pool, slots[:1], now), unit)
+    changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
+    for at, slot in enumerate(slots):
+        changes += pools.move(slot, pools.keep(slot, is_own=at == 0, now=now))
+    held = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if held and held.state is LeaseState.RELEASING:
+        changes.append(Replace(held, leases.released(held)))
+    return changes, kept
+
+
+def why_not(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:
+    """Why a clean unit is not kept for the next lease; None when it is."""
+    if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
+        return "its slot was withdrawn"
+    others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
+    return reuse.why_not_kept(unit, pool.warm, len(others), on.world.now())
+
+
+def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:
+    """Whether the site still has room for all that a unit takes."""
+    amounts = (on.store.get(pool_key(name), Pool) for name, _ in unit.also)
+    is_over = pool.over or any(one is None or one.over or (one.is_amount and one.used > one.limit) for one in amounts)
+    return not is_over and len(slots) == 1 + len(unit.also) and not any(slot.withdrawn for slot in slots)
+
+
+def _not_kept(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:
+    dirty = units.give_up(unit, reason, on.world.now())
+    return [Replace(unit, dirty)], dirty
+
+
+def give_up(on: System, unit: Unit, reason: str) -> None:
+    """Have a unit destroyed that did not get clean."""
+    changes, dirty = _not_kept(unit, reason, on)
+    if on.store.commit(changes):
+        on.queues.advance(dirty.id, dirty.is_a is UnitKind.WORKER)

@@ -1,0 +1,46 @@
+"""What operators did: noted in the commit that does it, and listed for operators."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+
+from penstock.domain.users import audit
+from penstock.domain.users.audit import LISTING, Entry
+from penstock.kernel import ids
+from penstock.kernel.rows import Change, Create
+from penstock.system import System
+
+SCANNED = 1000
+"""How many entries one page of a filtered list looks at."""
+
+READ = 100
+
+
+def note(on: System, changes: Sequence[Change], by: str, did: str, what: str, detail: str = "") -> list[Change]:
+    """Changes, with an entry that says who made them. What changes nothing is not noted, nor what nobody asked for."""
+    if not changes or not by:
+        return list(changes)
+    now, told = on.world.now(), audit.clipped(detail)
+    chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
+    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=told))]
+
+
+def listed(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:
+    """Some of what was done, newest first, and the page that follows."""
+    found: list[Entry] = []
+    after, scanned = page, 0
+    while scanned < SCANNED:
+        rows = on.store.listed(LISTING, Entry, limit=READ, after=after, newest=True)
+        for row in rows:
+            if since and row.at < since:
+                return found, None
+            scanned, after = scanned + 1, row.id
+            if who in ("", row.by):
+                found.append(row)
+            if len(found) == limit:
+                return found, after
+        if len(rows) < READ:
+            return found, None
+    return found, after

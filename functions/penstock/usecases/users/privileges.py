@@ -1,0 +1,122 @@
+"""What becomes of a user's jobs when a privilege is taken from them. [SEC-2]
+
+No slot is granted to whose owner may not have it: that is part of the grant itself. What is done here besides is that
+those who wait under it are told at once, instead of when their turn comes. Who holds something keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from penstock import transaction
+from penstock.domain.jobs import jobs as rules
+from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.users import users
+from penstock.domain.users.users import User, user_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Change, Check, Replace, Row
+from penstock.system import System
+from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.logs import logs
+from penstock.usecases.site import configuration
+from penstock.usecases.users import users as granting
+
+R = TypeVar("R", bound=Row)
+
+PAGE = 500
+"""How many claims, or held slots, are read at once."""
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """The jobs that a revocation concerns: those that it ended, for they waited, and those that hold something."""
+
+    stopped: Sequence[str]
+    holding: Sequence[str]
+
+
+def may(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
+    """Why a job's owner may not have what a step acquires; or the owner's row, as it must be when that is granted.
+
+    A canary is the site's own, and may have what it was sent to look at.
+    """
+    wanted = {privilege for need in job.needs if need.step == step for privilege in need.privileges}
+    if not wanted or job.canary:
+        return None, []
+    owner = on.store.get(user_key(job.owner), User) or User(name=job.owner, created=on.world.now())  # who is no more
+    return users.why_not(owner, wanted), [Check(owner)]
+
+
+def refuse(on: System, job_id: str, why: str) -> bool:
+    """End a job that waits for what its owner may not have. False for one that waits for nothing any more."""
+
+    def decide() -> tuple[Sequence[Change], Job | None]:
+        job = on.store.get(job_key(job_id), Job)
+        if job is None or job.is_settled or job.cancelled_by or job.state is State.RUNNING:
+            return [], None
+        now = rules.refuse(job, why, on.world.now())
+        return [Replace(job, now)], now
+
+    job = transaction.run(on, decide)
+    if job is None:
+        return False
+    logs.say(on, job.id, job.attempt, why)
+    jobs.stop_waiting(on, job, "Unsatisfiable", why)
+    return True
+
+
+def revoked(on: System, user: User) -> Concerned:
+    """End what waits for what a user may not have any more, and say which of their jobs hold such things."""
+    stopped: list[str] = []
+    holding: list[str] = []
+    for job in _jobs(on, user.name):
+        wanted = {need.order: users.why_not(user, need.privileges) for need in job.needs}
+        held = jobs.leases_of(on, job)
+        lacking = [lease for lease in held if wanted.get(lease.order)]
+        waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)
+        if waiting and refuse(on, job.id, str(wanted[waiting.order])):
+            stopped.append(job.id)
+        elif any(lease.state in (LeaseState.GRANTED, LeaseState.READY) for lease in lacking):
+            holding.append(job.id)
+    return Concerned(stopped, holding)
+
+
+def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) -> tuple[User, Concerned]:
+    """Take a privilege from a user; `at_once` from what their jobs hold as well. Doing it twice is fine."""
+    user = granting.change(on, name, privilege, grant=False, by=by.name)
+    found = revoked(on, user)
+    for job_id in found.holding if at_once else ():
+        with suppress(Refused):  # it has just settled
+            cancel.cancel(on, by, job_id)
+    return user, found
+
+
+def _jobs(on: System, owner: str) -> Iterator[Job]:
+    """A user's jobs that wait for, or hold, something that needs a privilege, each once.
+
+    What an operator holds, or is kept apart, is held by no job.
+    """
+    known: dict[str, None] = {}
+    for pool in sorted(configuration.current(on).guarded()):
+        known |= {claim.job: None for claim in _all(on, pool, "wait#", Claim)}
+        known |= {str(slot.job): None for slot in _all(on, pool, "held#", Slot)}
+    for job_id in known:
+        job = on.store.get(job_key(job_id), Job)
+        if job and job.owner == owner:
+            yield job
+
+
+def _all(on: System, pool: str, prefix: str, kind: type[R]) -> Iterator[R]:
+    """All rows of a kind that a pool has, however many these are."""
+    after = ""
+    while True:
+        found = on.store.find(collection(pool), prefix, kind, limit=PAGE, after=after)
+        yield from found
+        if len(found) < PAGE:
+            return
+        after = found[-1].key.sk

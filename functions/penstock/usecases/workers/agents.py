@@ -1,0 +1,418 @@
+"""What a worker's agent may do, and only for the attempt that it was made for. [SEC-2]
+
+A worker between two jobs: it has cleaned up, says so, and asks again until it is given the next job or sent home.
+
+Whether the machine that shows a worker's key is the one that was made for it, where its factory can tell. [SEC-2]
+
+The key says who read the machine's user data; what the machine shows besides says which machine it is. That is no fresh
+word, so it counts only together with the key, and for the one worker whose machine it names.
+
+Lines of output as agents send them, checked.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from penstock import transaction
+from penstock.domain.jobs import failures, jobs
+from penstock.domain.jobs.failures import Failure, Kind
+from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
+from penstock.domain.logs.logs import Line
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.site.site import Limits, Site
+from penstock.domain.units import reuse as units_reuse
+from penstock.domain.units import units
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, noted, unit_key
+from penstock.domain.users import users
+from penstock.kernel import ids, limits
+from penstock.kernel.errors import DriverError, Refused
+from penstock.kernel.rows import Change, Replace
+from penstock.ports import Identifier
+from penstock.system import System
+from penstock.usecases.artifacts import owners
+from penstock.usecases.github import hints
+from penstock.usecases.jobs import holds
+from penstock.usecases.jobs.jobs import Gone
+from penstock.usecases.logs import logs
+from penstock.usecases.probes import canaries
+from penstock.usecases.site import configuration
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import prewarm, quarantine, reuse
+from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.workers import assignment
+from penstock.wire.agent import AgentLine
+
+COPIES = 64
+"""How many copies an agent asks for at once, and has."""
+
+
+@dataclass(frozen=True)
+class Hello:
+    """A worker's first call for a job: who it is, the key it was given, and the token it chose.
+
+    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned, or
+    why it cannot be: then it is `broken`. With its key it may show what its machine is: a document, and its signature.
+    `copies` are artifacts of which its machine has the bytes.
+    """
+
+    worker: str
+    key: str
+    token: str
+    host: str = ""
+    previous: str = ""
+    cleaned: str = ""
+    version: str = ""
+    document: str = ""
+    signature: str = ""
+    broken: str = ""
+    copies: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A worker that has shown its token, and its job."""
+
+    unit: Unit
+    job: Job
+
+
+def hello(on: System, ask: Hello) -> dict[str, Any]:
+    """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer.
+
+    An agent that has cleaned up after a job exchanges its last token instead, and may be told to ask again later. One
+    that has copies is told which of them are kept still. [ART-2]
+    """
+    if len(ask.copies) > COPIES:
+        raise Refused(413, "too-many-copies", f"ask for at most {COPIES} copies at once")
+    answer = _hello(on, ask)
+    return {**answer, **({"copies": owners.still_kept(on, ask.copies)} if ask.copies else {})}
+
+
+def _hello(on: System, ask: Hello) -> dict[str, Any]:
+    if not users.is_strong(ask.token):
+        raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
+    if ask.previous and ask.broken:
+        quarantine.cannot_be_cleaned(on, ask.worker, users.digest(ask.previous), ask.broken)
+        raise Gone
+    site = configuration.current(on)
+    if ask.previous and wait(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
+        return _idle(on, ask.worker, site.limits)
+    digest = users.digest(ask.token)
+    try:
+        found = transaction.run(on, lambda: _welcome(on, ask, digest, site))
+    except Gone:
+        waiting = _idle(on, ask.worker, site.limits)
+        if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
+            return waiting
+        raise
+    job, before = found
+    if before:
+        counters.booted(on, before)
+    if job is None:
+        return _idle(on, ask.worker, site.limits)
+    return _begin(on, ask, site, job, before)
+
+
+def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
+    """A worker's job starts, which is news unless its agent repeats itself; what it is to do."""
+    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    if lease:
+        on.flows.succeed(lease.token)
+    unit = on.store.get(unit_key(ask.worker), Unit)
+    if before:
+        counters.started(on, job)
+        hints.moved(on, job)
+        host = f", host {ask.host[:64]}" if ask.host else ""
+        took = int((on.world.now() - before.since).total_seconds())
+        told = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
+        logs.say(on, job.id, job.attempt, told)
+    health = assignment.health(site, job)
+    if unit and before and not health.before:
+        quarantine.works(on, unit)
+    return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
+
+
+def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
+    """That there is no job, when to ask again, and whether the machine is held."""
+    held = held_seconds(on, on.store.get(unit_key(worker), Unit))
+    seconds = bounds.heartbeat if held else min(ASK_AGAIN, bounds.heartbeat)
+    return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
+
+
+def _welcome(
+    on: System, ask: Hello, digest: str, site: Site
+) -> tuple[Sequence[Change], tuple[Job | None, Unit | None]]:
+    """The start of a worker's job; none while one that was made ahead of need has none. With the unit before news."""
+    unit = on.store.get(unit_key(ask.worker), Unit)
+    if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
+        raise Refused(401, "wrong-key", "this is not the key of that worker")
+    lease_ = timedelta(seconds=site.limits.lease)
+    if unit.state is UnitState.IDLE:
+        return _arrive(on, ask, digest, site, unit), (None, unit)
+    job = on.store.get(job_key(unit.job), Job)
+    if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
+        transaction.stands(on, unit)
+        raise Gone
+    if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
+        raise Refused(409, "token-taken", "this worker has said hello already, with another token")
+    if unit.token_hash:
+        if job.report:
+            raise Gone
+        return [], (job, None)
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
+        transaction.stands(on, unit)  # its own repetition may have been welcomed meanwhile
+        raise Gone
+    if job.cancelled_by:
+        raise Gone
+    if not ask.previous:
+        check(on, site, unit, {"document": ask.document, "signature": ask.signature})
+    now = on.world.now()
+    begun = jobs.start(job, unit.id, now, assignment.health(site, job).seconds)
+    there = units.hello(unit, digest, now, lease_, ask.version)
+    return [Replace(unit, there), Replace(lease, leases.ready(lease, now)), Replace(job, begun)], (begun, unit)
+
+
+def _arrive(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
+    """A worker that nobody leases is there, for it was made ahead of need, or still there."""
+    lease = timedelta(seconds=site.limits.lease)
+    if unit.past_hash:
+        return still_there(on, unit, lease)
+    check(on, site, unit, {"document": ask.document, "signature": ask.signature})
+    return prewarm.arrive(on, unit, digest, lease)
+
+
+def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
+    """Whether the agent showed the worker's key; after its first job, the token of its last one or the present one.
+
+    The key has served its turn by then: a job may have read it. An agent that said hello ahead of its first job goes
+    on with the token that it chose, and no other may come in its place.
+    """
+    if ask.previous:
+        return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
+    is_done = unit.leases == 1 and unit.state in (UnitState.CLEANING, UnitState.IDLE)
+    if (
+        unit.leases > 1
+        or is_done
+        or (unit.past_hash and not hmac.compare_digest(unit.past_hash, users.digest(ask.token)))
+    ):
+        return False
+    return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
+
+
+def authenticate(on: System, job_id: str, token: str) -> Caller:
+    """The worker that a token belongs to, if it may act for a job. Raises Refused 403 or 410."""
+    job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
+    unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
+    if job is None or unit is None:
+        raise Refused(403, "not-your-job", "this token is not of the worker of that job")
+    if (
+        unit.token_hash is None
+        or unit.state is not UnitState.READY
+        or (unit.job, unit.attempt) != (job.id, job.attempt)
+    ):
+        raise Gone
+    if not hmac.compare_digest(unit.token_hash, users.digest(token)):
+        raise Refused(403, "not-your-job", "this token is not of the worker of that job")
+    return Caller(unit, job)
+
+
+def events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
+    """Add lines to the job's log, and say whether it has room for more output."""
+    full = logs.hear(on, caller.job, first, lines) if caller.job.report is None else None
+    return {**_news(on, caller), **({"full": asdict(full)} if full else {})}
+
+
+def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
+    """Renew the worker's lease."""
+    seconds = configuration.current(on).limits.lease
+
+    def decide() -> tuple[Sequence[Change], None]:
+        unit = on.store.get(caller.unit.key, Unit)
+        if unit is None or unit.state is not UnitState.READY or unit.fence != caller.unit.fence:
+            raise Gone
+        return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
+
+    transaction.run(on, decide)
+    return _news(on, caller) | {"lease_seconds": seconds}
+
+
+def resources(on: System, caller: Caller) -> dict[str, Any]:
+    """What the worker's job may know of its resources now: what a well said before may have been said anew. [SEC-1]"""
+    return {"resources": assignment.resources(on, caller.job)}
+
+
+def _news(on: System, caller: Caller) -> dict[str, Any]:
+    job = caller.job
+    held = held_seconds(on, caller.unit)
+    return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
+
+
+def finish(
+    on: System,
+    caller: Caller,
+    result: Result,
+    reason: str,
+    exit_code: int | None,
+    broken: str = "",
+    failure: Failure | None = None,
+) -> dict[str, Any]:
+    """Record how the script ended, why it did not succeed, and what is wrong with the machine. The first report stands.
+
+    The answer says whether the machine is held, as read after the report is written. [JOB-1] [SLOT-3] [UNIT-3]
+    """
+    if result is Result.LOST:
+        raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
+    report = Report(result, reason, on.world.now(), exit_code)
+    answer = _report(on, caller, report, broken, failure)
+    if broken:
+        logs.say(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
+    else:
+        quarantine.works(on, caller.unit)
+    return answer
+
+
+def broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+    """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
+    cause = f"worker {caller.unit.id} is broken: {why}"
+    told = failure or failures.of(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
+    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, told)
+
+
+def unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+    """Record that a job's inputs could not be had, so that its script was not begun: the attempt is lost. [JOB-1]"""
+    told = failure or failures.of(Kind.INPUT_FAILED, {"error": why})
+    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", told)
+
+
+def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> dict[str, Any]:
+    """Write an attempt's report, and with it that its machine is broken: it is never lent again after that. [UNIT-2]"""
+
+    def decide() -> tuple[Sequence[Change], Job]:
+        job = on.store.get(caller.job.key, Job)
+        unit = on.store.get(caller.unit.key, Unit) if broken else None
+        if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
+            raise Gone
+        told = jobs.report(job, report, failure)
+        found = units.breaks(unit, broken, on.world.now()) if unit else None
+        changes: list[Change] = [Replace(job, told)] if told != job else []
+        changes += [*holds.reported(on, told), *canaries.reported(on, told)] if changes and not broken else []
+        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
+
+    job = transaction.run(on, decide)
+    canaries.worked(on, job)
+    if job.run_token:
+        on.flows.succeed(job.run_token)
+    return {**held_seconds(on, on.store.get(caller.unit.key, Unit))}
+
+
+ASK_AGAIN = 5
+"""How many seconds an idle worker's agent waits before it asks again, if its site's heartbeat is not shorter."""
+
+
+def wait(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
+    """Whether a worker that shows the token of its last job (hashed) is to ask again, for there is no next job yet.
+
+    One that is held touches nothing meanwhile; it cleans up when it is told that it is not held any more. [UNIT-3]
+    """
+    unit = on.store.get(unit_key(worker), Unit)
+    if unit is None or unit.is_a is not UnitKind.WORKER:
+        return False
+    if unit.state is UnitState.READY and unit.token_hash and hmac.compare_digest(unit.token_hash, shown):
+        return True  # its report was heard; its attempt is not settled yet
+    if unit.past_hash is None or not hmac.compare_digest(unit.past_hash, shown):
+        return False
+    if units.is_held(unit, on.world.now()) or (unit.state is UnitState.CLEANING and not cleaned):
+        return True
+    lease = timedelta(seconds=bounds.lease)
+    if unit.state is UnitState.CLEANING:
+        proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
+        reuse.keep(on, worker, proof, lease)
+    return transaction.run(on, lambda: _hear(on, worker, lease))
+
+
+def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
+    """What the agent of a unit is told of its hold: for how many seconds it is to leave its machine as it is. [UNIT-3]
+
+    Nothing, when it is not held.
+    """
+    now = on.world.now()
+    if unit is None or unit.hold is None or not units.is_held(unit, now):
+        return {}
+    return {"held_seconds": max(1, int((unit.hold.until - now).total_seconds()))}
+
+
+def _hear(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
+    """Note that an idle worker is there; half a lease is soon enough to write it again."""
+    unit = on.store.get(unit_key(worker), Unit)
+    if unit is None or unit.state is not UnitState.IDLE:
+        return [], False
+    return still_there(on, unit, lease), True
+
+
+def still_there(on: System, unit: Unit, lease: timedelta) -> list[Change]:
+    """What is written of an idle worker that asked again. One that is held is due when its hold ends, heard or not."""
+    now = on.world.now()
+    heard = units_reuse.heard(unit, now, lease)
+    is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
+    return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]
+
+
+SETTING = "identity"
+"""The setting of a factory that asks for it. No other factory's driver is loaded to answer an agent."""
+
+
+def check(on: System, site: Site, unit: Unit, shown: Mapping[str, str]) -> None:
+    """Raises Refused 401 for another machine, and 429 as long as nobody knows which was made. [SEC-2]"""
+    maker = site.factories.get(unit.maker)
+    if maker is None or SETTING not in maker.settings:
+        return
+    try:
+        driver = configuration.driver(on, site, UnitKind.WORKER, unit.maker)
+    except DriverError as error:
+        raise Refused(429, "not-yet", f"nobody can tell whose machine this is: {error}") from error
+    if not isinstance(driver, Identifier):
+        return
+    if unit.made is None:
+        raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
+    why = driver.stranger(shown, unit.metadata)
+    if why is None:
+        return
+    _note(on, unit, f"a machine that had its key was refused: {why}")
+    raise Refused(401, "no-identity" if not any(shown.values()) else "wrong-machine", f"not this machine: {why}")
+
+
+def _note(on: System, unit: Unit, what: str) -> None:
+    """Once for all tries, or whoever has the key could fill the journal."""
+    if what not in (entry.what for entry in unit.journal.entries):
+        on.store.commit([Replace(unit, noted(unit, on.world.now(), what))])
+
+
+def parse(given: Sequence[AgentLine]) -> list[Line]:
+    """Lines as an agent sent them. Raises Refused 413 when they are too many, 400 for a time that is none."""
+    size = sum(len(line.payload.encode()) for line in given)
+    if len(given) > limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES or _kept(given) > limits.ROW_BYTES:
+        most = f"{limits.EVENTS_PER_BATCH} lines and {limits.EVENT_BATCH_BYTES} bytes (a control character counts six)"
+        raise Refused(413, "batch-too-big", f"send at most {most}")
+    return [Line(_time(line.time), line.stream, line.payload, line.task) for line in given]
+
+
+def _kept(given: Sequence[AgentLine]) -> int:
+    """The bytes that lines take in their row: JSON writes a control character as six."""
+    return sum(len(json.dumps(asdict(line), ensure_ascii=False).encode()) for line in given)
+
+
+def _time(text: str) -> datetime:
+    """A time in UTC, whatever the machine's zone is. Raises Refused 400, also for a time before the first year's."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise Refused(400, "bad-request", f"{text!r} is not a time as in RFC 3339") from None

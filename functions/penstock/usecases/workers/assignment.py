@@ -1,0 +1,101 @@
+"""What a worker's agent is told that says hello for a job: all that it needs to run it, and nothing else. [SEC-1]"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from penstock.domain.artifacts import volumes
+from penstock.domain.jobs import origins
+from penstock.domain.jobs.jobs import Job, Spec, spec_key
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.site.site import GitHubApp, Health, Limits, Site
+from penstock.domain.units.units import Unit, unit_key
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.system import System
+from penstock.usecases.artifacts import inputs
+from penstock.usecases.units import driver_calls
+
+
+def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
+    """All that an agent needs to run a job."""
+    bounds, checks = site.limits, health(site, job)
+    spec = on.store.get(spec_key(job.id), Spec)
+    if spec is None:
+        raise Refused(410, "spec-gone", "the job's script is no longer kept")
+    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    need = next(need for need in job.needs if need.order == leases.WORKER)
+    origin = origins.origin(job, spec, site.github or GitHubApp(0))
+    due = (job.times.started or on.world.now()) + timedelta(seconds=job.timeout)
+    return {
+        "job": job.id,
+        "name": job.name,
+        "owner": job.owner,
+        "attempt": job.attempt,
+        "fence": lease.fence if lease else 0,
+        "target": job.target_resolved,
+        "worker": worker,
+        "factory": need.maker,
+        "repository": asdict(origin) if origin else None,
+        "toolchain": spec.toolchain,
+        "tasks": [_task(spec, origins.folder(origin))],
+        "posts": [asdict(post) for post in spec.posts],
+        "output_rules": list(spec.output_rules),
+        "resources": resources(on, job),
+        "inputs": inputs.wants(job),
+        "caches": [asdict(each) for each in spec.caches],
+        "reuse": is_kept,
+        "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
+        "env": dict(spec.env),
+        "timeout_seconds": job.timeout,
+        "grace_seconds": job.grace,
+        "heartbeat_seconds": bounds.heartbeat,
+        "lease_seconds": bounds.lease,
+        "deadline": due.isoformat(),
+        "limits": _limits(bounds),
+    }
+
+
+def _task(spec: Spec, folder: str) -> dict[str, Any]:
+    return {"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": folder}
+
+
+def _limits(bounds: Limits) -> dict[str, int]:
+    """How much of each the agent may send: bytes of a file, a part, an archive, a line and a batch, and counts."""
+    return {
+        "output_bytes": bounds.output_bytes,
+        "part_bytes": volumes.PART_BYTES,
+        "cache_bytes": bounds.archive_bytes,
+        "outputs": limits.OUTPUTS,
+        "line_bytes": limits.EVENT_LINE_BYTES,
+        "batch_bytes": limits.EVENT_BATCH_BYTES,
+        "batch_events": limits.EVENTS_PER_BATCH,
+    }
+
+
+def resources(on: System, job: Job) -> dict[str, Any]:
+    """What the job may know of each resource that it holds, by the name it gave it."""
+    found: dict[str, Any] = {}
+    for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
+        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
+        if unit and unit.fence == lease.fence:
+            known = driver_calls.known(on, unit)
+            about = {"metadata": known.metadata, "public": list(known.public)}
+            found[lease.name] = {"type": lease.type, **about, **_fresh(on, unit)}
+    return found
+
+
+def _fresh(on: System, unit: Unit) -> dict[str, Any]:
+    """For how many seconds that is not worth asking again; nothing where it never is."""
+    if unit.renews is None:
+        return {}
+    return {"fresh_seconds": max(0, int((unit.renews - on.world.now()).total_seconds()))}
+
+
+def health(site: Site, job: Job) -> Health:
+    """The scripts that tell whether the machine is fit; none of a target that the site has no longer."""
+    target = site.targets.get(job.target_resolved)
+    return (target.health if target else None) or Health()

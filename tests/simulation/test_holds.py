@@ -32,16 +32,18 @@ def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(advance.units, "soil", soil)
 
 
-@pytest.mark.parametrize("plant", [the_sweep_forgets_holds, destroyed_before_it_is_written])
-def test_a_planted_bug_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 3), (destroyed_before_it_is_written, 40)])
+def test_a_planted_bug_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(monkeypatch)
-    found = runner.find([*SEEDS[40:], *SEEDS[:40]])  # the first that finds the rarer one is a little further on
+    found = runner.find([*SEEDS[first:], *SEEDS[:first]])
     assert found is not None, "no seed found it"
     assert found.label == "UNIT-3", found.says
 
 
 def test_operators_do_hold_things() -> None:
-    lines = [line for seed in range(8) for line in runner.once(Run(seed)).lines]
+    lines = [line for seed in (3, 6) for line in runner.once(Run(seed)).lines]
     assert [line for line in lines if "root holds" in line and "begins" in line]
     released = [line for line in lines if "root releases" in line]
     assert [line for line in released if "begins" in line]

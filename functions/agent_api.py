@@ -15,15 +15,15 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.usecases import caches
 from penstock.usecases.artifacts import inputs, outputs
-from penstock.usecases.caches import Ask as Cache
+from penstock.usecases.caches import CacheRequest as Cache
 from penstock.usecases.github import tokens
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.users import oidc, users
 from penstock.usecases.workers import agents, hosts
 from penstock.usecases.workers.agents import Caller, Hello
-from penstock.usecases.workers.hosts import Ask
+from penstock.usecases.workers.hosts import HostStatus
 from penstock.web.entry import answer, body, reply, resolver
 from penstock.wire.agent import (
     AgentCommit,
@@ -73,7 +73,7 @@ def agent_hello() -> Response[Any]:
 def agent_events(job: str) -> Response[Any]:
     who = caller(job)
     ask = body(app, AgentEvents, 4 * limits.EVENT_BATCH_BYTES)
-    return reply(agents.events(bootstrap.aws(), who, ask.first, agents.parse(ask.events)))
+    return reply(agents.append_events(bootstrap.aws(), who, ask.first, agents.parse_lines(ask.events)))
 
 
 @app.post("/v1/agent/jobs/<job>/heartbeat")
@@ -90,7 +90,7 @@ def agent_resources(job: str) -> Response[Any]:
 def agent_get_value(job: str) -> Response[Any]:
     who = caller(job)
     name = body(app, AgentGetValue).name
-    tokens.wanted(bootstrap.aws(), who.job, name)
+    tokens.request(bootstrap.aws(), who.job, name)
     found = store.read(bootstrap.aws(), who.job, name)
     return reply({"there": True, "value": found[0], "secret": found[1]} if found else {"there": False})
 
@@ -98,7 +98,7 @@ def agent_get_value(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/store/put")
 def agent_put_value(job: str) -> Response[Any]:
     who, ask = caller(job), body(app, AgentPutValue)
-    store.put(bootstrap.aws(), who.job, Put(ask.name, ask.value, ask.secret), [fence])
+    store.put(bootstrap.aws(), who.job, NewValue(ask.name, ask.value, ask.secret), [fence])
     return reply({})
 
 
@@ -118,7 +118,7 @@ def agent_save_cache(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/caches/parts")
 def agent_cache_parts(job: str) -> Response[Any]:
     who = caller(job)
-    return reply(caches.in_parts(bootstrap.aws(), who.job, body(app, AgentParts)))
+    return reply(caches.sign_parts(bootstrap.aws(), who.job, body(app, AgentParts)))
 
 
 @app.post("/v1/agent/jobs/<job>/caches/commit")
@@ -142,7 +142,7 @@ def agent_outputs(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/outputs/parts")
 def agent_parts(job: str) -> Response[Any]:
     who = caller(job)
-    return reply(outputs.in_parts(bootstrap.aws(), who.job, body(app, AgentParts)))
+    return reply(outputs.sign_parts(bootstrap.aws(), who.job, body(app, AgentParts)))
 
 
 @app.post("/v1/agent/jobs/<job>/outputs/commit")
@@ -154,7 +154,7 @@ def agent_commit(job: str) -> Response[Any]:
 @app.post("/v1/agent/jobs/<job>/inputs")
 def agent_inputs(job: str) -> Response[Any]:
     who = caller(job)
-    return reply(inputs.fetched(bootstrap.aws(), who.job, body(app, AgentInputs).after))
+    return reply(inputs.list_for_agent(bootstrap.aws(), who.job, body(app, AgentInputs).after))
 
 
 @app.post("/v1/agent/jobs/<job>/finish")
@@ -164,12 +164,16 @@ def agent_finish(job: str) -> Response[Any]:
     said = ask.failure
     failure = heard(said.kind, said.evidence, said.task, said.task_name, said.lines) if said else None
     if ask.result == "broken":
-        return reply(agents.broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how", failure))
+        return reply(
+            agents.report_broken(bootstrap.aws(), who, ask.broken or ask.reason or "it did not say how", failure)
+        )
     if ask.result == "unprepared":
-        return reply(agents.unprepared(bootstrap.aws(), who, ask.reason or "its inputs could not be had", failure))
+        return reply(
+            agents.report_unprepared(bootstrap.aws(), who, ask.reason or "its inputs could not be had", failure)
+        )
     reason, result = ask.reason or f"the script {ask.result}", Result(ask.result)
     failure = None if result is Result.SUCCEEDED else failure
-    return reply(agents.finish(bootstrap.aws(), who, result, reason, ask.exit_code, ask.broken or "", failure))
+    return reply(agents.report_finished(bootstrap.aws(), who, result, reason, ask.exit_code, ask.broken or "", failure))
 
 
 @app.post("/v1/agent/hosts/<host>")
@@ -177,8 +181,8 @@ def agent_host(host: str) -> Response[Any]:
     on = bootstrap.aws()
     user = users.authenticate(on, app.current_event.headers.get("authorization"))
     ask = body(app, AgentHost)
-    said = Ask(ask.session, ask.machine, ask.worker, ask.stage, ask.cleaned, ask.trouble, ask.leaving)
-    return reply(hosts.ask(on, user, host, said))
+    said = HostStatus(ask.session, ask.machine, ask.worker, ask.stage, ask.cleaned, ask.trouble, ask.leaving)
+    return reply(hosts.poll(on, user, host, said))
 
 
 @log.inject_lambda_context

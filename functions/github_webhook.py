@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from penstock import bootstrap
 from penstock.kernel.errors import Refused
 from penstock.usecases.github import webhook
-from penstock.usecases.github.webhook import Hook
+from penstock.usecases.github.webhook import WebhookRequest
 from penstock.web.entry import answer, reply, resolver
 
 log = Logger()
@@ -21,7 +21,7 @@ app = resolver()
 @app.post("/v1/github/webhook")
 def github_webhook() -> Response[Any]:
     headers = app.current_event.headers
-    said = Hook(
+    said = WebhookRequest(
         _body(),
         headers.get("x-hub-signature-256") or "",
         headers.get("x-github-delivery") or "",

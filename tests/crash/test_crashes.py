@@ -135,7 +135,7 @@ def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.M
 
 @pytest.mark.long
 def test_it_finds_a_check_run_that_is_made_twice(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "find_run", lambda *_: None)
+    monkeypatch.setattr(client, "find_check_run", lambda *_: None)
     assert sweep.sweep("github-push", [Mode.DIES_AFTER], FRONT, first=True).found
 
 

@@ -54,8 +54,8 @@ def test_a_job_counts_as_complete_in_memory_while_its_row_does_not(twin: Known, 
     twin.run()
     caller = hello(twin, job)
     with dying(twin.store, "commit"):
-        agents.finish(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
-    agents.finish(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+        agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+    agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     twin.run()
     assert (job_of(twin, job).outcome, job_of(twin, job).exit_code) == (Outcome.FAILED, 3)
     assert_nothing_is_left(twin)
@@ -71,7 +71,7 @@ def test_watchers_are_told_of_an_end_that_was_not_written(twin: Known, ada: User
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.store, "commit", lambda changes: False)
         with pytest.raises(Moved):
-            agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+            agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     twin.run()
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)

@@ -227,7 +227,7 @@ def test_race_14_a_task_that_fails_drops_its_clean_up(twin: Known, ada: User) ->
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    with dying(settle, "put_back"):
+    with dying(settle, "start_release"):
         finish(twin, job)
     assert job_of(twin, job).is_settled
     for _ in range(3):

@@ -216,7 +216,7 @@ class Scenario:
         job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)
         caller = agents.authenticate(self.twin.on, job, TOKEN)
         if caller.unit.id == worker:
-            agents.finish(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+            agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
 
     def _cancel(self) -> None:
         with suppress(Refused):

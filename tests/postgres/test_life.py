@@ -114,7 +114,7 @@ class Story:
     def finish(self, job: str) -> None:
         """End a job, well or not; what it was told is worth nothing when its database is put back."""
         result = self.dice.choice([Result.SUCCEEDED, Result.FAILED])
-        agents.finish(self.twin.on, agents.authenticate(self.twin.on, job, TOKEN), result, "it ended", 0)
+        agents.report_finished(self.twin.on, agents.authenticate(self.twin.on, job, TOKEN), result, "it ended", 0)
         told = self.running.pop(job)
         self.settle()
         with pytest.raises(DatabaseError), used(self.cluster, told):

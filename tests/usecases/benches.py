@@ -11,7 +11,7 @@ from penstock.domain.users.users import User
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import agents, hosts
 from penstock.usecases.workers.agents import Hello
-from penstock.usecases.workers.hosts import Ask
+from penstock.usecases.workers.hosts import HostStatus
 from tests.twin.world import START, Twin
 
 LAB = """
@@ -52,7 +52,7 @@ class Bench:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
-        said = hosts.ask(self.twin.on, self.user, self.name, Ask(self.session, "machine", **given))
+        said = hosts.poll(self.twin.on, self.user, self.name, HostStatus(self.session, "machine", **given))
         self.twin.run()
         if said["do"] == "work":
             self.worker, self.key, self.stage = said["worker"], said["key"], "working"
@@ -76,7 +76,7 @@ class Bench:
 
     def report(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token)
-        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.twin.run()
 
     def clean(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def test_a_job_settles_once(twin: Twin, ada: User, error: str | None, outcome: O
     settle.settle(twin.on, job, 1, error, "again")
     settle.settle(twin.on, job, 2, error, "an attempt that never was")
     with pytest.raises(Refused):
-        agents.finish(twin.on, caller, Result.FAILED, "late", 1)
+        agents.report_finished(twin.on, caller, Result.FAILED, "late", 1)
     with pytest.raises(Refused):
         cancel.cancel(twin.on, ada, job)
     twin.run()
@@ -53,8 +53,8 @@ def test_the_first_report_stands(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    agents.finish(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
+    agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
     sweep(twin, 1000)
     assert (job_of(twin, job).outcome, job_of(twin, job).exit_code) == (Outcome.FAILED, 3)
     assert job_of(twin, job).attempt == 1

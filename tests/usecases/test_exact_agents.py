@@ -114,7 +114,7 @@ def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twi
     caller = agents.authenticate(twin.on, job, TOKEN)
     worker = caller.unit
     before_the_next_commit(twin, lambda: maintenance.hold(twin.on, root, worker.is_a, worker.id, "looking", 3600))
-    said = agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0, "its fan stands still")
+    said = agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, "its fan stands still")
     found = worker_of(twin, job)
     assert found.hold
     assert (found.hold.reason, found.broken) == ("looking", "its fan stands still")
@@ -257,7 +257,7 @@ def test_a_report_of_an_attempt_that_is_over_is_refused(twin: Twin, ada: User, c
     else:
         drop(twin, job_of(twin, job))
     with pytest.raises(Refused, match="no longer wanted"):
-        agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
 
 
 def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> None:
@@ -265,20 +265,20 @@ def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> N
     caller = agents.authenticate(twin.on, job, TOKEN)
     flows, written = Flows(twin), commits(twin)
     for _ in range(2):
-        agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
     assert len(written) == 1
     assert len(flows.succeeded) == 2
     put(twin, job_of(twin, job), run_token=None)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
     assert len(flows.succeeded) == 2
     with pytest.raises(Refused, match="is not"):
-        agents.finish(twin.on, caller, Result.LOST, "", None)
+        agents.report_finished(twin.on, caller, Result.LOST, "", None)
 
 
 def test_an_agent_hears_whether_its_job_is_cancelled(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     for cancelled in (False, True):
-        assert agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE])["cancel"] is cancelled
+        assert agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE])["cancel"] is cancelled
         cancel.cancel(twin.on, ada, job) if not cancelled else None
 
 
@@ -293,20 +293,20 @@ def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "EVENT_BATCH_BYTES", 10)
-        assert agents.parse([line(4), line(6)])
+        assert agents.parse_lines([line(4), line(6)])
         with pytest.raises(Refused, match="send at most"):
-            agents.parse([line(4), line(7)])
-    kept = agents._kept([line(100)])
+            agents.parse_lines([line(4), line(7)])
+    kept = agents._row_bytes([line(100)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "ROW_BYTES", kept)
-        assert agents.parse([line(100)])
+        assert agents.parse_lines([line(100)])
         with pytest.raises(Refused, match="send at most"):
-            agents.parse([line(101)])
+            agents.parse_lines([line(101)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "EVENTS_PER_BATCH", 2)
-        assert agents.parse([line(1)] * 2)
+        assert agents.parse_lines([line(1)] * 2)
         with pytest.raises(Refused, match="send at most 2 lines"):
-            agents.parse([line(1)] * 3)
+            agents.parse_lines([line(1)] * 3)
 
 
 @pytest.fixture
@@ -322,7 +322,7 @@ def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("far_east")
 def test_a_time_is_kept_in_utc_whatever_the_machines_zone_is() -> None:
     def at(text: str) -> str:
-        return agents.parse([AgentLine(text, "stdout", "x", 0)])[0].time.isoformat()
+        return agents.parse_lines([AgentLine(text, "stdout", "x", 0)])[0].time.isoformat()
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
     assert at("2026-01-01T00:00:00+02:00") == "2025-12-31T22:00:00+00:00"
@@ -351,9 +351,9 @@ def test_lines_are_kept_until_the_report_and_not_after_it(twin: Twin, ada: User)
     """JOB-1: what an agent says after it said how the script ended is no part of the attempt."""
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.events(twin.on, caller, 1, [replace(LINE, payload="before")])
+    agents.append_events(twin.on, caller, 1, [replace(LINE, payload="before")])
     put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 2, [replace(LINE, payload="after")])
+    agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), 2, [replace(LINE, payload="after")])
     assert [line for line in told(twin, job) if line in ("before", "after")] == ["before"]
 
 

@@ -267,7 +267,7 @@ def test_the_agent_of_a_held_worker_leaves_its_machine_as_it_is(twin: Twin, ada:
     hold(twin, agent.worker)
     caller = agents.authenticate(twin.on, job, agent.token(1))
     assert agents.heartbeat(twin.on, caller)["held_seconds"] == HOUR
-    said = agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    said = agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     assert said["held_seconds"] == HOUR
     ask = Hello(agent.worker, "", agent.token(1), "host", agent.token(1))
     assert agents.hello(twin.on, ask)["held_seconds"] == HOUR
@@ -327,7 +327,7 @@ def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin,
     """UNIT-3: of the agent's report and a hold, one comes first."""
     job, worker = running(twin, ada)
     caller = agents.authenticate(twin.on, job, "t" * 43)
-    assert agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
+    assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
     with pytest.raises(Refused, match="its machine is on its way out"):
         hold(twin, worker)
     settle.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()

@@ -84,7 +84,7 @@ def asked(twin: Twin) -> list[tuple[str, dict[str, object]]]:
 
 
 def keep(twin: Twin) -> Unit | None:
-    return reuse.keep(twin.on, "r-1", PROOF, timedelta(0))
+    return reuse.unit_cleaned(twin.on, "r-1", PROOF, timedelta(0))
 
 
 def said(twin: Twin) -> str:
@@ -336,7 +336,7 @@ LEASE = timedelta(seconds=LIMITS.lease)
 
 
 def wait(twin: Twin, shown: str = "hash") -> bool:
-    return agents.wait(twin.on, "r-1", shown, "all of it", LIMITS)
+    return agents.wait_for_job(twin.on, "r-1", shown, "all of it", LIMITS)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_after_its_end_a_worker_is_told_nothing_also_when_the_next_has_the_resou
 
 def test_a_report_ends_what_it_is_told(twin: Twin, ada: User) -> None:
     job, worker, _ = started(twin, ada, resources=["bench"])
-    agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), jobs.Result.FAILED, "x", 1)
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), jobs.Result.FAILED, "x", 1)
     assert refused(twin, worker, TOKEN) == 410
 
 

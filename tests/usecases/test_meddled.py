@@ -127,7 +127,7 @@ class Site:
             if job.worker and not job.is_settled and not job.report:
                 caller = agents.authenticate(self.on, job.id, _token(job.attempt, job.id))
                 agents.heartbeat(self.on, caller)
-                agents.finish(self.on, caller, result, "it ended", 0)
+                agents.report_finished(self.on, caller, result, "it ended", 0)
         self.twin.run()
 
     def hello(self, unit: Unit) -> None:

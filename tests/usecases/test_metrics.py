@@ -378,7 +378,7 @@ def test_a_unit_that_is_gone_already_is_not_told_although_it_is_still_listed(twi
     hello(twin, job)
     finish(twin, job)
     gone = worker_of(twin, job)
-    gauges.tell_units(twin.on, configuration.current(twin.on), {UnitKind.WORKER: [gone]})
+    gauges.report_units(twin.on, configuration.current(twin.on), {UnitKind.WORKER: [gone]})
     assert gone.state is UnitState.GONE
     assert twin.metrics.of(metrics.UNITS) == []
 

@@ -45,7 +45,7 @@ def hello(twin: Twin, job: str) -> Caller:
 
 
 def finish(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
-    agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
     twin.run()
 
 

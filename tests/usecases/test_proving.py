@@ -90,7 +90,9 @@ def run_as_it_should(twin: Twin, job: str) -> None:
     say_hello(twin, job)
     worker, now = worker_of(twin, job).id, twin.world.now()
     lines = [f"penstock test: job {job} on worker {worker}", checks.AS_DOCUMENTED]
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines])
+    agents.append_events(
+        twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines]
+    )
     running = agents.authenticate(twin.on, job, TOKEN).job
     (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, 1, checks.digest(job))])["uploads"]
     twin.objects.objects[object_name(upload["id"])] = b"x"

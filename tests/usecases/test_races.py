@@ -135,7 +135,9 @@ class Tale:
         self.do(lambda: agents.heartbeat(self.on, agents.authenticate(self.on, job, TOKEN)))
 
     def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
-        self.do(lambda: agents.finish(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0))
+        self.do(
+            lambda: agents.report_finished(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0)
+        )
 
     def calm(self) -> None:
         """The intruder is gone, agents do their work, time passes: all is to come to its end."""

@@ -188,7 +188,7 @@ def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Tw
     short = frozenset({"pond"})
     spring.avoided.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cooldowns, "leave", lambda *_: cooldowns.Leave(short))
+        patch.setattr(cooldowns, "request_create", lambda *_: cooldowns.Permission(short))
         put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
         advance.advance(twin.on, key_of(twin, job).id)
     assert spring.avoided == [short]

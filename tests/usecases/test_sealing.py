@@ -50,9 +50,9 @@ def test_a_unit_of_which_nothing_was_said_has_no_metadata(twin: Twin, ada: User)
 
 def test_a_well_may_say_so_much_and_no_more(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    room = driver_calls.MOST - len('{"a":""}')
+    room = driver_calls.METADATA_BYTES - len('{"a":""}')
     assert driver_calls.unseal(twin.on, replace(unit, sealed=driver_calls.seal(twin.on, unit, {"a": "x" * room})))
-    with pytest.raises(Misconfigured, match=f"{driver_calls.MOST + 1} bytes"):
+    with pytest.raises(Misconfigured, match=f"{driver_calls.METADATA_BYTES + 1} bytes"):
         driver_calls.seal(twin.on, unit, {"a": "x" * (room + 1)})
 
 
@@ -78,23 +78,25 @@ def test_what_is_public_is_what_the_driver_says_and_the_site(twin: Twin, ada: Us
     unit = leased(twin, ada)
     site = Site(resources={"bench": ResourceType("bench", "w", 1, public=("host", "absent"))})
     done = Ready({"name": "b", "host": "h", "password": "p"}, public=["name"])
-    sealed = replace(unit, sealed=driver_calls.answer(twin.on, site, unit, done))
-    assert driver_calls.known(twin.on, sealed) == driver_calls.Known(dict(done.metadata), ["host", "name"])
-    unknown = replace(unit, sealed=driver_calls.answer(twin.on, Site(), unit, done))
-    assert driver_calls.known(twin.on, unknown).public == ["name"]
+    sealed = replace(unit, sealed=driver_calls.seal_answer(twin.on, site, unit, done))
+    assert driver_calls.metadata_of(twin.on, sealed) == driver_calls.ResourceMetadata(
+        dict(done.metadata), ["host", "name"]
+    )
+    unknown = replace(unit, sealed=driver_calls.seal_answer(twin.on, Site(), unit, done))
+    assert driver_calls.metadata_of(twin.on, unknown).public == ["name"]
 
 
 def test_of_a_machine_and_of_what_is_not_there_nothing_is_kept(twin: Twin, ada: User) -> None:
     unit, site = leased(twin, ada), Site()
-    assert driver_calls.answer(twin.on, site, replace(unit, is_a=UnitKind.WORKER), Ready({"folder": "/x"})) == ""
-    assert driver_calls.answer(twin.on, site, unit, NotYet()) == ""
+    assert driver_calls.seal_answer(twin.on, site, replace(unit, is_a=UnitKind.WORKER), Ready({"folder": "/x"})) == ""
+    assert driver_calls.seal_answer(twin.on, site, unit, NotYet()) == ""
 
 
 def test_of_what_was_sealed_without_a_word_of_what_is_public_nothing_is(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     context = {"unit": unit.id, "fence": str(unit.fence)}
     old = replace(unit, sealed=twin.on.vault.seal(b'{"name":"bench-1"}', context))
-    assert driver_calls.known(twin.on, old) == driver_calls.Known({"name": "bench-1"}, ())
+    assert driver_calls.metadata_of(twin.on, old) == driver_calls.ResourceMetadata({"name": "bench-1"}, ())
 
 
 def test_an_agent_is_told_what_is_public(twin: Twin, ada: User) -> None:

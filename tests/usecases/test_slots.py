@@ -238,7 +238,7 @@ def test_an_agent_whose_lease_has_ended_changes_nothing(twin: Twin, ada: User) -
     for call in (
         lambda: agents.hello(twin.on, hello_again),
         lambda: agents.heartbeat(twin.on, old),
-        lambda: agents.finish(twin.on, old, Result.SUCCEEDED, "late", 0),
+        lambda: agents.report_finished(twin.on, old, Result.SUCCEEDED, "late", 0),
         lambda: agents.authenticate(twin.on, job, TOKEN),
     ):
         with pytest.raises(Refused) as refused:
@@ -270,8 +270,8 @@ def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "done", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "done", 0)
     caller = agents.authenticate(twin.on, job, TOKEN)
     line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")
-    agents.events(twin.on, caller, 1, agents.parse([line]))
+    agents.append_events(twin.on, caller, 1, agents.parse_lines([line]))
     assert "late" not in told(twin, job)

@@ -74,7 +74,7 @@ class Agent:
 
     def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token(self.turn))
-        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.turn += 1
         self.twin.run()
 
@@ -248,7 +248,7 @@ def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: U
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     caller = agents.authenticate(twin.on, job, agent.token(1))
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     agent.turn += 1
     assert agent.hello()["idle"]
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING

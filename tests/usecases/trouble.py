@@ -208,7 +208,7 @@ class Life:
 
     def _finish(self, unit: Unit) -> None:
         caller = agents.authenticate(self.twin.on, unit.job, TOKEN)
-        agents.finish(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
     def is_over(self) -> bool:
         """Every job is settled and everything is put back. [UNIT-1]"""

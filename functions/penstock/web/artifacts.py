@@ -38,7 +38,7 @@ def list_artifacts() -> Response[Any]:
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")
     limit = whole_number(router, "limit", 50, 1, limits.PAGE)
-    found, after = explain.listed(bootstrap.aws(), user, by, limit, page_after(router))
+    found, after = explain.list_artifacts(bootstrap.aws(), user, by, limit, page_after(router))
     return reply(wire.ArtifactPage([_view(one) for one in found], after))
 
 
@@ -46,7 +46,7 @@ def list_artifacts() -> Response[Any]:
 def list_artifacts_to_go() -> Response[Any]:
     users.require_admin(caller())
     within = whole_number(router, "within", 0, 0, artifacts.MOST)
-    found = explain.foresee(bootstrap.aws(), within)
+    found = explain.dry_run(bootstrap.aws(), within)
     items = [wire.GoingView(one.id, one.path, one.size, str(stamp(one.at)), one.why) for one in found.going]
     return reply(wire.ForeseenView(items, found.is_whole))
 

@@ -30,9 +30,9 @@ def list_caches() -> Response[Any]:
     on, user, query = bootstrap.aws(), caller(), router.current_event.query_string_parameters or {}
     owner = query.get("owner", "") or user.name
     limit = whole_number(router, "limit", 50, 1, limits.PAGE)
-    found, after = caches.listed(on, user, owner, limit, page_after(router))
+    found, after = caches.list_caches(on, user, owner, limit, page_after(router))
     quota = configuration.current(on).limits.cache_bytes
-    return reply(wire.CachePage([_view(one) for one in found], caches.taken(on, owner).size, quota, after))
+    return reply(wire.CachePage([_view(one) for one in found], caches.usage(on, owner).size, quota, after))
 
 
 @router.get("/v1/caches/<cache>")

@@ -20,7 +20,7 @@ router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 @router.get("/v1/canaries")
 def list_canaries() -> Response[Any]:
     operator()
-    return reply(wire.CanaryPage([_view(row) for row in canaries.listed(bootstrap.aws())], None))
+    return reply(wire.CanaryPage([_view(row) for row in canaries.list_canaries(bootstrap.aws())], None))
 
 
 @router.post("/v1/canaries/<sort>/<name>/send")

@@ -24,7 +24,7 @@ router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 def list_commits() -> Response[Any]:
     operator()
     limit = whole_number(router, "limit", limits.PAGE, 1, limits.PAGE)
-    rows, following = webhook.commits(bootstrap.aws(), limit, page_after(router))
+    rows, following = webhook.list_commits(bootstrap.aws(), limit, page_after(router))
     return reply(wire.CommitPage([_commit(row) for row in rows], following))
 
 
@@ -32,7 +32,7 @@ def list_commits() -> Response[Any]:
 def list_deliveries() -> Response[Any]:
     operator()
     limit = whole_number(router, "limit", limits.PAGE, 1, limits.PAGE)
-    rows, following = webhook.deliveries(bootstrap.aws(), limit, page_after(router))
+    rows, following = webhook.list_deliveries(bootstrap.aws(), limit, page_after(router))
     return reply(wire.DeliveryPage([_delivery(row) for row in rows], following))
 
 

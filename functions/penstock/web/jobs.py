@@ -34,7 +34,7 @@ def _job(job_id: str) -> Job:
 
 def _view(job: Job) -> wire.JobView:
     on = bootstrap.aws()
-    return views.job(job, jobs.leases_of(on, job), holds.held(on, job))
+    return views.job(job, jobs.leases_of(on, job), holds.held_units(on, job))
 
 
 @router.post("/v1/jobs")
@@ -56,7 +56,7 @@ def list_jobs() -> Response[Any]:
     limit = whole_number(router, "limit", 50, 1, limits.PAGE)
     filters = {"state": state, "target": query.get("target", "")}
     page = page_after(router)
-    rows, following = jobs.listed(bootstrap.aws(), user, query.get("owner"), filters, _tags(), limit, page)
+    rows, following = jobs.list_jobs(bootstrap.aws(), user, query.get("owner"), filters, _tags(), limit, page)
     return reply(wire.JobPage([views.job(row, jobs.leases_of(bootstrap.aws(), row)) for row in rows], following))
 
 
@@ -84,7 +84,7 @@ def cancel_job(job: str) -> Response[Any]:
 @router.post("/v1/jobs/<job>/hold")
 def hold_job(job: str) -> Response[Any]:
     user, ask = caller(), body(router, wire.HoldJob)
-    return reply(_view(holds.ask(bootstrap.aws(), user, job, ask.reason, ask.for_, whatever=ask.whatever)))
+    return reply(_view(holds.request(bootstrap.aws(), user, job, ask.reason, ask.for_, whatever=ask.whatever)))
 
 
 @router.post("/v1/jobs/<job>/release")
@@ -121,7 +121,7 @@ def read_events(job: str) -> Response[Any]:
 
 @router.get("/v1/jobs/<job>/outputs")
 def list_outputs(job: str) -> Response[Any]:
-    found, after = outputs.listed(bootstrap.aws(), _job(job), page_after(router))
+    found, after = outputs.list_outputs(bootstrap.aws(), _job(job), page_after(router))
     return reply(wire.OutputPage([views.output(row) for row in found], after))
 
 
@@ -134,7 +134,7 @@ def sign_output(job: str, output: str) -> Response[Any]:
 
 
 def _inputs(job: Job) -> Response[Any]:
-    return reply(wire.InputList([views.input(row) for row in inputs.listed(bootstrap.aws(), job)]))
+    return reply(wire.InputList([views.input(row) for row in inputs.list_inputs(bootstrap.aws(), job)]))
 
 
 @router.get("/v1/jobs/<job>/inputs")
@@ -151,7 +151,7 @@ def send_input(job: str) -> Response[Any]:
 @router.post("/v1/jobs/<job>/inputs/parts")
 def send_parts(job: str) -> Response[Any]:
     found = _job(job)
-    return reply(wire.PartUploads(**inputs.in_parts(bootstrap.aws(), found, body(router, wire.InputParts))))
+    return reply(wire.PartUploads(**inputs.sign_parts(bootstrap.aws(), found, body(router, wire.InputParts))))
 
 
 @router.post("/v1/jobs/<job>/inputs/commit")

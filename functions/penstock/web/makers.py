@@ -34,7 +34,7 @@ def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]
     found = wire.MakerView(
         name=entry.name,
         settings=entry.settings,
-        cooling=[cool_down(row, now) for row in remembering.rows(on, maker)],
+        cooling=[cool_down(row, now) for row in remembering.cooldowns_of(on, maker)],
         failures=failures,
         compared=_compared(compared, now) if compared else None,
         quarantined=_quarantined(on, sort, entry.name),
@@ -44,7 +44,7 @@ def show(sort: str, find: Callable[[], wire.Entry], user: User) -> Response[Any]
 
 def _quarantined(on: System, sort: str, maker: str) -> list[wire.ApartView]:
     kind = UnitKind.WORKER if sort == "factories" else UnitKind.RESOURCE
-    found = quarantine.of_maker(on, kind, maker)[:SHOWN]
+    found = quarantine.list_of_maker(on, kind, maker)[:SHOWN]
     return [wire.ApartView(unit.id, unit.type, unit.slot, str(stamp(unit.since)), str(unit.reason)) for unit in found]
 
 

@@ -47,7 +47,7 @@ def list_published() -> Response[Any]:
     limit = whole_number(router, "limit", 50, 1, limits.PAGE)
     of, page = query.get("owner") or user.name, query.get("page", "")
     series, version = query.get("series", ""), query.get("version", "")
-    found, after = published.listed(bootstrap.aws(), user, of, series, version, limit, page)
+    found, after = published.list_published(bootstrap.aws(), user, of, series, version, limit, page)
     return reply(wire.PublishedPage([_view(row) for row in found], after))
 
 
@@ -66,12 +66,12 @@ def sign_published(owner: str, series: str, version: str, name: str) -> Response
     on, user = bootstrap.aws(), caller()
     ask = body(router, wire.SignOutput) if router.current_event.body else wire.SignOutput()
     row = published.find(on, user, owner, series, version, name)
-    return reply(wire.SignedOutput(**published.leave(on, row, ask.expires_in)))
+    return reply(wire.SignedOutput(**published.sign(on, row, ask.expires_in)))
 
 
 @router.get("/v1/series/<owner>")
 def list_access(owner: str) -> Response[Any]:
-    found = published.shown(bootstrap.aws(), caller(), owner)
+    found = published.show_access(bootstrap.aws(), caller(), owner)
     return reply(wire.AccessPage([_access(row) for row in found], None))
 
 
@@ -79,7 +79,7 @@ def list_access(owner: str) -> Response[Any]:
 def set_access(owner: str) -> Response[Any]:
     on, user, ask = bootstrap.aws(), caller(), body(router, wire.SetAccess)
     access = Access(ask.access) if ask.access else None
-    published.open_to(on, user, owner, ask.series, access, ask.privilege)
+    published.set_access(on, user, owner, ask.series, access, ask.privilege)
     return list_access(owner)
 
 
@@ -88,7 +88,7 @@ def read_published(owner: str, series: str, version: str, name: str) -> Response
     """The way to the bytes, for whoever may read them; what HEAD asks is answered here, for a signed URL is for GET."""
     on = bootstrap.aws()
     row = published.find(on, _anybody(), owner, series, version, name)
-    given = published.leave(on, row, outputs.LONGEST)
+    given = published.sign(on, row, outputs.SIGNED_SECONDS_MOST)
     etag = f'"{row.sha256}"'
     headers = {"etag": etag, "cache-control": "no-cache", "content-disposition": f'attachment; filename="{row.name}"'}
     if etag in _known_already():

@@ -85,7 +85,7 @@ def _pause(sort: str, name: str, *, paused: bool) -> Response[Any]:
 @router.get("/v1/graph")
 def get_graph() -> Response[Any]:
     operator()
-    return reply(views.graph(forecast.whole(bootstrap.aws())))
+    return reply(views.graph(forecast.wait_graph(bootstrap.aws())))
 
 
 @router.get("/v1/config")
@@ -101,7 +101,7 @@ def apply_site() -> Response[Any]:
     user, ask = operator(), body(router, wire.ApplySite)
     if is_on(router, "check"):
         site = apply.check(bootstrap.aws(), ask.toml, ask.path)
-        return reply(wire.SiteChanges(apply.changes(configuration.current(bootstrap.aws()), site)))
+        return reply(wire.SiteChanges(apply.differences(configuration.current(bootstrap.aws()), site)))
     return reply(wire.SiteChanges(apply.apply(bootstrap.aws(), user.name, ask.toml, ask.path)))
 
 
@@ -165,7 +165,7 @@ def create_user() -> Response[Any]:
 @router.put("/v1/users/<name>/privileges/<privilege>")
 def grant(name: str, privilege: str) -> Response[Any]:
     by = operator()
-    return reply(views.user(users.change(bootstrap.aws(), name, privilege, grant=True, by=by.name)))
+    return reply(views.user(users.change_privilege(bootstrap.aws(), name, privilege, grant=True, by=by.name)))
 
 
 @router.delete("/v1/users/<name>/privileges/<privilege>")
@@ -183,7 +183,7 @@ def list_audit() -> Response[Any]:
     operator()
     who = router.current_event.get_query_string_value("who", "") or ""
     limit = whole_number(router, "limit", 100, 1, limits.PAGE)
-    found, page = audit.listed(bootstrap.aws(), who, moment(router, "since"), limit, page_after(router))
+    found, page = audit.list_entries(bootstrap.aws(), who, moment(router, "since"), limit, page_after(router))
     return reply(wire.AuditPage([views.audited(entry) for entry in found], page))
 
 
@@ -193,5 +193,5 @@ def create_token(name: str) -> Response[Any]:
     if user.name != name:
         users.require_admin(user)
     ask = body(router, wire.NewToken) if router.current_event.body else wire.NewToken()
-    secret, token = users.issue(bootstrap.aws(), name, ask.expires_in, user.name)
+    secret, token = users.issue_token(bootstrap.aws(), name, ask.expires_in, user.name)
     return reply(wire.TokenView(secret, stamp(token.expires)), 201)

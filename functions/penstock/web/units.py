@@ -85,7 +85,7 @@ def _release(is_a: UnitKind, unit: str) -> Response[Any]:
     user = operator()
     ask = body(router, wire.ReleaseUnit) if router.current_event.body else wire.ReleaseUnit()
     if ask.proof:
-        return reply(_view(quarantine.removed(bootstrap.aws(), user, is_a, unit, ask.proof)))
+        return reply(_view(quarantine.confirm_removed(bootstrap.aws(), user, is_a, unit, ask.proof)))
     return reply(_view(maintenance.release(bootstrap.aws(), user, is_a, unit)))
 
 

@@ -49,36 +49,36 @@ def settle(
     it: only if the job is due by then, still, when its end is written; and its flow, which nothing moves on, is then to
     be stopped.
     """
-    ended = transaction.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
+    ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
         ending, waited_for = ended
         after = ending.after
-        counters.ended(on, ending)
-        retain.remember(on, after)
-        hints.moved(on, after)
+        counters.attempt_ended(on, ending)
+        retain.keep_latest_failure(on, after)
+        hints.job_changed(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
         told = f"settled: {after.outcome}: {after.reason}; {outcome.spent(after)}"
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
-        logs.say(on, job_id, attempt, told, is_end=after.is_settled)
-    put_back(on, job_id, attempt)
+        logs.append(on, job_id, attempt, told, is_end=after.is_settled)
+    start_release(on, job_id, attempt)
     job = on.store.get(job_key(job_id), Job)
     if job and job.is_settled:
-        wake(on, job_id)
-        _let_go(on, job)
-        store.forget(on, job)
-        hints.ended(on, job)
+        notify_dependents(on, job_id)
+        _unpin_dependencies(on, job)
+        store.delete_secrets(on, job)
+        hints.job_settled(on, job)
 
 
-def _let_go(on: System, job: Job) -> None:
+def _unpin_dependencies(on: System, job: Job) -> None:
     """What the job needed of others need not be kept for it any more. Done twice, it is done once. [ART-1]"""
     for each in job.dependencies:
         retain.unpin(on, each.job, job.id)
 
 
-def _end(
+def _settle_changes(
     on: System,
     job_id: str,
     attempt: int,
@@ -100,7 +100,7 @@ def _end(
         return [], None  # it has got further since
     after = outcome.conclude(stopping, error, cause, on.world.now())
     if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
-        after = replace(after, reason=f"{after.reason}{published.of_job(on, job)}")
+        after = replace(after, reason=f"{after.reason}{published.publish_declared(on, job)}")
     changes: list[Change] = []
     had: list[Unit] = []
     for lease in held:
@@ -113,8 +113,8 @@ def _end(
         claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
         changes += [Delete(claim)] if claim else []
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
-    after = told(on, ending, held)
-    changes = [Replace(job, after), *changes, *retain.settled(on, after), *archives.settled(on, after)]
+    after = with_failure_details(on, ending, held)
+    changes = [Replace(job, after), *changes, *retain.on_settled(on, after), *archives.on_settled(on, after)]
     ending = replace(ending, after=after)
     return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
 
@@ -139,7 +139,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     return changes
 
 
-def put_back(on: System, job_id: str, attempt: int) -> None:
+def start_release(on: System, job_id: str, attempt: int) -> None:
     """Give the turn to the first of an attempt's leases to be put back; with none left, to its next attempt."""
     turn = leases.next_release(on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease))
     if turn and turn.unit:
@@ -149,13 +149,13 @@ def put_back(on: System, job_id: str, attempt: int) -> None:
         on.queues.schedule({"do": "start", "job": job_id})
 
 
-CONSOLE = ("worker",)
+CONSOLE_STREAMS = ("worker",)
 
 
-SAID = ("stdout", "stderr")
+SCRIPT_STREAMS = ("stdout", "stderr")
 
 
-def told(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
+def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
     """The job after an attempt's end, with what there is to show for why it did not succeed."""
     job = ending.after
     kind = job.failure.kind if job.failure else None
@@ -170,7 +170,7 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     """With what the job said last; of a machine that never said hello, with what its console said last."""
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
-    found = logs.last_lines(on, job.id, job.attempt, CONSOLE if is_console else SAID, failures.LINES)
+    found = logs.last_lines(on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.LINES)
     said = failures.said(failure, [line.payload for line in found], is_console=is_console)
     return replace(said, task=found[-1].task if found else None)
 
@@ -201,7 +201,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         return None
     job, is_news = found
     if is_news:
-        logs.say(on, job.id, job.attempt, cause)
+        logs.append(on, job.id, job.attempt, cause)
     if job.run_token:
         on.flows.succeed(job.run_token)
     else:
@@ -213,7 +213,7 @@ AT_ONCE = 100
 """How many are told by one call; the rest by the next, so that nobody's settling takes longer for them."""
 
 
-def wake(on: System, job_id: str, after: str = "") -> None:
+def notify_dependents(on: System, job_id: str, after: str = "") -> None:
     """Tell those that wait for a job, which has settled, that they are to be judged; behind the one of an id.
 
     Who settles a job writes first and reads after, and so does whoever submits one that depends on it: of two that

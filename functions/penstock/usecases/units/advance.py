@@ -28,7 +28,7 @@ from penstock.domain.units.maintenance import is_recycled
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Chooser, NotYet, Order, Ready
+from penstock.ports import NotYet, Order, PlacementDriver, Ready
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import settle
@@ -43,105 +43,105 @@ def advance(on: System, unit_id: str) -> None:
     """Take a unit's next step. Doing it twice, late or for nothing is the same as doing it once."""
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit:
-        _go_on(on, unit)
+        _advance(on, unit)
         if unit.seen:
-            driver_calls.look(on, unit_id)
+            driver_calls.check_visibility(on, unit_id)
 
 
-def _go_on(on: System, unit: Unit) -> None:
+def _advance(on: System, unit: Unit) -> None:
     if unit.state is UnitState.GONE:
         return
-    if unit.hold and maintenance.waits(on, unit):
+    if unit.hold and maintenance.wait_for_hold(on, unit):
         return
     if is_recycled(unit):
         maintenance.end_attempt(on, unit)
     else:
-        _step(on, unit)
+        _step_by_state(on, unit)
 
 
-def _step(on: System, unit: Unit) -> None:
+def _step_by_state(on: System, unit: Unit) -> None:
     match unit.state:
         case UnitState.DIRTY:
-            release.put_back(on, unit)
+            release.destroy(on, unit)
         case UnitState.QUARANTINED:
             quarantine.remind(on, unit)
         case UnitState.CLEANING:
             reuse.clean(on, unit)
         case UnitState.IDLE:
-            _wait(on, unit)
+            _step_idle(on, unit)
         case _:
-            _lease(on, unit)
+            _step_leased(on, unit)
 
 
-def _wait(on: System, unit: Unit) -> None:
+def _step_idle(on: System, unit: Unit) -> None:
     """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
     if units.is_coming(unit) and not unit.made:
-        _begin(on, unit)
+        _create(on, unit)
     elif units.is_due(unit, on.world.now()) and units.is_coming(unit):
-        prewarm.missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
+        prewarm.hello_missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
     elif units.is_due(unit, on.world.now()):
-        prewarm.end(on, unit)
+        prewarm.idle_ended(on, unit)
 
 
-def _lease(on: System, unit: Unit) -> None:
+def _step_leased(on: System, unit: Unit) -> None:
     """The step of a unit that an attempt leases: it is made, there, or lost."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
-        _lose(on, unit)
+        _worker_silent(on, unit)
     elif renewals.is_to_renew(unit, now):
         renew(on, unit, _order(on, unit))
     elif unit.state is UnitState.READY:
-        _answer(on, unit)
+        _answer_step(on, unit)
     elif not unit.made:
-        _begin(on, unit)
+        _create(on, unit)
 
 
-def _begin(on: System, unit: Unit) -> None:
-    begun = reuse.alone(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+def _create(on: System, unit: Unit) -> None:
+    begun = reuse.lock(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
     if begun:
-        _make(on, begun)
+        _call_create(on, begun)
         if unit.state is UnitState.IDLE and begun.busy:
-            prewarm.let_go(on, begun)
+            prewarm.unlock(on, begun)
 
 
-def _make(on: System, unit: Unit) -> None:
+def _call_create(on: System, unit: Unit) -> None:
     site = configuration.current(on)
-    leave = cooldowns.leave(on, site, unit)
+    leave = cooldowns.request_create(on, site, unit)
     if leave.wait is not None:
-        driver_calls.again(on, unit, leave.why, leave.wait)
+        driver_calls.retry_later(on, unit, leave.why, leave.wait)
         return
     is_blind = False
     try:
         driver, order = configuration.driver_of(on, site, unit), replace(_order(on, unit), avoid=leave.avoid)
-        is_blind = isinstance(driver, Chooser) and not driver.has_way(order)
+        is_blind = isinstance(driver, PlacementDriver) and not driver.has_way(order)
         if unit.bare and is_blind:  # it would look once more for what nobody has asked for since
-            driver_calls.again(on, unit, *cooldowns.spared(on, unit, leave))
+            driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, leave))
             return
-        asked = _asked(on, unit)
+        asked = _record_create(on, unit)
         if asked is None:
             return
         unit = asked
-        done = counters.called_for(on, unit, metrics.CREATE, lambda: driver_calls.create(driver, order))
-        sealed = driver_calls.answer(on, site, unit, done)
+        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: driver_calls.create(driver, order))
+        sealed = driver_calls.seal_answer(on, site, unit, done)
     except DriverError as error:
-        reason, after = cooldowns.refused(on, unit, leave, error)
+        reason, after = cooldowns.create_failed(on, unit, leave, error)
         if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:
             retire.retire(on, unit.id, f"it can never be made: {error}", is_setback=True)
         elif isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
-            _fail(on, unit, "Unsatisfiable", str(error))
+            _fail_step(on, unit, "Unsatisfiable", str(error))
         else:
             is_bare = is_blind and isinstance(error, Short)
-            driver_calls.again(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
+            driver_calls.retry_later(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
         return
     if isinstance(done, NotYet):
-        driver_calls.again(on, units.noting(replace(unit, is_making=True), done.notes), done.reason, done.after)
+        driver_calls.retry_later(on, units.noting(replace(unit, is_making=True), done.notes), done.reason, done.after)
     else:
         is_probe = cooling_rules.of_broken(unit.type) in leave.probes
-        _made(on, unit, done, sealed, site.limits, is_probe=is_probe)
-    cooldowns.answered(on, unit, leave, done)
+        _created(on, unit, done, sealed, site.limits, is_probe=is_probe)
+    cooldowns.create_answered(on, unit, leave, done)
 
 
-def _asked(on: System, unit: Unit) -> Unit | None:
+def _record_create(on: System, unit: Unit) -> Unit | None:
     """A unit whose driver is about to be asked for it: from here on there may be something of it. [UNIT-1]
 
     Only of one that is known to have nothing this has to be written; None when somebody else moved it.
@@ -155,19 +155,19 @@ def _asked(on: System, unit: Unit) -> Unit | None:
     return None
 
 
-def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
+def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
     """A worker's machine was ordered; a resource is there. A probe is to show that what was broken works again."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
         on.store.commit([Replace(unit, replace(units.made(unit, now, boot, done.metadata), is_probe=is_probe))])
     elif unit.state is UnitState.IDLE:
-        prewarm.ready(on, unit, timedelta(seconds=bounds.lease))
+        prewarm.resource_ready(on, unit, timedelta(seconds=bounds.lease))
     else:
-        _hand_over(on, unit, units.noting(renewals.ready(unit, sealed, now, done.expires), done.notes))
+        _resource_ready(on, unit, units.noting(renewals.ready(unit, sealed, now, done.expires), done.notes))
 
 
-def _hand_over(on: System, unit: Unit, made: Unit) -> None:
+def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
     """A resource is there: its lease is ready, and its job's flow is to go on when all of the step are."""
 
     def decide() -> tuple[Sequence[Change], Lease | None]:
@@ -185,10 +185,10 @@ def _hand_over(on: System, unit: Unit, made: Unit) -> None:
     lease = transaction.run(on, decide)
     if lease:
         took = int((on.world.now() - unit.since).total_seconds())
-        logs.say(
+        logs.append(
             on, unit.job, unit.attempt, f"{unit.pool}: {unit.type} (unit {unit.id}) is there after {took} s", DETAIL
         )
-        scheduler.answer(on, scheduler.step_of(on, unit.job, unit.attempt, lease.step))
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))
 
 
 def _order(on: System, unit: Unit) -> Order:
@@ -211,27 +211,27 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
     return hmac.new(signing_key.encode(), unit.encode(), hashlib.sha256).hexdigest()
 
 
-def _fail(on: System, unit: Unit, error: str, cause: str) -> None:
+def _fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
         on.flows.fail(lease.token, error, cause)
 
 
-def _answer(on: System, unit: Unit) -> None:
+def _answer_step(on: System, unit: Unit) -> None:
     """Answer the step that waits for a unit that is there; the first answer may have been lost."""
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease:
-        scheduler.answer(on, scheduler.step_of(on, unit.job, unit.attempt, lease.step))
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))
 
 
-def _lose(on: System, unit: Unit) -> None:
+def _worker_silent(on: System, unit: Unit) -> None:
     """A worker that did not say hello, or was not heard of, in time: its attempt is lost. [JOB-1]"""
     now = on.world.now()
     if unit.state is UnitState.CREATING:
         since = "for its next job" if unit.past_hash else "after it was made"
         if unit.reason != NO_HELLO:
-            driver_calls.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
-        _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
+            driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
+        _fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         told = replace(unit, is_unheard=unit.leases == 1)
         on.store.commit([Replace(unit, retries.later(told, NO_HELLO, now, units.STEP_WITHIN))])
         return
@@ -248,29 +248,29 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
     It is written only over the row that was read: what comes after the lease's end is sealed for nobody. [SLOT-3]
     """
-    begun = reuse.alone(on, unit) if unit.is_kept else unit
+    begun = reuse.lock(on, unit) if unit.is_kept else unit
     if begun:
-        _renew(on, begun, order)
+        _call_renew(on, begun, order)
 
 
-def _renew(on: System, unit: Unit, order: Order) -> None:
+def _call_renew(on: System, unit: Unit, order: Order) -> None:
     site = configuration.current(on)
-    leave = cooldowns.leave(on, site, unit)
+    leave = cooldowns.request_create(on, site, unit)
     if leave.wait is not None:
-        driver_calls.again(on, unit, leave.why, leave.wait)
+        driver_calls.retry_later(on, unit, leave.why, leave.wait)
         return
     try:
         asked = replace(order, avoid=leave.avoid)
         driver = configuration.driver_of(on, site, unit)
-        done = counters.called_for(on, unit, metrics.CREATE, lambda: driver_calls.create(driver, asked))
-        sealed = driver_calls.answer(on, site, unit, done)
+        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: driver_calls.create(driver, asked))
+        sealed = driver_calls.seal_answer(on, site, unit, done)
     except DriverError as error:
-        reason, after = cooldowns.refused(on, unit, leave, error)
-        driver_calls.again(on, unit, reason, after)
+        reason, after = cooldowns.create_failed(on, unit, leave, error)
+        driver_calls.retry_later(on, unit, reason, after)
         return
     if isinstance(done, NotYet):
-        driver_calls.again(on, units.noting(unit, done.notes), done.reason, done.after)
+        driver_calls.retry_later(on, units.noting(unit, done.notes), done.reason, done.after)
     else:
         told = renewals.renewed(unit, sealed, on.world.now(), done.expires)
         on.store.commit([Replace(unit, units.noting(told, done.notes))])
-    cooldowns.answered(on, unit, leave, done)
+    cooldowns.create_answered(on, unit, leave, done)

@@ -24,19 +24,19 @@ from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import advance, driver_calls, reconcile, release, retire, reuse
+from penstock.usecases.units import advance, create, driver_calls, events, reconcile, release, retire
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import agents
 
 
 def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
     """`units._order`: the driver is asked with an id of its own each time."""
-    order = advance._order
+    order = create.order_of
 
     def fresh(on: Any, unit: Unit) -> Order:
         return replace(order(on, unit), id=f"w-{on.world.ulid()}")
 
-    patch.setattr(advance, "_order", fresh)
+    patch.setattr(create, "order_of", fresh)
 
 
 def unit_is_never_due(patch: pytest.MonkeyPatch) -> None:
@@ -58,19 +58,19 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
             [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
         )
 
-    patch.setattr(advance, "_resource_ready", hand_over)
+    patch.setattr(create, "_resource_ready", hand_over)
 
 
 def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     """`units._hand_over`: what was made goes to whoever is first in the queue by then."""
-    hand_over = advance._resource_ready
+    hand_over = create._resource_ready
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
         on.store.commit(retire._give_back(on, unit))
         scheduler.serve(on, unit.pool)
         hand_over(on, unit, made)
 
-    patch.setattr(advance, "_resource_ready", offered)
+    patch.setattr(create, "_resource_ready", offered)
 
 
 def errors_are_final(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def errors_are_final(patch: pytest.MonkeyPatch) -> None:
     refused = cooldowns.create_failed
 
     def fatal(on: Any, unit: Unit, leave: cooldowns.Permission, error: DriverError) -> Any:
-        advance._fail_step(on, unit, "Unsatisfiable", str(error))
+        create.fail_step(on, unit, "Unsatisfiable", str(error))
         return refused(on, unit, leave, error)
 
     patch.setattr(cooldowns, "create_failed", fatal)
@@ -94,7 +94,7 @@ def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
             transaction.run(
                 on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"))
             )
-            reuse.pass_turn(on, unit)
+            events.slot_freed(on, unit)
         else:
             again(on, unit, reason, after)
 
@@ -112,7 +112,7 @@ def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
         transaction.run(
             on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
         )
-        reuse.pass_turn(on, unit)
+        events.slot_freed(on, unit)
 
     patch.setattr(release, "destroy", only)
 
@@ -134,14 +134,14 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
 
 def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
     """`turns.go_on`: who frees a slot does not hand it over."""
-    go_on = reuse.pass_turn
+    go_on = events.slot_freed
 
     def silent(on: Any, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(scheduler, "serve", lambda on, pool: None)
             go_on(on, unit)
 
-    patch.setattr(reuse, "pass_turn", silent)
+    patch.setattr(events, "slot_freed", silent)
 
 
 def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from penstock.kernel.rows import Change
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.wire import SubmitJob
 from tests.model.observer import ObservedStore
@@ -209,7 +209,7 @@ class Scenario:
             (self.over if worker in self.welcome else self.welcome).add(worker)
 
     def _hello(self, worker: str) -> None:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), worker)
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), worker)
         agents.hello(self.twin.on, agents.Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:

@@ -21,7 +21,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
@@ -94,7 +94,7 @@ class Story:
         for unit in self.units(UnitKind.WORKER, UnitState.CREATING):
             if not unit.made:
                 continue
-            key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
+            key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
             told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))["resources"]["db"]["metadata"]
             self._use(told)
             self.running[unit.job] = told

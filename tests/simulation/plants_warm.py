@@ -17,7 +17,7 @@ from penstock.domain.users import users
 from penstock.usecases.jobs import jobs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import reuse
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
 
 

@@ -11,7 +11,7 @@ from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
@@ -67,7 +67,7 @@ def test_a_worker_whose_greeting_was_not_passed_on_is_not_told_off(twin: Twin, a
     worker = worker_of(twin, job).id
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.flows, "succeed", lambda token: None)
-        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     flow = twin.flows.executions[job, 1]
     scheduler.acquire(twin.on, job, 1, 0, str(flow.token))
     twin.run()
@@ -104,7 +104,7 @@ def test_a_worker_is_known_by_its_key_and_its_first_token(twin: Twin, ada: User)
     job, other = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    key, others = (advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
+    key, others = (secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
     said = [status(twin, Hello(worker, wrong, TOKEN)) for wrong in ("", "0" * 64, others)]
     assert said == [401, 401, 401]
     assert status(twin, Hello(worker, key, TOKEN)) == 200
@@ -131,7 +131,7 @@ def test_secrets_are_kept_as_digests_and_die_with_their_lease(twin: Twin, ada: U
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    key = advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
     assert TOKEN not in str(twin.store.rows)
     assert key not in str(twin.store.rows)
     finish(twin, job)

@@ -17,8 +17,8 @@ from penstock.ports import NotYet
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
-from penstock.usecases.units import quarantine as units_quarantine
+from penstock.usecases.units import broken as units_quarantine
+from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Twin
@@ -58,7 +58,7 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         job = submit(twin, ada, target=target)
         twin.run()
         worker = worker_of(twin, job).id
-        key = advance.bootstrap_key(twin.on.signing_key(), worker)
+        key = secrets.bootstrap_key(twin.on.signing_key(), worker)
         reply = agents.hello(twin.on, Hello(worker, key, TOKEN))
         twin.run()
         assert reply["health"] == {"before": scripts[0], "after": scripts[1], "timeout_seconds": 60}
@@ -73,7 +73,7 @@ def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> 
     twin.run()
     apply.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
     worker = worker_of(twin, job).id
-    reply = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    reply = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert reply["health"]["before"] == ""
 
 

@@ -21,7 +21,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import submit
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply
-from penstock.usecases.units import quarantine
+from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
 from penstock.wire import SubmitJob
@@ -283,10 +283,10 @@ def in_a_row(twin: Twin) -> int:
 
 def test_who_works_ends_the_row() -> None:
     twin, worker = counted_twice()
-    quarantine.mark_working(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert in_a_row(twin) == 0
     commits = twin.store.commits
-    quarantine.mark_working(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert twin.store.commits == commits
 
 
@@ -304,7 +304,7 @@ def test_whose_lease_has_ended_meanwhile_says_nothing_of_its_target(changes: dic
         ends()
     else:
         before_the_next_commit(twin, ends)
-    quarantine.mark_working(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert in_a_row(twin) == 2
 
 
@@ -313,7 +313,7 @@ def test_a_pool_that_is_gone_counts_nothing() -> None:
     pool = twin.store.get(pool_key(LINUX), Pool)
     assert pool is not None
     assert twin.store.commit([Delete(pool)])
-    quarantine.mark_working(twin.on, worker)
+    broken.mark_working(twin.on, worker)
 
 
 def test_who_was_counted_meanwhile_stays_counted() -> None:
@@ -325,7 +325,7 @@ def test_who_was_counted_meanwhile_stays_counted() -> None:
         assert twin.store.commit([Replace(pool, replace(pool, broken=3))])
 
     before_the_next_commit(twin, counted)
-    quarantine.mark_working(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert in_a_row(twin) == 3
 
 

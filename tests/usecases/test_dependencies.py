@@ -333,7 +333,7 @@ def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
     before = job_of(twin, second)
     prerequisites.judge(twin.on, second)
     prerequisites.judge(twin.on, "0" * 26)
-    settle.settle(twin.on, second, 1, prerequisites.judging.ERROR, "late")
+    settle.settle(twin.on, second, 1, prerequisites.prerequisites.ERROR, "late")
     assert job_of(twin, second) == before
 
 

@@ -18,7 +18,7 @@ from penstock.ports import NotYet
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, retire
+from penstock.usecases.units import maintenance, retire, secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Twin
@@ -305,7 +305,7 @@ def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User
     hold(twin, worker)
     for _ in range(3):
         sweep(twin, 700)
-    key = advance.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
     assert job_of(twin, job).attempt == 2
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
     with pytest.raises(Refused, match="not the key"):
@@ -317,7 +317,7 @@ def test_the_key_of_a_held_worker_is_worth_nothing_after_its_job_but_to_its_agen
     job, worker = running(twin, ada)
     hold(twin, worker)
     falls_silent(twin, job)
-    key = advance.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(worker.id, key, "f" * 43))

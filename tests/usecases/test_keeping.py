@@ -18,7 +18,7 @@ from penstock.ports import NotYet
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import retire, reuse
+from penstock.usecases.units import events, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
 from tests.twin.world import START, Twin
@@ -322,12 +322,12 @@ def test_a_units_slots_are_its_own_by_pool_name_and_fence(twin: Twin) -> None:
 @pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (2, "well")])
 def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, queue: str) -> None:
     put(twin, lease(order, LeaseState.RELEASING, pool=DB, unit="x-1"))
-    reuse.pass_turn(twin.on, UNIT)
+    events.slot_freed(twin.on, UNIT)
     assert asked(twin) == [(queue, {"unit": "x-1"})]
 
 
 def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:
-    reuse.pass_turn(twin.on, WORKER)
+    events.slot_freed(twin.on, WORKER)
     assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})]
 
 

@@ -24,7 +24,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
@@ -131,7 +131,7 @@ class Site:
         self.twin.run()
 
     def hello(self, unit: Unit) -> None:
-        key = advance.bootstrap_key(self.on.signing_key(), unit.id)
+        key = secrets.bootstrap_key(self.on.signing_key(), unit.id)
         if unit.leases == 1:
             agents.hello(self.on, Hello(unit.id, key, _token(unit.attempt, unit.job)))
         self.twin.run()

@@ -25,7 +25,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
@@ -84,7 +84,7 @@ def test_a_hello_that_comes_again_starts_nothing_twice(twin: Twin, ada: User) ->
     twin.pass_time(3)
     hello(twin, job)
     worker = worker_of(twin, job).id
-    agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert len(twin.metrics.of(metrics.STARTED_AFTER)) == len(twin.metrics.of(metrics.BOOTED_AFTER)) == 1
     assert twin.metrics.of(metrics.BOOT_OUTCOMES) == [1]
 

@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, driver_calls, prewarm, reconcile
+from penstock.usecases.units import driver_calls, prewarm, reconcile, secrets
 from tests.twin.metrics import RecordedMetrics
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
@@ -110,7 +110,7 @@ def test_its_key_is_not_told() -> None:
     hand = twin.drivers.hand = Talkative("")
     apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
-    hand.tells = f"config: {advance.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
+    hand.tells = f"config: {secrets.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
     worker = missed(twin)
     assert "config: (its key)!" in said_of(twin, worker)
     assert "config: (its key)!" in cooldowns.failures(twin.on, "factory/hand")[0].message

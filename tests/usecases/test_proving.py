@@ -20,7 +20,7 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
 from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire.agent import AgentFile
@@ -80,7 +80,7 @@ def oks(twin: Twin, root: User, job: str) -> dict[str, bool | None]:
 def say_hello(twin: Twin, job: str) -> None:
     worker = worker_of(twin, job).id
     agents.hello(
-        twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
+        twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
     )
     twin.run()
 

@@ -24,7 +24,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
@@ -128,7 +128,7 @@ class Tale:
     def hello(self, job: str) -> None:
         worker = self.worker(job)
         if worker:
-            key = advance.bootstrap_key(self.on.signing_key(), worker.id)
+            key = secrets.bootstrap_key(self.on.signing_key(), worker.id)
             self.do(lambda: agents.hello(self.on, Hello(worker.id, key, TOKEN)))
 
     def heartbeat(self, job: str) -> None:

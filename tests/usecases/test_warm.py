@@ -16,7 +16,7 @@ from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
@@ -65,7 +65,7 @@ class Agent:
         return f"{turn:02d}" + "t" * 43
 
     def hello(self) -> dict[str, object]:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
         previous = self.token(self.turn - 1) if self.turn > 1 else ""
         ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
         said = agents.hello(self.twin.on, ask)
@@ -261,7 +261,7 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")
     twin.run()
-    key = advance.bootstrap_key(twin.on.signing_key(), agent.worker)
+    key = secrets.bootstrap_key(twin.on.signing_key(), agent.worker)
     for previous in ("", "x" * 43):
         with pytest.raises(Refused, match="not the key"):
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))

@@ -20,7 +20,7 @@ from penstock.kernel.errors import Refused
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
@@ -203,7 +203,7 @@ class Life:
         return False
 
     def _hello(self, unit: Unit) -> None:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
         agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))
 
     def _finish(self, unit: Unit) -> None:

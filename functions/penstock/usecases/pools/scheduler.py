@@ -247,14 +247,22 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     granted, given = _grant_changes(on, job, claim, waiting, stocks)
     if not given or not on.store.commit([*dropped, *passed, *granted, *owner]):
         return False
+    claim_granted(on, claim, given, waiting, stocks)
+    return True
+
+
+def claim_granted(
+    on: System, claim: Claim, given: Sequence[Unit], waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+) -> None:
+    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged."""
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    warm = {slot.unit for stock in stocks.values() for slot in stock.warm}
-    counters.claim_granted(on, given, waiting, {unit.id for unit in given if unit.id in warm})
+    ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
+    warm = {unit.id for unit in given if unit.id in ready}
+    counters.claim_granted(on, given, waiting, warm)
     waited = int((given[0].since - waiting[0].since).total_seconds())
     got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.append(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
-    return True
+    logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
 
 
 def _grant_changes(

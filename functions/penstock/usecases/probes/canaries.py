@@ -21,7 +21,7 @@ from penstock.system import System
 from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.holds import units_of
 from penstock.usecases.site import configuration
-from penstock.usecases.units import quarantine
+from penstock.usecases.units import broken
 from penstock.wire import SubmitJob
 
 CANARIES_MOST = 1000
@@ -96,7 +96,7 @@ def on_succeeded(on: System, job: Job) -> None:
     if job.canary and job.report and job.report.result is Result.SUCCEEDED:
         for unit in units_of(on, job):
             if unit.pool == job.canary:
-                quarantine.mark_working(on, unit)
+                broken.mark_working(on, unit)
 
 
 def list_canaries(on: System) -> Sequence[Canary]:

@@ -23,7 +23,7 @@ from penstock.system import System
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls, maintenance
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 
 log = Logger(child=True)
 

@@ -9,7 +9,6 @@ from math import ceil
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.logs.logs import DETAIL
 from penstock.domain.site.site import Site
 from penstock.domain.units import quarantine as units_quarantine
 from penstock.domain.units import retries, units, visibility
@@ -19,10 +18,9 @@ from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.system import System
 from penstock.usecases import cooldowns
-from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import driver_calls, quarantine, retire, reuse
+from penstock.usecases.units import driver_calls, events, quarantine, retire, reuse
 
 
 def destroy(on: System, unit: Unit) -> None:
@@ -99,28 +97,13 @@ def _end_lease_early(on: System, unit: Unit) -> None:
         return ends, bool(ends)
 
     if transaction.run(on, decide):
-        logs.append(
-            on, unit.job, unit.attempt, f"nothing runs on {unit.slot} any more, which is still to be cleaned", DETAIL
-        )
-        reuse.pass_turn(on, unit)
+        events.lease_ended_early(on, unit)
 
 
 def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
-    """Free the slots of a unit that is clean, and hand them over."""
+    """Commit that a unit is gone and its slots are free, then do what follows from it. Called by hosts' agents too."""
     released = transaction.run(on, lambda: _gone_changes(on, unit.id, proof))
-    counters.unit_gone(on, unit, proof, released)
-    if released:
-        took = int((proof.time - unit.since).total_seconds())
-        logs.append(
-            on,
-            unit.job,
-            unit.attempt,
-            f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back",
-            DETAIL,
-        )
-    cooldowns.unit_destroyed(on, unit, site)
-    quarantine.check_broken_in_a_row(on, unit)
-    reuse.pass_turn(on, unit)
+    events.unit_gone(on, unit, proof, released, site)
 
 
 def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:

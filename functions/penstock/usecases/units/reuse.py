@@ -11,9 +11,8 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import forecast, leases, pools
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, pool_key
 from penstock.domain.units import quarantine, retries, reuse, units
 from penstock.domain.units.retries import EARLY
@@ -22,22 +21,9 @@ from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import CleaningDriver
 from penstock.system import System
-from penstock.usecases.logs import logs
-from penstock.usecases.pools import scheduler
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import retire
-
-
-def pass_turn(on: System, unit: Unit) -> None:
-    """Who frees a slot hands it over, and passes the turn to the next lease of the attempt. [QUEUE-1]"""
-    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
-        scheduler.serve(on, pool)
-    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
-    if left and left.unit:
-        on.queues.advance(left.unit, left.order == WORKER)
-    if unit.order == WORKER and unit.job:
-        on.queues.schedule({"do": "start", "job": unit.job})
+from penstock.usecases.units import events, retire
 
 
 def turn_pause(on: System, unit: Unit) -> timedelta | None:
@@ -132,11 +118,7 @@ def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) 
     if unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
         return unit
-    lease_ = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    took = f" after {int((proof.time - lease_.ended).total_seconds())} s" if lease_ and lease_.ended else ""
-    told = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
-    logs.append(on, unit.job, unit.attempt, told, DETAIL)
-    pass_turn(on, unit)
+    events.unit_cleaned(on, unit, proof)
     return unit
 
 

@@ -44,8 +44,9 @@ from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import prewarm, quarantine, reuse
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units import broken, prewarm, reuse
+from penstock.usecases.units import broken as units_broken
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import assignment
 from penstock.wire.agent import AgentLine
 
@@ -99,7 +100,7 @@ def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
     if ask.previous and ask.broken:
-        quarantine.report_uncleanable(on, ask.worker, users.digest(ask.previous), ask.broken)
+        broken.report_uncleanable(on, ask.worker, users.digest(ask.previous), ask.broken)
         raise LeaseGone
     site = configuration.current(on)
     if ask.previous and wait_for_job(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
@@ -135,7 +136,7 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         logs.append(on, job.id, job.attempt, told)
     health = assignment.health(site, job)
     if unit and before and not health.before:
-        quarantine.probe_succeeded(on, unit)
+        broken.probe_succeeded(on, unit)
     return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
 
 
@@ -275,7 +276,7 @@ def report_finished(
     if broken:
         logs.append(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     else:
-        quarantine.probe_succeeded(on, caller.unit)
+        units_broken.probe_succeeded(on, caller.unit)
     return answer
 
 

@@ -17,7 +17,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
 from penstock.usecases.artifacts import inputs
-from penstock.usecases.units import driver_calls
+from penstock.usecases.units import secrets
 
 
 def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def resources(on: System, job: Job) -> dict[str, Any]:
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
         if unit and unit.fence == lease.fence:
-            known = driver_calls.metadata_of(on, unit)
+            known = secrets.metadata_of(on, unit)
             about = {"metadata": known.metadata, "public": list(known.public)}
             found[lease.name] = {"type": lease.type, **about, **_freshness(on, unit)}
     return found

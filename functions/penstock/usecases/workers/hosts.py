@@ -22,7 +22,7 @@ from penstock.system import System
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls, release
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents, presence
 from penstock.usecases.workers.presence import HostSession
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import demand
 from penstock.domain.pools.pools import Pool
@@ -13,8 +14,6 @@ from penstock.domain.users.users import User
 from penstock.usecases.jobs import cancel, jobs, submit
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from simulation import operators
 from simulation.interfaces import Run
 from simulation.scenario import HEADER

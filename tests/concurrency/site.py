@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.users.users import User
-from penstock.wire import SubmitJob
 
 SITE = """
 [factories.here]

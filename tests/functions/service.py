@@ -14,10 +14,10 @@ import agent_api
 import api
 import jsonschema
 
+from penstock.api.document import document
 from penstock.aws import dynamodb
 from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.rows import Change, Create, Key, Replace, key_of
-from penstock.web.entry import document
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, Twin
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.aws import dynamodb
+from penstock.domain.commands import SubmitJob
 from penstock.domain.github import tokens as github_tokens
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
@@ -21,7 +22,6 @@ from penstock.ports import GitHubResponse
 from penstock.usecases.github import hints, tokens
 from penstock.usecases.jobs import store, submit
 from penstock.usecases.jobs.store import NewValue
-from penstock.wire import SubmitJob
 from tests.github.fake import Minted
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.commands import AgentHost, Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.users.users import User
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import agents, hosts
-from penstock.usecases.workers.agents import Hello
-from penstock.usecases.workers.hosts import HostStatus
 from tests.twin.world import START, Twin
 
 LAB = """
@@ -52,7 +51,7 @@ class Bench:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
-        said = hosts.poll(self.twin.on, self.user, self.name, HostStatus(self.session, "machine", **given))
+        said = hosts.poll(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
         self.twin.run()
         if said["do"] == "work":
             self.worker, self.key, self.stage = said["worker"], said["key"], "working"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.cooldowns import Cause, CoolDown
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, SlotState, pool_key
@@ -20,7 +21,6 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of

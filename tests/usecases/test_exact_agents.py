@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Job, Report, Result, State, spec_key
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.leases import Lease, LeaseState
@@ -20,8 +21,6 @@ from penstock.kernel.rows import Key, Row
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire.agent import AgentLine
 from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.commands import AgentLine, SubmitJob
 from penstock.domain.jobs.failures import LINES, Failure, Kind
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitKind
@@ -15,8 +16,6 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import parse_lines
-from penstock.wire import SubmitJob
-from penstock.wire.agent import AgentLine
 from tests.twin.world import Hand, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_evidence import Talkative

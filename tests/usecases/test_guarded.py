@@ -14,6 +14,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, key_of
@@ -22,7 +23,6 @@ from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.workers import agents
-from penstock.wire import NewInput
 from tests.twin.store import with_version
 from tests.twin.world import Twin
 from tests.usecases.exact import put

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
@@ -15,7 +16,6 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put

@@ -30,6 +30,7 @@ from penstock.domain.artifacts.artifacts import Artifact, Pin, artifact_key
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, Report, Result, State, Times, job_key
 from penstock.domain.logs.archives import Archive, ArchiveState
@@ -43,7 +44,6 @@ from penstock.usecases import published
 from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
-from penstock.wire.agent import AgentFile
 from tests.twin.store import MemoryStore
 from tests.twin.world import START, MemoryObjects, Twin
 

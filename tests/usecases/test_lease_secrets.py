@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs import jobs
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
@@ -15,7 +16,6 @@ from penstock.kernel.rows import Replace
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, submit, worker_of

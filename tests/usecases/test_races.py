@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pytest
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
 from penstock.domain.pools.pools import Claim, Pool, Slot, collection, pool_key
 from penstock.domain.units.units import Unit, UnitState
@@ -26,8 +27,6 @@ from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from tests.twin.world import START, Twin
 from tests.usecases.watched import WatchedStore
 

@@ -130,7 +130,7 @@ class BadMachine(Machine):
             else Result.SUCCEEDED
         )  # fmt: skip
         caller = agents.authenticate(self._engine.on, self.job, self.token)
-        return agents.finish(self._engine.on, caller, result, f"the script ended with {self.code}", self.code)
+        return agents.report_finished(self._engine.on, caller, result, f"the script ended with {self.code}", self.code)
 
     def _finished(self, task: Task) -> None:
         if task.error is None:

@@ -121,7 +121,7 @@ def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
     with shared.claims_left.get_lock():
         if shared.claims_left.value <= 0:
             return False
-        made = submit.make(on, site.USER, site.ask(dice)).job
+        made = submit.prepare(on, site.USER, site.ask(dice)).job
         job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
         steps = scheduler.steps(job.needs)
         shared.claims_left.value -= len(steps)

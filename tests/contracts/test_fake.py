@@ -23,7 +23,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import Driver, Keeper, NotYet, Order, Ready, Witness
+from penstock.ports import CleaningDriver, Driver, EvidenceDriver, NotYet, Order, Ready
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,8 +54,8 @@ class Rig:
 
 def test_it_is_a_driver() -> None:
     driver: Driver = Rig().driver
-    assert isinstance(driver, Keeper)
-    assert isinstance(driver, Witness)
+    assert isinstance(driver, CleaningDriver)
+    assert isinstance(driver, EvidenceDriver)
 
 
 def _do(rig: Rig, dice: Random) -> None:

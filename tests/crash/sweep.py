@@ -72,7 +72,7 @@ class Sweep:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.site = Site(patch)
         users.create(self.site.on, OPERATOR, [ADMIN])
-        self.token, _ = users.issue(self.site.on, OPERATOR, None)
+        self.token, _ = users.issue_token(self.site.on, OPERATOR, None)
         runtime = Runtime(self.site)
         reply = runtime.ask("user", "PUT", "/v1/config", self.token, {"toml": SITE})
         assert reply.status == 200, reply

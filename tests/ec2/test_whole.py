@@ -106,7 +106,7 @@ class Whole:
         for _, machine in self.welcome:
             with suppress(Refused, Crash):
                 caller = agents.authenticate(self.twin.on, job, f"{machine:t>43}")
-                agents.finish(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+                agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
 
 def config_of(machine: Instance) -> dict[str, str]:
@@ -231,13 +231,13 @@ def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
     (first,) = whole.ec2.instances
     whole.ec2.end(first, "Server.SpotInstanceTermination")
     for _ in range(2):
-        cloud_events.hear(whole.twin.on, ends(first))
+        cloud_events.handle(whole.twin.on, ends(first))
     whole.twin.run()
     assert job_of(whole.twin, job).attempt == 2
     assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).attempts[0].reason
     assert_it_went_well(whole, see_off(whole, job))
     for machine in whole.ec2.instances:
-        cloud_events.hear(whole.twin.on, ends(machine))
+        cloud_events.handle(whole.twin.on, ends(machine))
     assert_it_went_well(whole, job)
 
 
@@ -247,7 +247,7 @@ def test_what_a_machine_printed_that_ended_at_boot_is_told_when_its_end_is(whole
     (first,) = whole.ec2.instances
     whole.ec2.consoles[first] = "kernel panic"
     whole.ec2.end(first, "Client.InstanceInitiatedShutdown")
-    cloud_events.hear(whole.twin.on, ends(first))
+    cloud_events.handle(whole.twin.on, ends(first))
     assert "kernel panic" in [event.line.payload for event in logs.read(whole.twin.on, job, 0, 99)]
     assert_it_went_well(whole, see_off(whole, job))
 
@@ -256,7 +256,7 @@ def test_a_spot_machine_that_is_taken_back_finishes_what_it_can(whole: Whole) ->
     job = submit(whole.twin, ADA)
     whole.twin.run()
     (first,) = whole.ec2.instances
-    cloud_events.hear(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
+    cloud_events.handle(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
     assert_it_went_well(whole, see_off(whole, job))
     assert job_of(whole.twin, job).attempt == 1
 

@@ -117,7 +117,7 @@ class CountingTwin(Twin):
 
     def job(self, kind: str) -> Job:
         """A job that wants one resource, accepted."""
-        made = submit.make(self.on, USER, SubmitJob("#!/bin/sh\n", resources=[kind])).job
+        made = submit.prepare(self.on, USER, SubmitJob("#!/bin/sh\n", resources=[kind])).job
         job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
         self.store.commit([Create(job)])
         return replace(job, version=1)

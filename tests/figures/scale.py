@@ -123,7 +123,7 @@ class Works(Twin):
                 unit = self.store.rows[unit_key(order.id)]
                 assert isinstance(unit, Unit)
                 caller = agents.authenticate(self.on, unit.job, TOKEN)
-                agents.finish(self.on, caller, Result.SUCCEEDED, "the script ended", 0)
+                agents.report_finished(self.on, caller, Result.SUCCEEDED, "the script ended", 0)
                 self.run()
 
     def _is_new(self, order: Order) -> bool:

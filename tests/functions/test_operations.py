@@ -18,7 +18,7 @@ from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Create
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
 from tests.twin.world import START
 
@@ -130,7 +130,7 @@ class Stage:
         return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
 
     def key(self) -> str:
-        return advance.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
+        return secrets.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
 
     def prepare(self, operation: Operation, values: dict[str, str]) -> None:
         """Have happen what must have happened before."""

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.units.units import Unit
 from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.usecases.site import apply
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused
 from tests.functions.test_operations import Stage
 from tests.functions.test_requests import ODD, ULID

@@ -46,7 +46,7 @@ def site(data: bytes) -> None:
         _bad_site(text, refused)
         return
     assert site_parse.parse(text, "site.toml") == found
-    assert apply.changes(found, found) == []
+    assert apply.differences(found, found) == []
     _asked(found)
 
 

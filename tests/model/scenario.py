@@ -16,7 +16,7 @@ from penstock.kernel.rows import Change
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.model.observer import ObservedStore
 from tests.twin.world import START, Twin
@@ -209,14 +209,14 @@ class Scenario:
             (self.over if worker in self.welcome else self.welcome).add(worker)
 
     def _hello(self, worker: str) -> None:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), worker)
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), worker)
         agents.hello(self.twin.on, Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:
         job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)
         caller = agents.authenticate(self.twin.on, job, TOKEN)
         if caller.unit.id == worker:
-            agents.finish(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+            agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
 
     def _cancel(self) -> None:
         with suppress(Refused):

@@ -22,7 +22,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import gone, insisted, surroundings, used, well
@@ -93,7 +93,7 @@ class Story:
         for unit in self.units(UnitKind.WORKER, UnitState.CREATING):
             if not unit.made:
                 continue
-            key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
+            key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
             told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))["resources"]["db"]["metadata"]
             self._use(told)
             self.running[unit.job] = told
@@ -113,7 +113,7 @@ class Story:
     def finish(self, job: str) -> None:
         """End a job, well or not; what it was told is worth nothing when its database is put back."""
         result = self.dice.choice([Result.SUCCEEDED, Result.FAILED])
-        agents.finish(self.twin.on, agents.authenticate(self.twin.on, job, TOKEN), result, "it ended", 0)
+        agents.report_finished(self.twin.on, agents.authenticate(self.twin.on, job, TOKEN), result, "it ended", 0)
         told = self.running.pop(job)
         self.settle()
         with pytest.raises(DatabaseError), used(self.cluster, told):

@@ -361,14 +361,14 @@ class Twin:
         if step == "acquire":
             scheduler.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
         elif step == "run":
-            scheduler.run(self.on, given["job"], given["attempt"], given["token"])
+            scheduler.park_run(self.on, given["job"], given["attempt"], given["token"])
         else:
             take: dict[str, Callable[..., object]] = {
                 "serve": scheduler.serve,
                 "resize": resize.resize,
-                "start": scheduler.start,
+                "start": scheduler.start_flow,
                 "judge": prerequisites.judge,
-                "wake": settle.wake,
+                "wake": settle.notify_dependents,
                 "github": lambda on, hint: on.forge.tell(hint),
             }
             take[step](self.on, *given.values())

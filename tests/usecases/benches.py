@@ -51,7 +51,7 @@ class Bench:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
-        said = hosts.ask(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
+        said = hosts.poll(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
         self.twin.run()
         if said["do"] == "work":
             self.worker, self.key, self.stage = said["worker"], said["key"], "working"
@@ -75,7 +75,7 @@ class Bench:
 
     def report(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token)
-        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.twin.run()
 
     def clean(self) -> dict[str, Any]:

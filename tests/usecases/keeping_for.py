@@ -60,7 +60,7 @@ def end_of(twin: Twin, job: str) -> datetime:
 
 def tidy(twin: Twin, times: int = 1) -> None:
     for _ in range(times):
-        assert expire.tidy(twin.on).failed == 0
+        assert expire.expire_overdue(twin.on).failed == 0
 
 
 def nothing_is_left(twin: Twin) -> bool:

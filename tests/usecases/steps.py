@@ -13,7 +13,7 @@ from tests.usecases.test_one_job import (
 )
 
 
-def sweep(twin: Twin, seconds: float = 61) -> usecases_sweep.Swept:
+def sweep(twin: Twin, seconds: float = 61) -> usecases_sweep.SweepResult:
     twin.pass_time(seconds)
     done = usecases_sweep.sweep(twin.on)
     twin.run()

@@ -22,7 +22,7 @@ from penstock.ports import NotYet, Order, Ready
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, prewarm, retire
+from penstock.usecases.units import maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
@@ -492,7 +492,7 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
 
 
 def first_hello(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, object]:
-    key = advance.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
     return agents.hello(twin.on, Hello(worker, key, token))
 
 

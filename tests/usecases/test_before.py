@@ -13,7 +13,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
@@ -27,7 +27,7 @@ CHECK = f"1/{'a' * 40}/1"
 def told(twin: Twin, job: str) -> dict[str, Any]:
     twin.run()
     worker = worker_of(twin, job).id
-    answer = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    answer = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
     return answer
 

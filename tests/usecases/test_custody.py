@@ -40,7 +40,7 @@ def hold(twin: Twin, unit: Unit) -> Unit:
 def report(twin: Twin, job: str) -> None:
     """The script ends, and nothing that follows happens yet."""
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
 
 def written(changes: Sequence[Change]) -> list[str]:

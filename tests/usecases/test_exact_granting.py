@@ -156,7 +156,7 @@ def test_a_next_attempt_waits_for_a_worker_and_for_no_resource(twin: Twin, ada: 
         assert twin.deliver()
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert lease_of(twin, job, 1).state is LeaseState.RELEASING
-    scheduler.start(twin.on, job)
+    scheduler.start_flow(twin.on, job)
     assert (job, 2) in twin.flows.executions
 
 

@@ -12,9 +12,9 @@ from tests.usecases.test_one_job import finish, hello, submit
 def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     before = logs.count(twin.on, job)
-    logs.say(twin.on, job, 1, "\n".join(["handed over"] * SAID_EVENTS))
+    logs.append(twin.on, job, 1, "\n".join(["handed over"] * SAID_EVENTS))
     for _ in range(3):
-        logs.say(twin.on, job, 1, "handed back")
+        logs.append(twin.on, job, 1, "handed back")
     full = logs.count(twin.on, job)
     assert full == SAID_EVENTS + 1 > before
     twin.run()

@@ -14,7 +14,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
 from tests.twin.world import START, Hand, Twin
 from tests.usecases.between import before_the_next_commit

@@ -98,7 +98,7 @@ def a_worker_in_quarantine_that_is_released(twin: Twin, ada: User) -> None:
 
 def a_worker_in_quarantine_that_is_removed_by_hand(twin: Twin, ada: User) -> None:
     worker = stuck(twin, ada)
-    quarantine.removed(twin.on, ROOT, UnitKind.WORKER, worker.id, "sold")
+    quarantine.confirm_removed(twin.on, ROOT, UnitKind.WORKER, worker.id, "sold")
 
 
 STORIES: Sequence[Callable[[Twin, User], None]] = (

@@ -25,7 +25,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import submit, worker_of
@@ -127,11 +127,11 @@ class Site:
             if job.worker and not job.is_settled and not job.report:
                 caller = agents.authenticate(self.on, job.id, _token(job.attempt, job.id))
                 agents.heartbeat(self.on, caller)
-                agents.finish(self.on, caller, result, "it ended", 0)
+                agents.report_finished(self.on, caller, result, "it ended", 0)
         self.twin.run()
 
     def hello(self, unit: Unit) -> None:
-        key = advance.bootstrap_key(self.on.signing_key(), unit.id)
+        key = secrets.bootstrap_key(self.on.signing_key(), unit.id)
         if unit.leases == 1:
             agents.hello(self.on, Hello(unit.id, key, _token(unit.attempt, unit.job)))
         self.twin.run()

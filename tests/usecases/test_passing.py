@@ -175,7 +175,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         return find(pk, prefix, kind, **how)
 
     monkeypatch.setattr(twin.store, "find", noting)
-    found = scheduler.read(twin.on, "target/wide")
+    found = scheduler.read_stocks(twin.on, "target/wide")
     assert [slot.name for slot in found[VCPUS].idle] == ["w-1"]
     assert found["target/large"].pool.paused
     assert read == [
@@ -183,7 +183,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         ("pool#quota/vcpus", "wait#"), ("pool#quota/vcpus", "idle#"),
     ]  # fmt: skip
     read.clear()
-    scheduler.read(twin.on, "target/large")
+    scheduler.read_stocks(twin.on, "target/large")
     assert ("pool#target/large", "free#cold#") not in read
     assert large < waiting
 
@@ -192,5 +192,5 @@ def test_the_other_queues_are_served_and_not_its_own(twin: Twin, ada: User, monk
     kept_for_large(twin, ada)
     served: list[Any] = []
     monkeypatch.setattr(twin.queues, "schedule", served.append)
-    scheduler.serve_beside(twin.on, "target/large")
+    scheduler.serve_other_queues(twin.on, "target/large")
     assert served == [{"do": "serve", "pool": VCPUS}]

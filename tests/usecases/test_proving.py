@@ -21,7 +21,7 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
 from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
@@ -79,7 +79,7 @@ def oks(twin: Twin, root: User, job: str) -> dict[str, bool | None]:
 def say_hello(twin: Twin, job: str) -> None:
     worker = worker_of(twin, job).id
     agents.hello(
-        twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
+        twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
     )
     twin.run()
 
@@ -89,7 +89,9 @@ def run_as_it_should(twin: Twin, job: str) -> None:
     say_hello(twin, job)
     worker, now = worker_of(twin, job).id, twin.world.now()
     lines = [f"penstock test: job {job} on worker {worker}", checks.AS_DOCUMENTED]
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines])
+    agents.append_events(
+        twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines]
+    )
     running = agents.authenticate(twin.on, job, TOKEN).job
     (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, 1, checks.digest(job))])["uploads"]
     twin.objects.objects[object_name(upload["id"])] = b"x"

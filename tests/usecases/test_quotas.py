@@ -17,7 +17,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import driver_calls
+from penstock.usecases.units import secrets
 from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
@@ -200,7 +200,7 @@ def test_one_resource_has_as_many_leases_as_the_site_says(twin: Twin, ada: User)
     unit = next(
         row for row in twin.store.rows.values() if getattr(row, "job", "") == held[0] and hasattr(row, "sealed")
     )
-    assert (unit.slot, driver_calls.unseal(twin.on, unit)["name"]) == ("one/1", "one")
+    assert (unit.slot, secrets.unseal(twin.on, unit)["name"]) == ("one/1", "one")
 
 
 def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:

@@ -25,7 +25,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.twin.world import START, Twin
 from tests.usecases.watched import WatchedStore
@@ -127,14 +127,16 @@ class Tale:
     def hello(self, job: str) -> None:
         worker = self.worker(job)
         if worker:
-            key = advance.bootstrap_key(self.on.signing_key(), worker.id)
+            key = secrets.bootstrap_key(self.on.signing_key(), worker.id)
             self.do(lambda: agents.hello(self.on, Hello(worker.id, key, TOKEN)))
 
     def heartbeat(self, job: str) -> None:
         self.do(lambda: agents.heartbeat(self.on, agents.authenticate(self.on, job, TOKEN)))
 
     def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
-        self.do(lambda: agents.finish(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0))
+        self.do(
+            lambda: agents.report_finished(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0)
+        )
 
     def calm(self) -> None:
         """The intruder is gone, agents do their work, time passes: all is to come to its end."""

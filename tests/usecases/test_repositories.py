@@ -76,7 +76,7 @@ def test_for_whom_nobody_submits(twin: Twin, hubris: User, ada: User) -> None:
     gate = somebody(twin, f"{AS}.{HUBRIS}")
     assert refused(twin, ada, HUBRIS) == (403, "privilege-missing")
     assert refused(twin, gate, "oxide:humility") == (403, "privilege-missing")
-    users.change(twin.on, "gate", AS, grant=True)
+    users.change_privilege(twin.on, "gate", AS, grant=True)
     may_all = users.find(twin.on, "gate")
     with pytest.raises(Refused, match="for oneself, or for a repository"):
         submit(twin, may_all, owner="ada")
@@ -97,13 +97,13 @@ def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
     finish(twin, job)
     (kept,) = of(twin, Artifact)
     assert jobs.find(twin.on, gate, job).id == job
-    assert [row.id for row in jobs.listed(twin.on, gate, HUBRIS, {}, {}, 9, "")[0]] == [job]
-    assert [one.artifact.id for one in explain.listed(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
+    assert [row.id for row in jobs.list_jobs(twin.on, gate, HUBRIS, {}, {}, 9, "")[0]] == [job]
+    assert [one.artifact.id for one in explain.list_artifacts(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
     assert pins.find(twin.on, gate, kept.id) == kept
     for hidden in (
         lambda: jobs.find(twin.on, ada, job),
-        lambda: jobs.listed(twin.on, ada, HUBRIS, {}, {}, 9, ""),
-        lambda: explain.listed(twin.on, ada, HUBRIS, 9, ""),
+        lambda: jobs.list_jobs(twin.on, ada, HUBRIS, {}, {}, 9, ""),
+        lambda: explain.list_artifacts(twin.on, ada, HUBRIS, 9, ""),
         lambda: pins.find(twin.on, ada, kept.id),
     ):
         with pytest.raises(Refused):

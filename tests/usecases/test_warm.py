@@ -17,7 +17,7 @@ from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from tests.twin.world import Twin
 from tests.usecases.steps import sweep
@@ -65,7 +65,7 @@ class Agent:
         return f"{turn:02d}" + "t" * 43
 
     def hello(self) -> dict[str, object]:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
         previous = self.token(self.turn - 1) if self.turn > 1 else ""
         ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
         said = agents.hello(self.twin.on, ask)
@@ -74,7 +74,7 @@ class Agent:
 
     def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token(self.turn))
-        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.turn += 1
         self.twin.run()
 
@@ -248,7 +248,7 @@ def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: U
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     caller = agents.authenticate(twin.on, job, agent.token(1))
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     agent.turn += 1
     assert agent.hello()["idle"]
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING
@@ -261,7 +261,7 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")
     twin.run()
-    key = advance.bootstrap_key(twin.on.signing_key(), agent.worker)
+    key = secrets.bootstrap_key(twin.on.signing_key(), agent.worker)
     for previous in ("", "x" * 43):
         with pytest.raises(Refused, match="not the key"):
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))

@@ -20,7 +20,7 @@ from penstock.drivers.wells.accounts import cleaner, settings
 from penstock.drivers.wells.accounts.drift import Look, differs
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready, UnitContext
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from tests.twin.world import START, Twin
@@ -268,7 +268,7 @@ def test_the_sites_own_baseline_comes_first() -> None:
 
 
 def test_a_job_that_was_never_given_it_is_put_back_without_a_baseline() -> None:
-    made = well(Site(), check=True).informed(Standing("red", 1, {"round": "x", "done": 1, "checked": "it"}))
+    made = well(Site(), check=True).informed(UnitContext("red", 1, {"round": "x", "done": 1, "checked": "it"}))
     done = made.destroy("r-1", NOW)
     assert isinstance(done, CleanProof)
 
@@ -298,7 +298,7 @@ def test_a_check_may_be_slow_and_its_failure_is_no_jobs_fault() -> None:
 def test_an_answer_to_something_else_is_no_cleaning(said: dict[str, Any]) -> None:
     site = Site()
     site.cleans = [said]
-    made = well(site).informed(Standing("red", 1, {"round": "x", "done": 0}))
+    made = well(site).informed(UnitContext("red", 1, {"round": "x", "done": 0}))
     with pytest.raises(Misconfigured, match="answers clean"):
         made.destroy("r-1", NOW)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.drivers.fake import Faults
+from penstock.testing.fake import Faults
 from penstock.usecases.jobs import submit
 from penstock.wire import SubmitJob
 from simulation.chaos.interfaces import ChaosRun

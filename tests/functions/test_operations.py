@@ -16,13 +16,14 @@ from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Create
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START
 from penstock.usecases.units import advance
 from penstock.web import openapi
 from penstock.web.agentoperations import AGENT_OPERATIONS
 from penstock.web.operation import Operation
 from penstock.web.operations import OPERATIONS
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
-from tests.twin.world import START
 
 BYTES = b"what the job made"
 DIGEST = hashlib.sha256(BYTES).hexdigest()
@@ -67,7 +68,10 @@ NAMES = {
     "factories": "hand",
     "wells": "locks",
 }
-LAB = '[factories.lab]\ndriver = "hosts"\n[targets.benches]\nfactory = "lab"\nnames = ["bench-7"]\n'
+LAB = site_toml(
+    factories={"lab": "hosts"},
+    targets={"benches": {"factory": "lab", "names": ["bench-7"]}},
+)
 EVENT = Event("push", "", 0, 9, "oxide/hubris", 55, "ada", "a" * 40, "heads/main", "main", people=("ada",))
 DELIVERY = Delivery(id="d-1", name="push", action="", event=EVENT, received=START, outcome="jobs")
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]

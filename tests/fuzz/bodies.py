@@ -24,6 +24,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Row
 from penstock.system import NoForge
+from penstock.testing.twin import Twin
 from penstock.usecases.github import webhook as github_webhook
 from penstock.usecases.github.webhook import Hook
 from penstock.usecases.workers.agents import parse
@@ -34,7 +35,6 @@ from penstock.web.entry import reply as replied
 from penstock.wire import EventPage
 from penstock.wire.agent import AgentEvents, AgentFailure, AgentFinish
 from tests.functions.service import StrictStore
-from tests.twin.world import Twin
 
 MOST = Most(events=100, bytes=4096)
 """How much of a job's log is kept here: little, so that a batch fills it."""

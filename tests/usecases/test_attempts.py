@@ -9,12 +9,12 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import (
     TOKEN,

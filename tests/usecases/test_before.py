@@ -10,13 +10,13 @@ from penstock.aws import dynamodb
 from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
-from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 

@@ -14,13 +14,13 @@ from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, Volume, v
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
 from penstock.wire import InputParts, NewInput
 from penstock.wire.agent import AgentFile, AgentParts
-from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
 from tests.usecases.test_inputs import digest

@@ -15,6 +15,7 @@ from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.site import apply
@@ -22,7 +23,6 @@ from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire.agent import AgentLine
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (
     TOKEN,

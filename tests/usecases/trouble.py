@@ -17,6 +17,7 @@ from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
@@ -24,7 +25,6 @@ from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Hello
 from penstock.wire import SubmitJob
-from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 
 ADA = User(name="ada", created=START, version=1)

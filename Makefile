@@ -77,6 +77,8 @@ format: $(STAMP) ## put the code into the one format
 bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and count what grants take
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/figures/requirements.txt
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.parsing
 
 prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing
 	@$(PYTHON) model/run.py full
@@ -99,7 +101,7 @@ mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where 
 	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/internals/promises.md; exit $$status
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
-	@$(PYTHON) -m penstock.web.openapi
+	@$(PYTHON) -m penstock.api.openapi
 
 synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules
 	@CDK_OUTDIR=build/cdk.out $(PYTHON) app.py && echo build/cdk.out/Penstock.template.json

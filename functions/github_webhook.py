@@ -9,10 +9,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
+from penstock.api.app import answer, reply, resolver
 from penstock.kernel.errors import Refused
 from penstock.usecases.github import webhook
 from penstock.usecases.github.webhook import Hook
-from penstock.web.entry import answer, reply, resolver
 
 log = Logger()
 app = resolver()

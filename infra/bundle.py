@@ -26,7 +26,7 @@ LEFT_OUT = (
     "/penstock/cli",
     "/penstock/local",
     "/penstock/testing",
-    "/penstock/web/openapi.py",
+    "/penstock/api/openapi.py",
     "/requirements*.txt",
     "*.asl.json",
     "__pycache__",

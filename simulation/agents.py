@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.logs import Line
 from penstock.kernel.errors import Refused
 from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from simulation import stale_tokens
 from simulation.interfaces import Run
 from simulation.tasks import Task

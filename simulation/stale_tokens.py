@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.domain.commands import Hello
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from simulation.interfaces import Agent, Run
 
 Try = tuple[str, Callable[[], Any]]

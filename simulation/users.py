@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import demand
 from penstock.domain.pools.pools import Pool
@@ -14,8 +15,6 @@ from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, submit
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from simulation import operators
 from simulation.interfaces import Run
 from simulation.scenario import HEADER

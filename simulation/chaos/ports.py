@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.commands import SubmitJob
 from penstock.testing.fake import Faults
 from penstock.usecases.jobs import submit
-from penstock.wire import SubmitJob
 from simulation.chaos.interfaces import ChaosRun
 from simulation.cloud import Outside
 from simulation.ports import SimulatedQueues

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
-from penstock.wire import SubmitJob
 
 SITE = site_toml(
     factories={"here": "process"},

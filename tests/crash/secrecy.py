@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from penstock.agent.masking import Mask, resource_secrets
+from penstock.api import openapi
 from penstock.aws.kms import KmsVault
 from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
@@ -24,7 +25,6 @@ from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
 from penstock.usecases.units import driver_calls
 from penstock.usecases.users import users
-from penstock.web.operations import OPERATIONS
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
 from tests.crash.site import Hand
@@ -228,7 +228,7 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
         "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",
         "version": "v1", "cache": "x", "delivery": "x",
     }  # fmt: skip
-    for operation in OPERATIONS:
+    for operation in openapi.users():
         if operation.method == "GET":
             for token in (sweep.token, other):
                 runtime.ask("reader", "GET", operation.path.format(**values), token)

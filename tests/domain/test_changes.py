@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pathspec import PathSpec
 
 from penstock.domain.jobfile import JobFile, check_key, parse
-from penstock.domain.jobfile.sets import arrange, choose, concerns
+from penstock.domain.jobfile.changes import choose, concerns
+from penstock.domain.jobfile.sets import arrange
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import SlotState
 from penstock.domain.users.users import User
@@ -32,7 +33,6 @@ from penstock.usecases.logs import logs
 from penstock.usecases.site import apply
 from penstock.usecases.units import cloud_events
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.ec2.authority import authority
 from tests.ec2.fake import Crash, Ec2, Instance
 from tests.ec2.helpers import HERE

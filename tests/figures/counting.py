@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
@@ -20,7 +21,6 @@ from penstock.usecases.jobs import settle, submit
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
-from penstock.wire import SubmitJob
 
 R = TypeVar("R", bound=Row)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from penstock.aws import dynamodb
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Result, job_key
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Slot, SlotState
@@ -31,8 +32,6 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 
 SITE = site_toml(
     targets={"default": {"limit": 40}},

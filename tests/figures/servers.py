@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
 from penstock.domain.pools.leases import Lease, LeaseState
@@ -16,7 +17,6 @@ from penstock.kernel.rows import Create
 from penstock.system import System
 from penstock.usecases.jobs import submit
 from penstock.usecases.pools import scheduler
-from penstock.wire import SubmitJob
 from tests.concurrency import cloud, crew, site
 from tests.concurrency.crew import Orders
 from tests.concurrency.faults import Rates

@@ -14,13 +14,13 @@ import agent_api
 import api
 import jsonschema
 
+from penstock.api.document import document
 from penstock.aws import dynamodb
 from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.rows import Change, Create, Key, Replace, key_of
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import START, Twin
-from penstock.web.entry import document
 
 SITE = site_toml(
     targets={

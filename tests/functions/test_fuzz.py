@@ -9,13 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.web.agentoperations import AGENT_OPERATIONS
-from penstock.web.operation import Operation
-from penstock.web.operations import OPERATIONS
+from penstock.api.routes import Operation
 from tests.functions.service import SCHEMAS, WORKER_TOKEN, Service, is_problem
-from tests.functions.test_operations import BODIES, Stage
+from tests.functions.test_operations import BODIES, EVERY, Stage
 
-EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 WORDS = st.text(max_size=40) | st.sampled_from(
     ["linux", "bench", "hand", "ada", "root", "target", "resource", "1", "true", "\0", "%2F"]
 )

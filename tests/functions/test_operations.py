@@ -12,6 +12,8 @@ import api
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from penstock.api import openapi
+from penstock.api.routes import Operation
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.units.units import Unit
@@ -19,10 +21,6 @@ from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START
 from penstock.usecases.units import advance
-from penstock.web import openapi
-from penstock.web.agentoperations import AGENT_OPERATIONS
-from penstock.web.operation import Operation
-from penstock.web.operations import OPERATIONS
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
 
 BYTES = b"what the job made"
@@ -31,7 +29,7 @@ BODIES: dict[str, Any] = {
     "submit_job": {"script": "#!/bin/sh\n", "resources": ["licence"], "tags": {"a": "b"}},
     "resize_pool": {"limit": 3},
     "apply_site": {"toml": SITE + "\n[limits]\nboot = 60\n"},
-    "test_factory": {"target": "linux", "keep_on_failure": 60},
+    "begin_factory_test": {"target": "linux", "keep_on_failure": 60},
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "accept_repository": {"id": 77},
     "create_token": {"expires_in": 60},
@@ -74,6 +72,7 @@ LAB = site_toml(
 )
 EVENT = Event("push", "", 0, 9, "oxide/hubris", 55, "ada", "a" * 40, "heads/main", "main", people=("ada",))
 DELIVERY = Delivery(id="d-1", name="push", action="", event=EVENT, received=START, outcome="jobs")
+OPERATIONS, AGENT_OPERATIONS = openapi.users(), openapi.agents()
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 
 
@@ -274,7 +273,7 @@ def test_the_graph_of_a_site(stage: Stage) -> None:
 
 
 def test_the_kept_document_is_fresh_and_valid() -> None:
-    assert openapi.DOCUMENT.read_text(encoding="utf-8") == openapi.text(), "run python -m penstock.web.openapi"
+    assert openapi.DOCUMENT.read_text(encoding="utf-8") == openapi.text(), "run python -m penstock.api.openapi"
     OpenAPIV31SpecValidator(json.loads(openapi.text())).validate()
 
 
@@ -328,6 +327,6 @@ def test_what_whoever_has_the_bytes_is_answered_is_in_the_document(stage: Stage)
     path = "/v1/public/file/ada/nightly/v1/x.bin"
     had = {"if-none-match": f'"{DIGEST}"'}
     for method, operation in (("GET", "read_published"), ("HEAD", "look_at_published")):
-        (declared,) = [each.also for each in OPERATIONS if each.name == operation]
+        (also,) = [each.also for each in OPERATIONS if each.name == operation]
         answer = stage.service.ask(method, path, headers=had)
-        assert (answer.status, answer.body) == (declared[0][0], b"")
+        assert (answer.status, answer.body) == (also[0].status, b"")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import agent_api
 import pytest
 
 from penstock import agentfile
 from penstock.agent import VERSION
+from penstock.api import workers
 from penstock.kernel.errors import Misconfigured
 from penstock.usecases.units import advance
 from tests.functions.service import WORKER_TOKEN, Service, conforms, refused
@@ -82,4 +82,4 @@ def test_it_is_refused_in_the_one_shape(service: Service) -> None:
 
 def test_the_version_that_is_expected_is_that_of_the_agent_that_is_handed_out() -> None:
     assert agentfile.version() == VERSION
-    assert agent_api.agentfile is agentfile
+    assert workers.agentfile is agentfile

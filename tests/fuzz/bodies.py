@@ -14,6 +14,9 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
+from penstock.api import app, body, logs, openapi
+from penstock.api.logs import EventPage
+from penstock.api.workers import AgentEvents, AgentFailure, AgentFinish
 from penstock.aws import dynamodb
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import ACTIONS, Delivery
@@ -28,18 +31,12 @@ from penstock.testing.twin import Twin
 from penstock.usecases.github import webhook as github_webhook
 from penstock.usecases.github.webhook import Hook
 from penstock.usecases.workers.agents import parse
-from penstock.web import views
-from penstock.web.agentoperations import AGENT_OPERATIONS
-from penstock.web.entry import body
-from penstock.web.entry import reply as replied
-from penstock.wire import EventPage
-from penstock.wire.agent import AgentEvents, AgentFailure, AgentFinish
 from tests.functions.service import StrictStore
 
 MOST = Most(events=100, bytes=4096)
 """How much of a job's log is kept here: little, so that a batch fills it."""
 
-BODIES = [operation.body for operation in AGENT_OPERATIONS if operation.body]
+BODIES = [operation.body for operation in openapi.agents() if operation.body]
 NAMES = (*sorted(ACTIONS), "ping")
 REFUSED = {400, 401, 413, 422}
 
@@ -73,9 +70,9 @@ def events(data: bytes) -> None:
     assert batch.size <= MOST.bytes + 2 * 1024**2
     assert hear(batch, "job", 1, found.first, lines, MOST) is None
     _kept(batch)
-    shown = [views.event(each) for each in numbered(batch)]
+    shown = [logs.show(each) for each in numbered(batch)]
     assert all(each.time.endswith("Z") for each in shown), "people are shown times in UTC"
-    assert json.loads(replied(EventPage(shown, 1, "running", None)).body)["items"]
+    assert json.loads(app.reply(EventPage(shown, 1, "running", None)).body)["items"]
 
 
 def webhook(data: bytes) -> None:
@@ -101,7 +98,8 @@ def _read(kind: type[Any], raw: bytes, *, is_encoded: bool = False) -> Any:
     text = base64.b64encode(raw).decode() if is_encoded else raw.decode("utf-8", "replace")
     event = APIGatewayProxyEventV2({"body": text, "isBase64Encoded": is_encoded})
     try:
-        found = body(SimpleNamespace(current_event=event), kind, 4 * limits.EVENT_BATCH_BYTES)  # type: ignore[arg-type]
+        text = app.text(SimpleNamespace(current_event=event))  # type: ignore[arg-type]
+        found = body.parse(kind, text, 4 * limits.EVENT_BATCH_BYTES)
     except Refused as refused:
         _declared(refused)
         return None

@@ -18,15 +18,14 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 from werkzeug.test import Client
 
-from penstock.web.agentoperations import AGENT_OPERATIONS
-from penstock.web.entry import TITLES
-from penstock.web.operation import Operation
-from penstock.web.operations import OPERATIONS
+from penstock.api import openapi
+from penstock.api.app import TITLES
+from penstock.api.routes import Operation
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.test_operations import BODIES, DIGEST
 from tests.fuzz.stage import TOKEN, Stage
 
-EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
+EVERY = [*openapi.users(), *openapi.agents()]
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -145,14 +144,14 @@ def _said(stage: Stage) -> dict[str, Any]:
 def _ask(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any]) -> None:
     """One request of somebody, and what must hold of its answer."""
     tokens = {"root": stage.root, "ada": stage.ada, "worker": TOKEN, "nobody": None, "stranger": "x" * 43}
-    mine = ["root", "ada"] if operation in OPERATIONS or operation.name == "agent_host" else ["worker"]
+    mine = ["root", "ada"] if operation in openapi.users() or operation.name == "agent_host" else ["worker"]
     who = draw(st.sampled_from([*mine, *mine, *mine, *tokens]), "who")
     token = tokens[who]
     stage.again()
     answer = case.call(headers={"Authorization": f"Bearer {token}"} if token else {})
     stage.met[operation.name, answer.status_code] += 1
     case.validate_response(answer, checks=CHECKS)
-    declared = {operation.status, *(status for status, _, _ in operation.also)}
+    declared = {operation.status, *(each.status for each in operation.also)}
     assert answer.status_code in declared | TITLES.keys() - {500, 503}, f"{answer.status_code} is not declared"
     if not operation.open and who in ("nobody", "stranger"):
         assert answer.status_code in (401, 403, 404, 410), f"{who} is answered {answer.status_code}"

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from penstock.web.agentoperations import AGENT_OPERATIONS
+from penstock.api import openapi
 from tests.functions.service import SITE as SERVICE_SITE
 from tests.functions.service import WORKER_TOKEN
 from tests.functions.test_operations import BODIES, DIGEST
@@ -58,7 +58,7 @@ def events() -> Iterator[bytes]:
 
 def agent() -> Iterator[bytes]:
     """One body of each kind that agents send, behind the byte that chooses the kind; plain, and in Base64."""
-    every = [operation for operation in AGENT_OPERATIONS if operation.body]
+    every = [operation for operation in openapi.agents() if operation.body]
     for number, operation in enumerate(every):
         for said in (SAID.get(operation.name), BODIES.get(operation.name)):
             for mark in (number, number + len(KINDS) * (128 // len(KINDS) + 1)):

@@ -47,7 +47,7 @@ class Stage:
         self.output, self.archive = self._kept()
         self.waiting = self.job(resources=["bench"])
         self.given = self.job(inputs=["data"])
-        self.tested = str(self.user("POST", "/v1/factories/hand/test", BODIES["test_factory"]).body["id"])
+        self.tested = str(self.user("POST", "/v1/factories/hand/test", BODIES["begin_factory_test"]).body["id"])
         self.site.on.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
         self.user("PUT", f"/v1/jobs/{self.running}/store/answer", BODIES["put_value"])
         self.rest()

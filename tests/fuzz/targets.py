@@ -40,7 +40,7 @@ SITE = (
     *(f"penstock.domain.site.site{part}" for part in ("", "parse", "keys", "canary", "github", "health", "identity")),
     "penstock.domain.units.hosts", "penstock.usecases.site.apply", "penstock.drivers",
 )  # fmt: skip
-JSON = ("penstock.web.entry", "penstock.wire")
+JSON = ("penstock.api", "cattrs")
 MACHINE = "penstock.agent"
 READERS = {
     reader.name: reader

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.aws.github import EARLY
+from penstock.domain.commands import SubmitJob
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, CheckRun
 from penstock.domain.github.commits import Stage
 from penstock.domain.github.deliveries import BODY_BYTES
@@ -23,7 +24,6 @@ from penstock.usecases.github import client, commits, hints, tokens, webhook
 from penstock.usecases.github.webhook import Hook
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
-from penstock.wire import SubmitJob
 from tests.github.fake import INSTALLATION, signature
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import CONFIG, SECRET, SITE, A, Rig, job

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.aws import dynamodb
+from penstock.domain.commands import SubmitJob
 from penstock.domain.github.tokens import LIFE, LOOK
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs.jobs import Job
@@ -20,7 +21,6 @@ from penstock.ports import Told
 from penstock.usecases.github import hints, tokens
 from penstock.usecases.jobs import store, submit
 from penstock.usecases.jobs.store import Put
-from penstock.wire import SubmitJob
 from tests.github.fake import Minted
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
@@ -13,7 +14,6 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance, reuse
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.known import breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, restart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import SlotState
 from penstock.domain.users.users import User
@@ -15,7 +16,6 @@ from penstock.usecases.jobs import cancel as jobs_cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, dying, ends, frees, grants, just_before, starts, withdraws

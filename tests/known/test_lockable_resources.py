@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
@@ -11,7 +12,6 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, grants, just_before

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.users.users import User
@@ -16,7 +17,6 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, frees, gives_up, grants, just_before, restart

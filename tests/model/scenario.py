@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Result, job_key
 from penstock.domain.pools.pools import Pool
 from penstock.domain.units.units import Unit
@@ -19,7 +20,6 @@ from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.wire import SubmitJob
 from tests.model.observer import ObservedStore
 
 SITE = site_toml(
@@ -197,7 +197,7 @@ class Scenario:
 
     def _hello(self, worker: str) -> None:
         key = advance.bootstrap_key(self.twin.on.signing_key(), worker)
-        agents.hello(self.twin.on, agents.Hello(worker, key, TOKEN))
+        agents.hello(self.twin.on, Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:
         job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)

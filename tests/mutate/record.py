@@ -4,6 +4,9 @@
 text and of its mutants. Below that stand the names of the tests that noticed them, without file and parameters, so that
 a test may move; then the exceptions: mutants with which a test never ends, and mutants that no test notices. All other
 mutants of a function with that digest are noticed by one of its tests.
+
+A function may move, too: it is found by its digest in any module, and `make mutate` writes the record anew without
+trying anything. Where names in it changed, `python -m tests.mutate.renamed` finds it.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -68,8 +71,16 @@ class Record:
 
     @classmethod
     def load(cls, path: Path = PATH) -> Record:
+        """The record as it is kept, each entry with its function as it is now."""
+        made = cls.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+        made._follow()
+        return made
+
+    @classmethod
+    def parse(cls, text: str) -> Record:
+        """The record as it is written."""
         made, module, entry = cls(), "", Entry()
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        for line in text.splitlines():
             if line.startswith("    "):
                 entry.add(line.strip())
             elif line.startswith("  "):
@@ -79,14 +90,28 @@ class Record:
                 module = line
         return made
 
+    def _follow(self) -> None:
+        """Give functions that moved their entries. The tests of others that are gone are hints."""
+        gone = {key: entry for key, entry in self.entries.items() if key not in mutated()}
+        moved = {entry.digest: key for key, entry in gone.items()}
+        for function in mutated().keys() - self.entries.keys():
+            was = moved.pop(digest(*function), None)
+            if was:
+                self.entries[function] = self.entries.pop(was)
+            else:
+                self.hints[function] = {
+                    test for key, entry in gone.items() if key[1] == function[1] for test in entry.tests
+                }
+
     def save(self, path: Path = PATH) -> None:
         """Write the entries of the functions that there are, in their order. One not yet tried whole has no digest."""
         lines, last = [HEAD], ""
         for module, function in mutated():
-            entry = self.entries.get((module, function), Entry())
+            entry = self.entries.get((module, function)) or Entry(tests=self.hints.get((module, function), set()))
             lines += [f"{module}\n"] * (module != last)
-            digest = "" if self.untried.get((module, function)) else entry.digest
-            lines += [f"  {function} {digest}".rstrip() + "\n", *(f"    {line}\n" for line in entry.lines())]
+            if self.untried.get((module, function)):
+                entry = replace(entry, digest="", tests=entry.tests | self.hints.get((module, function), set()))
+            lines += [f"  {function} {entry.digest}".rstrip() + "\n", *(f"    {line}\n" for line in entry.lines())]
             last = module
         path.write_text("".join(lines), encoding="utf-8")
 
@@ -111,7 +136,7 @@ class Record:
         for mutant in todo:
             function = mutant.key[:2]
             if function not in self.untried and (anew or not self.is_known(mutant)):
-                self.hints[function] = self.entries.get(function, Entry()).tests
+                self.hints[function] = self.hints.get(function, set()) | self.entries.get(function, Entry()).tests
                 self.entries[function] = Entry(digest(*function))
             self.untried[function].add(mutant.name)
 
@@ -162,8 +187,9 @@ def mutated() -> dict[Function, list[Mutant]]:
 
 def digest(module: str, function: str) -> str:
     """Changes with a function's text, its words and layout aside, and with the mutants that are to be noticed."""
-    names = [mutant.name for mutant in mutated()[module, function] if mutant.key not in equivalents()]
-    return hashlib.sha256("\n".join([sites.texts(module)[function], *names]).encode()).hexdigest()[:8]
+    some = mutated()[module, function]
+    ways = [f"{mutant.how.split()[0]} {mutant.key in equivalents()}" for mutant in some]
+    return hashlib.sha256("\n".join([sites.texts(module)[function], *ways]).encode()).hexdigest()[:8]
 
 
 def equivalents() -> dict[Key, str]:

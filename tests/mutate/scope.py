@@ -13,17 +13,45 @@ FUNCTIONS = ROOT / "functions"
 LABEL = re.compile(r"\[((?:SLOT|QUEUE|JOB|UNIT|ART|SEC)-\d)\]")
 
 WHOLE = (
-    *(f"penstock.domain.{name}" for name in (
-        "rows", "pools", "granting", "leases", "units", "jobs", "endings", "resizing", "steps",
-        "hand", "graph", "users", "ahead", "quarantine", "hosts", "idling", "renewals", "retries",
-    )),
-    *(f"penstock.usecases.{name}" for name in (
-        "race", "acquiring", "assigning", "units", "settling", "agents", "sweeping", "resizing", "configuring",
-        "outputs", "fencing", "freeing", "jobs", "keeping", "losing", "quarantining", "retiring", "retrying",
-        "returning", "turns", "users", "warm", "ahead", "hosts", "presence", "stocktaking", "lines",
-    )),
     "penstock.aws.dynamodb",
-)  # fmt: skip
+    "penstock.domain.jobs.jobs",
+    "penstock.domain.jobs.outcome",
+    "penstock.domain.jobs.unused",
+    "penstock.domain.pools.capacity",
+    "penstock.domain.pools.grants",
+    "penstock.domain.pools.graph",
+    "penstock.domain.pools.leases",
+    "penstock.domain.pools.pools",
+    "penstock.domain.site.site",
+    "penstock.domain.units.hosts",
+    "penstock.domain.units.prewarm",
+    "penstock.domain.units.quarantine",
+    "penstock.domain.units.renewals",
+    "penstock.domain.units.retries",
+    "penstock.domain.units.units",
+    "penstock.domain.users.users",
+    "penstock.kernel.rows",
+    "penstock.transaction",
+    "penstock.usecases.artifacts.outputs",
+    "penstock.usecases.jobs.jobs",
+    "penstock.usecases.jobs.settle",
+    "penstock.usecases.pools.resize",
+    "penstock.usecases.pools.scheduler",
+    "penstock.usecases.site.apply",
+    "penstock.usecases.sweep",
+    "penstock.usecases.units.advance",
+    "penstock.usecases.units.driver_calls",
+    "penstock.usecases.units.prewarm",
+    "penstock.usecases.units.quarantine",
+    "penstock.usecases.units.release",
+    "penstock.usecases.units.retire",
+    "penstock.usecases.units.reuse",
+    "penstock.usecases.users.users",
+    "penstock.usecases.workers.agents",
+    "penstock.usecases.workers.assignment",
+    "penstock.usecases.workers.hosts",
+    "penstock.usecases.workers.presence",
+)
 """Modules all of whose functions decide or commit."""
 
 UNSAFE = re.compile(r"penstock\.(agent|drivers|local|processes)\b")

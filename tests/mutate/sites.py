@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -87,21 +88,34 @@ def every() -> Iterator[Mutant]:
 @cache
 def texts(module: str) -> dict[str, str]:
     """The text of each function without its words and its layout. Not the tree: Pythons differ in trees."""
-    return {name: bare(source(module), node) for name, node, _, _ in functions(module)}
+    return {name: bare(source(module), node, tree) for name, node, _, tree in functions(module)}
 
 
-def bare(text: str, function: ast.FunctionDef) -> str:
-    """A function's text without docstrings, messages, comments and blanks: words decide nothing."""
+def bare(text: str, function: ast.FunctionDef, tree: ast.Module) -> str:
+    """A function's text without docstrings, messages, comments, blanks, and names of modules before a dot.
+
+    Words decide nothing, and modules may be renamed.
+    """
     data = text.encode()
     starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
     first, at = _span(starts, function)
     kept = []
-    for begins, ends in sorted(_span(starts, node) for node in ast.walk(function) if _is_wording(node)):
+    docstrings = {_span(starts, node) for node in ast.walk(function) if isinstance(node, ast.Expr)}
+    for begins, ends in sorted(_span(starts, node) for node in _wording(function)):
         if begins >= first:  # not within one that is cut already
-            kept += [data[first:begins], b"''"]
+            kept += [data[first:begins], b"" if (begins, ends) in docstrings else b"''"]
             first = ends
     code = b"".join([*kept, data[first:at]]).decode()
-    return "".join(each.string.strip() for each in generate_tokens(StringIO(code).readline) if each.type != COMMENT)
+    tokens = (each.string for each in generate_tokens(StringIO(code).readline) if each.type != COMMENT)
+    joined = " ".join(" ".join(tokens).split())
+    return re.sub(r"(?<!\. )(?<!\w)([a-z]\w*) \. ", lambda name: "" if name[1] in imported(tree) else name[0], joined)
+
+
+@cache
+def imported(tree: ast.Module) -> frozenset[str]:
+    """The names that a module imports."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return frozenset(each.asname or each.name for node in nodes for each in node.names)
 
 
 def _span(starts: Sequence[int], node: ast.AST) -> tuple[int, int]:
@@ -112,11 +126,13 @@ def _span(starts: Sequence[int], node: ast.AST) -> tuple[int, int]:
     return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _is_wording(node: ast.AST) -> bool:
-    """Whether a node is an f-string, or a text of several words. Conditions with such a text have it in their names."""
-    return isinstance(node, ast.JoinedStr) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
-    )
+def _wording(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The f-strings and the texts of several words that are compared with nothing."""
+    compared = {id(each) for node in ast.walk(function) if isinstance(node, ast.Compare) for each in ast.walk(node)}
+    for node in ast.walk(function):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in compared else None
+        if isinstance(node, ast.JoinedStr) or (isinstance(text, str) and " " in text):
+            yield node
 
 
 def _text(module: str, node: ast.AST) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.mutate import plant, record, sites
 from tests.mutate.record import ENDLESS, Entry, Record, gaps
+from tests.mutate.renamed import renamed
 from tests.mutate.scope import WHOLE, modules, source
 from tests.mutate.sites import Mutant
 
@@ -21,7 +22,8 @@ def test_every_named_condition_has_a_test_that_notices_its_loss() -> None:
 
 
 def test_a_function_that_changed_has_to_be_mutated_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, mutant = Record.load(), ALL[0]
+    kept = Record.load()
+    mutant = next(each for each in ALL if kept.is_noticed(each))
     assert kept.is_noticed(mutant)
     monkeypatch.setattr(record, "digest", lambda module, function: "another")
     assert not kept.is_known(mutant)
@@ -32,6 +34,29 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     kept = Record.load()
     kept.save(tmp_path / "again")
     assert (tmp_path / "again").read_text(encoding="utf-8") == record.PATH.read_text(encoding="utf-8")
+
+
+def test_a_function_that_moved_keeps_its_entry(tmp_path: Path) -> None:
+    text = record.PATH.read_text(encoding="utf-8")
+    (tmp_path / "record").write_text(text.replace("\npenstock.domain.pools.pools\n", "\npenstock.domain.lakes\n"))
+    moved, kept = Record.load(tmp_path / "record"), Record.load()
+    assert moved.entries == kept.entries
+    assert moved.is_noticed(next(each for each in ALL if each.module == "penstock.domain.pools.pools"))
+
+
+def test_a_function_that_moved_and_changed_gets_hints(tmp_path: Path) -> None:
+    (tmp_path / "record").write_text("penstock.domain.lakes\n  take 12345678\n    test_x\n")
+    moved = Record.load(tmp_path / "record")
+    take = next(each for each in ALL if each.key[:2] == ("penstock.domain.pools.pools", "take"))
+    assert not moved.is_known(take)
+    assert moved.candidates(take) == ["test_x"]
+    assert "('penstock.domain.lakes', 'take') is in the record, and not in the code" in gaps(moved)
+
+
+def test_names_that_changed_are_renamed_in_the_text_of_a_function() -> None:
+    assert renamed("return granting . pick ( granting_ )", {"granting": "grants", "pick": "x"}) == (
+        "return grants . x ( granting_ )"
+    )
 
 
 def test_a_function_is_known_when_all_its_mutants_were_tried(tmp_path: Path) -> None:
@@ -66,6 +91,25 @@ def test_what_ends_processes_is_never_mutated() -> None:
     unsafe = Mutant("penstock.agent.processes", "JobProcesses.all_of_job", "", "true", 0, 0, None)
     with pytest.raises(ValueError, match="never mutated"):
         plant.plant(unsafe)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("def f(a):\n    return a", 'def f(\n    a\n):\n    """Some words."""\n    # more\n    return a'),
+        ('def f(a):\n    say(f"a {a}", 1)', "def f(a):\n    say(f'other {b} words', 1)"),
+        ("import m\ndef f(a):\n    return a.m.g(m.g(a))", "from n import g\ndef f(a):\n    return a.m.g(g(a))"),
+        ('def f(a):\n    raise Refused(1, "some words")', 'def f(a):\n    raise Refused(1, "some " "other words")'),
+    ],
+)
+def test_words_and_modules_do_not_change_a_functions_text(text: str, other: str) -> None:
+    texts = []
+    for each in (text, other):
+        tree = ast.parse(each)
+        function = tree.body[-1]
+        assert isinstance(function, ast.FunctionDef)
+        texts.append(sites.bare(each, function, tree))
+    assert texts[0] == texts[1]
 
 
 def test_whole_modules_are_there() -> None:

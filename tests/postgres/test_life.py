@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
@@ -24,8 +25,6 @@ from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import gone, insisted, surroundings, used, well
 

@@ -85,7 +85,9 @@ def figures() -> dict[str, Figures]:
     carry = {(m, name): labels for m in scope.modules() for name, _, labels, _ in scope.functions(m)}
     count: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for mutant in sites.every():
-        marks = True, known.is_noticed(mutant), mutant.key in same, known.is_open(mutant)
+        is_open, is_same = known.is_open(mutant), mutant.key in same
+        was_noticed = mutant.key[:2] in known.entries and not is_open and not is_same
+        marks = True, was_noticed, is_same, is_open
         for label in (*carry[mutant.module, mutant.function], ""):
             for at, more in enumerate(marks):
                 count[label][at] += more

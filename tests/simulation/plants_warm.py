@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Slot
@@ -54,7 +55,7 @@ def key_opens_again(patch: pytest.MonkeyPatch) -> None:
     """The bootstrap key is good for every job of a worker, not only for its first."""
     is_known = agents._is_known
 
-    def known(on: Any, unit: Unit, ask: agents.Hello) -> bool:
+    def known(on: Any, unit: Unit, ask: Hello) -> bool:
         key = bootstrap_key(on.signing_key(), unit.id)
         return is_known(on, unit, ask) or hmac.compare_digest(key, ask.key)
 

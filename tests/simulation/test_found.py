@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
@@ -14,7 +15,6 @@ from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
-from penstock.wire import SubmitJob
 
 ADA = User(name="ada", created=START, version=1)
 SITE = site_toml(

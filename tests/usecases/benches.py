@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.commands import AgentHost, Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.hosts import Host, host_key
@@ -12,8 +13,6 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import agents, hosts
-from penstock.usecases.workers.agents import Hello
-from penstock.usecases.workers.hosts import Ask
 
 LAB = site_toml(
     factories={"lab": "hosts"},
@@ -47,7 +46,7 @@ class Bench:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
-        said = hosts.ask(self.twin.on, self.user, self.name, Ask(self.session, "machine", **given))
+        said = hosts.ask(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
         self.twin.run()
         if said["do"] == "work":
             self.worker, self.key, self.stage = said["worker"], said["key"], "working"

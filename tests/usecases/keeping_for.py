@@ -8,13 +8,13 @@ from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.archives import Archive, archive_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
 from penstock.usecases.workers import agents
-from penstock.wire.agent import AgentFile
 from tests.usecases.exact import drop
 from tests.usecases.test_one_job import TOKEN, finish, hello, submit
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from penstock.api import pools
+from penstock.api import units as unitviews
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Pool, Warm, pool_key
 from penstock.domain.units import prewarm as rules
@@ -23,8 +26,6 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, prewarm, retire
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.web import unitviews, views
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
@@ -324,7 +325,7 @@ def test_a_worker_that_does_not_boot_is_destroyed_and_made_anew_later_and_later(
     assert existing(twin) == []
     sweep(twin)
     assert only(twin).id not in (first.id, second.id)
-    told_ = views.pool(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True).setback
+    told_ = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True).setback
     assert told_
     assert (told_.count, told_.why) == (2, prewarm.NO_HELLO)
     at_rest(twin)
@@ -688,11 +689,11 @@ def test_a_resource_that_was_evicted_while_it_was_made_is_destroyed() -> None:
 
 
 def test_how_it_is_shown(twin: Twin) -> None:
-    shown = unitviews.worker(only(twin), twin.world.now())
+    shown = unitviews.show_worker(twin.on, only(twin))
     assert (shown.state, shown.job, shown.attempt, shown.leases) == ("creating", None, None, 0)
-    pool = views.pool(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
+    pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
     assert (pool.warm, pool.coming, pool.setback) == (1, 1, None)
     at_rest(twin)
-    assert unitviews.worker(only(twin), twin.world.now()).state == "idle"
-    pool = views.pool(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
+    assert unitviews.show_worker(twin.on, only(twin)).state == "idle"
+    pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
     assert (pool.warm, pool.coming) == (1, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
@@ -14,7 +15,6 @@ from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import (
     TOKEN,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.aws import dynamodb
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -15,8 +16,6 @@ from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from tests.usecases.conftest import SITE
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.cooldowns import Cause, CoolDown
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, SlotState, pool_key
@@ -21,7 +22,6 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.units import quarantine as units_quarantine
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, unit_of

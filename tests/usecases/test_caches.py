@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.api.jobs import show
 from penstock.domain import caches as rules
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.artifacts import Artifact
@@ -23,6 +24,7 @@ from penstock.domain.artifacts.volumes import (
     volume_key,
 )
 from penstock.domain.caches import CacheEntry, CacheUse
+from penstock.domain.commands import AgentParts, CacheName, SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
@@ -32,14 +34,10 @@ from penstock.kernel.rows import Create
 from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
 from penstock.usecases.artifacts import expire, explain, pins
-from penstock.usecases.caches import Ask
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import assignment
-from penstock.web import views
-from penstock.wire import SubmitJob
-from penstock.wire.agent import AgentParts
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put
@@ -66,8 +64,8 @@ def run(twin: Twin, user: User, scope: str | None = None, **ask: Any) -> Job:
     return hello(twin, job).job
 
 
-def ask(key: str = "k", name: str = "deps", paths: tuple[str, ...] = ("/work/deps",)) -> Ask:
-    return Ask(name, paths, key)
+def ask(key: str = "k", name: str = "deps", paths: tuple[str, ...] = ("/work/deps",)) -> CacheName:
+    return CacheName(name, paths, key)
 
 
 def sent(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
@@ -211,7 +209,7 @@ def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
     """SEC-2: nothing of a job's file has to do with it."""
     script = '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: tags = { cache_scope = "trunk", scope = "trunk" }\n'
     job = jobs_submit.submit(twin.on, ada, SubmitJob(script, cache_scope=BRANCH), None)
-    assert job_of(twin, job).cache_scope == views.job(job_of(twin, job), []).cache_scope == BRANCH
+    assert job_of(twin, job).cache_scope == show(job_of(twin, job), []).cache_scope == BRANCH
     wrong = script.replace("tags = {", "cache_scope = 1 #")
     assert refused(lambda: jobs_submit.submit(twin.on, ada, SubmitJob(wrong), None))[1] == "bad-job-file"
     with pytest.raises(Refused) as told:
@@ -224,7 +222,7 @@ def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin
     id = save(twin, run(twin, ada, "trunk", owner="oxide:x"))
     job = run(twin, ada, owner="oxide:x")
     assert (job.cache_scope, found(twin, job)) == ("", id)
-    assert views.job(job, []).cache_scope is None
+    assert show(job, []).cache_scope is None
     told = caches.begin(twin.on, job, ask("other"), 1, DIGEST)
     assert told == {
         "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/users/caches.md)"
@@ -485,7 +483,7 @@ def test_a_job_saves_only_so_often(twin: Twin, ada: User) -> None:
         ask(paths=("/a", "x" * 1025)),
     ],
 )
-def test_what_is_no_cache(twin: Twin, ada: User, wrong: Ask) -> None:
+def test_what_is_no_cache(twin: Twin, ada: User, wrong: CacheName) -> None:
     job = run(twin, ada)
     assert refused(lambda: caches.find(twin.on, job, wrong)) == (400, "bad-request")
     assert refused(lambda: caches.begin(twin.on, job, wrong, 1, DIGEST)) == (400, "bad-request")

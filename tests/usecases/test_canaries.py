@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.probes.canaries import Canary, canary_key
@@ -25,7 +26,6 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import quarantine
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
-from penstock.wire import SubmitJob
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, worker_of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
+from penstock.domain.jobs import prerequisites as domain_prerequisites
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
 from penstock.domain.users.users import User
@@ -14,7 +16,6 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers.agents import Caller
-from penstock.wire import SubmitJob
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 
@@ -107,7 +108,7 @@ def test_a_cancellation_that_stopped_halfway_is_finished_by_who_looks_next(twin:
     second = submit(twin, ada, **depends(first))
     was = settle.settle
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs.settle, "settle", lambda *_: None)
+        patch.setattr(settle, "settle", lambda *_: None)
         cancel.cancel(twin.on, ada, second)
     assert settle.settle is was
     assert job_of(twin, second).state is State.WAITING
@@ -144,7 +145,7 @@ def test_who_settles_and_dies_before_waking_wakes_when_called_again(twin: Twin, 
 
 def finish_without_waking(twin: Twin, job: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle.settle, "wake", lambda *_: None)
+        patch.setattr(settle, "wake", lambda *_: None)
         finish(twin, job)
 
 
@@ -333,7 +334,7 @@ def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
     before = job_of(twin, second)
     prerequisites.judge(twin.on, second)
     prerequisites.judge(twin.on, "0" * 26)
-    settle.settle(twin.on, second, 1, prerequisites.judging.ERROR, "late")
+    settle.settle(twin.on, second, 1, domain_prerequisites.ERROR, "late")
     assert job_of(twin, second) == before
 
 

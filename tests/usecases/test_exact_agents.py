@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Job, Report, Result, State, spec_key
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.leases import Lease, LeaseState
@@ -21,8 +22,6 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire.agent import AgentLine
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.domain.pools.pools import Pool, Warm, pool_key
 from penstock.domain.site.site import SITE_KEY, SiteText
+from penstock.domain.units import prewarm as domain_prewarm
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -122,7 +123,7 @@ def test_one_that_is_no_longer_wanted_before_its_first_hello_is_sent_home(twin: 
 
 
 def test_a_pool_that_is_paused_meanwhile_stays_so(twin: Twin) -> None:
-    change_pool(twin, LINUX, setback=prewarm.ahead.failed(pool_of(twin), "no hello", twin.world.now()).setback)
+    change_pool(twin, LINUX, setback=domain_prewarm.failed(pool_of(twin), "no hello", twin.world.now()).setback)
     before_the_next_commit(twin, lambda: apply.pause(twin.on, LINUX, paused=True))
     agent = at_rest(twin)
     assert (pool_of(twin).paused, pool_of(twin).setback) == (True, None)

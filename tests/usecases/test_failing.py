@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.commands import AgentLine, SubmitJob
 from penstock.domain.jobs.failures import LINES, Failure, Kind
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitKind
@@ -16,8 +17,6 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import parse
-from penstock.wire import SubmitJob
-from penstock.wire.agent import AgentLine
 from tests.usecases.steps import sweep
 from tests.usecases.test_evidence import Talkative
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of

@@ -14,6 +14,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, key_of
@@ -24,7 +25,6 @@ from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import Put
 from penstock.usecases.workers import agents
-from penstock.wire import NewInput
 from tests.usecases.exact import put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.test_dependencies import depends

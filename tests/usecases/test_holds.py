@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Claim, collection
 from penstock.domain.units.units import Unit, UnitKind, UnitState
@@ -21,7 +22,6 @@ from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, retire
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
@@ -25,7 +26,6 @@ from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
-from penstock.usecases.workers.hosts import Ask
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import hello, job_of, submit, told, worker_of
@@ -121,7 +121,7 @@ def test_an_idle_host_costs_a_write_in_half_a_lease(twin: Twin) -> None:
 
 
 def test_a_message_that_is_lost_is_made_up_for_by_the_sweep(twin: Twin) -> None:
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     twin.queues.messages.clear()
     sweep(twin)
     assert states(twin)["bench-7"] == "free"
@@ -223,7 +223,7 @@ def test_what_a_host_says_of_another_worker_changes_nothing(twin: Twin, ada: Use
     other.report(other.hello())
     rows = dict(twin.store.rows)
     for worker in (other.worker, "w-none", worker_of(twin, first).id[:-1]):
-        said = hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43, "machine", worker, "clean", "x"))
+        said = hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "machine", worker, "clean", "x"))
         assert said["do"] == "forget"
     assert twin.store.rows == rows
     assert bench.clean()["do"] == "forget"
@@ -262,7 +262,7 @@ def test_nothing_is_cleaned_while_an_operator_holds_the_machine(twin: Twin, ada:
     assert (said["do"], said["held_seconds"], said["seconds"]) == ("wait", 3600, 15)
     assert bench.do(stage="clean", cleaned="by itself") == "wait"
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
-    assert hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43, "", unit.id, "ended"))["do"] == "wait"
+    assert hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "", unit.id, "ended"))["do"] == "wait"
     twin.run()
     assert bench.clean()["do"] == "forget"
 
@@ -396,7 +396,7 @@ def test_a_move_that_comes_before_its_pools_were_fit(twin: Twin, ada: User) -> N
     bench = Bench(twin)
     bench.ask()
     site_apply.apply(twin.on, "admin", MOVED, "site.toml")
-    hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
     assert states(twin)["bench-7"] == "off"
     twin.run()
     assert (states(twin)["bench-7"], states(twin, "target/rack")) == ("off", {"bench-7": "free"})
@@ -406,7 +406,7 @@ def test_a_move_that_comes_before_its_pools_were_fit(twin: Twin, ada: User) -> N
 
 
 def test_a_move_from_a_pool_that_never_had_the_slot(twin: Twin) -> None:
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     host = host_of(twin)
     twin.store.commit([Replace(host, replace(host, pool="target/none"))])
     Bench(twin).ask()
@@ -421,10 +421,10 @@ def test_a_slot_on_the_move_is_waited_for(twin: Twin) -> None:
     assert slot
     del twin.store.rows[slot.key]
     site_apply.apply(twin.on, "admin", MOVED, "site.toml")
-    hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
     assert host_of(twin).pool == "target/lab"
     twin.store.commit([Create(slot)])
-    hosts.ask(twin.on, bench.user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
     assert host_of(twin).pool == "target/rack"
 
 
@@ -439,7 +439,7 @@ def test_who_may_not_speak_for_a_host(twin: Twin, privileges: tuple[str, ...]) -
     with pytest.raises(Refused, match="43 to 128"):
         Bench(twin, session="").ask()
     with pytest.raises(Refused, match="there is no host 'Bench'"):
-        hosts.ask(twin.on, bench.user, "Bench", Ask("s" * 43))
+        hosts.ask(twin.on, bench.user, "Bench", AgentHost("s" * 43))
 
 
 def test_a_result_that_is_not_good_is_cleaned_after_as_well(twin: Twin, ada: User) -> None:
@@ -472,7 +472,7 @@ def test_a_resize_that_read_a_host_before_it_went_does_not_free_its_slot(
     twin: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SLOT-1: going is written with the pool's row, so what was decided from before it loses its race."""
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     here, seen = presence.here, []
 
     def reads_and_then_it_goes(on: System, pool: Pool) -> frozenset[str]:
@@ -541,7 +541,7 @@ def test_a_machine_that_was_silent_with_its_worker_may_be_followed_before_the_sw
 
 
 def test_who_serves_a_host_may_have_no_name(twin: Twin) -> None:
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     with pytest.raises(Refused, match="served by another agent; this one"):
         Bench(twin, session="z").ask()
 
@@ -558,7 +558,7 @@ def test_a_host_that_the_site_forgot_stays_where_it_was(twin: Twin) -> None:
 def test_a_slot_follows_its_host_by_a_resize_only(twin: Twin) -> None:
     Bench(twin).ask()
     sweep(twin, LEASE)
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", Ask("s" * 43))
+    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     assert states(twin)["bench-7"] == "away"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
@@ -17,7 +18,6 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units.advance import bootstrap_key
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
 from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of

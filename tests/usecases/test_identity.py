@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from penstock.domain import metrics
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Report, Result
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.oidc import VOUCH
@@ -27,7 +28,6 @@ from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.site.configuration import current
 from penstock.usecases.users import audit, oidc, users
-from penstock.wire import SubmitJob
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.api.jobs import timings
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.leases import LeaseState
@@ -21,7 +22,6 @@ from penstock.ports import NotYet
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from penstock.web import views
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.steps import live, sweep
@@ -34,7 +34,7 @@ UNUSED = tuple[int, str, str, float, float]
 def held(twin: Twin, job: str) -> list[UNUSED]:
     """What `penstock job timings` shows, in whole seconds: making an id takes a millisecond."""
     row = job_of(twin, job)
-    shown = views.timings(row, jobs.every_lease(twin.on, row), twin.world.now()).held
+    shown = timings(row, jobs.every_lease(twin.on, row), twin.world.now()).held
     return [(one.attempt, one.name, one.type, round(one.seconds), round(one.unused_seconds)) for one in shown]
 
 

@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
 from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.commands import AgentFile, NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -22,8 +23,6 @@ from penstock.usecases.jobs import cancel, jobs, prerequisites
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from penstock.wire import NewInput, SubmitJob
-from penstock.wire.agent import AgentFile
 from tests.usecases.steps import sweep
 from tests.usecases.test_dependencies import depends
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.holds import say
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitState
@@ -17,7 +18,6 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
-from penstock.wire import SubmitJob
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.steps import sweep

@@ -30,6 +30,7 @@ from penstock.domain.artifacts.artifacts import Artifact, Pin, artifact_key
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, Report, Result, State, Times, job_key
 from penstock.domain.logs.archives import Archive, ArchiveState
@@ -45,7 +46,6 @@ from penstock.usecases import published
 from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
-from penstock.wire.agent import AgentFile
 
 ADA = User(name="ada", created=START, version=1)
 HOURS = (0.02, 1, 13, 24 * 8, 24 * 16, 24 * 50, 24 * 100)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs import jobs
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
@@ -16,7 +17,6 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, submit, worker_of
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
@@ -28,7 +29,6 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.test_one_job import submit, worker_of
 from tests.usecases.test_warm import unit_of, worker_at_rest
 

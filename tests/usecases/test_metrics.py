@@ -13,6 +13,7 @@ import pytest
 
 from penstock import usecases
 from penstock.domain import metrics
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.metrics import Fold, Level
 from penstock.domain.pools.pools import Claim
@@ -28,7 +29,6 @@ from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
 from tests.usecases.test_reconciling import STRAY, WELL, regular
@@ -70,8 +70,8 @@ def _by(told: dict[Any, list[float]]) -> list[tuple[dict[str, str], list[float]]
 
 
 def test_a_repeated_request_is_one_job(twin: Twin, ada: User) -> None:
+    from penstock.domain.commands import SubmitJob
     from penstock.usecases.jobs import submit as submitting
-    from penstock.wire import SubmitJob
 
     for _ in range(2):
         submitting.submit(twin.on, ada, SubmitJob("#!/bin/sh\n"), "the key")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.logs.logs import CONTROL, Event
 from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
@@ -14,8 +15,7 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Caller, Hello
-from penstock.wire import SubmitJob
+from penstock.usecases.workers.agents import Caller
 
 SCRIPT = "#!/bin/bash\necho hello\n"
 TOKEN = "t" * 43

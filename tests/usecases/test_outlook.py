@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import plans
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools import graph
@@ -18,7 +19,6 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
-from penstock.wire import SubmitJob
 from tests.usecases.between import before_the_next_look
 from tests.usecases.steps import run_to_end
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told

@@ -10,6 +10,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -19,7 +20,6 @@ from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs, owners
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import agents
-from penstock.wire.agent import AgentFile
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits

@@ -11,6 +11,7 @@ from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, Volume, volume_key
+from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -19,8 +20,6 @@ from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from penstock.wire import InputParts, NewInput
-from penstock.wire.agent import AgentFile, AgentParts
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
 from tests.usecases.test_inputs import digest

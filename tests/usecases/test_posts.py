@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from penstock.aws import dynamodb
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 
 FILE = """#!/bin/bash

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.commands import AgentFile, Hello
 from penstock.domain.jobs.jobs import Outcome, Proves, Result, State
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.pools import Claim, Slot, SlotState
@@ -24,8 +25,6 @@ from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire.agent import AgentFile
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
 from tests.usecases.test_warm import Agent, worker_at_rest

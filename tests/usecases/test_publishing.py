@@ -9,6 +9,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.jobs.jobs import Result, Spec, State
 from penstock.domain.published import EVERY, MOST_SERIES, Access, Published, Series
 from penstock.domain.users.audit import Entry
@@ -23,8 +24,6 @@ from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.users import audit
 from penstock.usecases.workers import agents
-from penstock.wire import SubmitJob
-from penstock.wire.agent import AgentFile
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pytest
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
 from penstock.domain.pools.pools import Claim, Pool, Slot, collection, pool_key
 from penstock.domain.units.units import Unit, UnitState
@@ -28,8 +29,6 @@ from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from tests.usecases.watched import WatchedStore
 
 TOKEN = "t" * 43

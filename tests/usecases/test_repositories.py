@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.users.users import AS, User
 from penstock.kernel.errors import Refused
@@ -14,7 +15,6 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.users import privileges, users
-from penstock.wire import SubmitJob
 from tests.usecases.keeping_for import of, send
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 from tests.usecases.test_privileges import LOCKED

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.site.site import Shape
@@ -21,8 +22,6 @@ from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire.agent import AgentLine
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (
     TOKEN,

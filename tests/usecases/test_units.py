@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.units import CleanProof, Unit, UnitState
@@ -24,7 +25,6 @@ from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.wire.agent import AgentFile
 from tests.usecases.steps import live, sweep
 from tests.usecases.test_one_job import (
     TOKEN,

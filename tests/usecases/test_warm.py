@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
@@ -20,7 +21,6 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_quotas import used

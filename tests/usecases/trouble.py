@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result
 from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitState
@@ -23,8 +24,6 @@ from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Hello
-from penstock.wire import SubmitJob
 from tests.usecases.conftest import SITE
 
 ADA = User(name="ada", created=START, version=1)

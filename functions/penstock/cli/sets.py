@@ -78,7 +78,7 @@ def load(folder: str, id: str | None, changed: Sequence[str] | None = None) -> J
     name = id or uuid.uuid4().hex[:12]
     if changed is None:
         return JobSet(folder, name, found)
-    from penstock.domain.jobfile.sets import choose
+    from penstock.domain.jobfile.changes import choose
 
     chosen = choose(found, changed)
     return JobSet(folder, name, chosen.members, chosen.left_out)

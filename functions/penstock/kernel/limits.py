@@ -5,6 +5,8 @@ A DynamoDB item holds 400 KB, and a job's script and settings live in one item: 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 SCRIPT_BYTES = 256 * 1024
 
 
@@ -147,3 +149,11 @@ CACHE_ENTRIES = 1000
 
 
 PAGE = 100
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How many characters a text of a request may have, or from what to what a number may be."""
+
+    most: int
+    least: int = 0

@@ -23,7 +23,7 @@ import sys
 from types import ModuleType
 
 SHARED = ("boto3", "penstock.bootstrap", "penstock.aws.sqs")
-PACKAGES = ("penstock.usecases", "penstock.web")
+PACKAGES = ("penstock.usecases", "penstock.api")
 """Of these every module: no handler imports all of them, and none much besides."""
 
 

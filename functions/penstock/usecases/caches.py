@@ -22,6 +22,7 @@ from penstock.domain import caches
 from penstock.domain.artifacts.artifacts import CACHE, Artifact, artifact_key, parts
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
+from penstock.domain.commands import AgentFile, AgentParts, CacheName
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.users.users import User, is_name
 from penstock.kernel import ids, limits
@@ -32,19 +33,9 @@ from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
-from penstock.wire.agent import AgentFile, AgentParts
 
 ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + transaction.TRIES
 """How many writes may make room for one entry, with some to spare for what others add meanwhile."""
-
-
-@dataclass(frozen=True)
-class Ask:
-    """Which cache a job means: its name, where its files are, and the key."""
-
-    name: str
-    paths: Sequence[str]
-    key: str
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Kept:
     why: str = ""
 
 
-def _shelf(job: Job, ask: Ask) -> Shelf:
+def _shelf(job: Job, ask: CacheName) -> Shelf:
     """Where a job's entries stand: its owner's, and of its target alone. Raises Refused 400. [SEC-2]"""
     if not caches.is_name(ask.name):
         raise Refused(400, "bad-request", f"a cache's name is 1 to {limits.CACHE_NAME_CHARS} of A-Z a-z 0-9 . _ -")
@@ -68,7 +59,7 @@ def _shelf(job: Job, ask: Ask) -> Shelf:
     return Shelf(job.owner, job.target_resolved, ask.name, caches.digest(ask.paths))
 
 
-def find(on: System, job: Job, ask: Ask, restore_keys: Sequence[str] = ()) -> dict[str, Any]:
+def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ()) -> dict[str, Any]:
     """The entry that a job restores, with leave to fetch it: that of its key; else the newest whose key begins with
     the first of `restore_keys` that any begins with. Each is looked for in the job's own scope, then in the trunk's.
     """
@@ -118,7 +109,7 @@ def _lent(on: System, entry: CacheEntry) -> dict[str, Any]:
     return {**about, "url": leave.url}
 
 
-def begin(on: System, job: Job, ask: Ask, size: int, sha256: str, composite: str = "") -> dict[str, Any]:
+def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composite: str = "") -> dict[str, Any]:
     """Leave to send an archive; the rows come first. Or that the key is taken, or why nothing is kept. [SLOT-3]
 
     Raises Refused 400 for what is no digest, 409 for too many saves, 413 for one that is too big.
@@ -152,7 +143,7 @@ def _told(entry: CacheEntry) -> dict[str, Any]:
     return {"id": entry.id, "job": entry.job, "scope": entry.scope}
 
 
-def _about(ask: Ask) -> str:
+def _about(ask: CacheName) -> str:
     """What an archive is called by people: the paths that are in it."""
     return ", ".join(ask.paths)[: limits.CACHE_PATH_CHARS]
 
@@ -165,7 +156,7 @@ def _begun(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Seq
     return [fence(on, job), Replace(fresh, counted), *owners.begin(made, upload)], None
 
 
-def commit(on: System, job: Job, ask: Ask, id: str) -> dict[str, Any]:
+def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
     """Note that an archive has arrived, after looking: from here on it is the key's entry, if it is the first.
 
     Raises Refused 404 for what this job did not begin, 409 for bytes that are not there whole.
@@ -190,7 +181,7 @@ def _begun_by(on: System, job: Job, id: str) -> Artifact:
     return found
 
 
-def _kept(on: System, job: Job, shelf: Shelf, ask: Ask, id: str) -> tuple[Sequence[Change], Kept | None]:
+def _kept(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[Sequence[Change], Kept | None]:
     """The one write that makes an entry; or one that makes room for it, and then None. [ART-1] [SLOT-3]"""
     taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
     if taken and taken.id == id:

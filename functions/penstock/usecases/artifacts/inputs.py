@@ -13,6 +13,7 @@ from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, own
 from penstock.domain.artifacts.inputs import Input, input_key
 from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
@@ -24,7 +25,6 @@ from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs import prerequisites
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
-from penstock.wire import InputParts, NewInput
 
 SIGNED_SECONDS = 3600
 """For how long the agent may use a URL. It asks for a page when it has fetched the one before."""

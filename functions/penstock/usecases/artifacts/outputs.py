@@ -12,6 +12,7 @@ from penstock.domain.artifacts import outputs, retention
 from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, owner
 from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
@@ -20,7 +21,6 @@ from penstock.system import System
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.site import configuration
-from penstock.wire.agent import AgentFile, AgentParts
 
 LONGEST = 3600
 

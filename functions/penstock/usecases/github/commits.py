@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from penstock import transaction
+from penstock.domain.commands import SubmitJob
 from penstock.domain.github import checks, commits, policy
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Annotation, CheckRun, annotation, check_key
 from penstock.domain.github.commits import CheckSet, Stage, set_key
@@ -34,7 +35,6 @@ from penstock.usecases.jobs import cancel as jobs_cancel
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
 from penstock.usecases.users import users
-from penstock.wire import SubmitJob
 
 FILES = 32
 """How many job files a commit may have. Source: buildomat."""

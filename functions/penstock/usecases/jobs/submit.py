@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock import transaction
 from penstock.domain import caches, metrics, published
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
 from penstock.domain.jobs import admission, origins, plans
 from penstock.domain.jobs.dependencies import Dependency
@@ -38,7 +39,6 @@ from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, scheduler
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users
-from penstock.wire import SubmitJob
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, Result, job_key
 from penstock.domain.probes import canaries
 from penstock.domain.probes.canaries import TAG, USER, Canary, canary_key
@@ -22,7 +23,6 @@ from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.holds import units_of
 from penstock.usecases.site import configuration
 from penstock.usecases.units import quarantine
-from penstock.wire import SubmitJob
 
 MOST = 1000
 """How many there may be: as many as a site may have targets and resource types."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooldowns as cooling_rules
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, Proves
 from penstock.domain.pools.leases import WORKER, Lease, lease_key
 from penstock.domain.pools.pools import Pool, pool_key
@@ -24,7 +25,6 @@ from penstock.usecases.jobs import jobs, submit
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls as looking
-from penstock.wire import SubmitJob
 
 TIMEOUT = 300
 """Seconds that the script may run."""

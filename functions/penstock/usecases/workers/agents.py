@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from penstock import transaction
+from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs import failures, jobs
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
@@ -47,32 +48,9 @@ from penstock.usecases.telemetry import counters
 from penstock.usecases.units import prewarm, quarantine, reuse
 from penstock.usecases.units.advance import bootstrap_key
 from penstock.usecases.workers import assignment
-from penstock.wire.agent import AgentLine
 
 COPIES = 64
 """How many copies an agent asks for at once, and has."""
-
-
-@dataclass(frozen=True)
-class Hello:
-    """A worker's first call for a job: who it is, the key it was given, and the token it chose.
-
-    A worker that had a job before shows the token of that one instead of the key, and says what it has cleaned, or
-    why it cannot be: then it is `broken`. With its key it may show what its machine is: a document, and its signature.
-    `copies` are artifacts of which its machine has the bytes.
-    """
-
-    worker: str
-    key: str
-    token: str
-    host: str = ""
-    previous: str = ""
-    cleaned: str = ""
-    version: str = ""
-    document: str = ""
-    signature: str = ""
-    broken: str = ""
-    copies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ has cleaned up after. Every answer follows from that and the rows, so asking twi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
+from penstock.domain.commands import AgentHost
 from penstock.domain.site.site import Limits
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
@@ -30,23 +30,7 @@ SETTLING = 1
 """How many seconds a host waits that has ended its worker's job, while the end is being written."""
 
 
-@dataclass(frozen=True)
-class Ask:
-    """What a host's agent says. `stage` is how far it is with `worker`; `cleaned` says what it has checked.
-
-    `trouble` is why it cannot get clean; `leaving`, that it is about to end.
-    """
-
-    session: str
-    machine: str = ""
-    worker: str = ""
-    stage: Literal["working", "ended", "clean"] = "working"
-    cleaned: str = ""
-    trouble: str = ""
-    leaving: bool = False
-
-
-def ask(on: System, user: User, name: str, said: Ask) -> dict[str, Any]:
+def ask(on: System, user: User, name: str, said: AgentHost) -> dict[str, Any]:
     """Answer a host. Raises Refused 403 for who may not speak for it, 404 and 409 as `presence`, 422. [SEC-2]"""
     if not hosts.is_name(name):
         raise not_found("host", name[:64])
@@ -66,7 +50,7 @@ def ask(on: System, user: User, name: str, said: Ask) -> dict[str, Any]:
     return answer
 
 
-def _answer(on: System, host: Host, said: Ask, bounds: Limits) -> dict[str, Any]:
+def _answer(on: System, host: Host, said: AgentHost, bounds: Limits) -> dict[str, Any]:
     unit = presence.worker_on(on, host)
     if said.worker and (unit is None or unit.id != said.worker):
         return _told("forget", 0, bounds, said.worker)
@@ -81,7 +65,7 @@ def _answer(on: System, host: Host, said: Ask, bounds: Limits) -> dict[str, Any]
     return _of_its_last(on, host, unit, said, bounds)
 
 
-def _of_its_next(on: System, unit: Unit, said: Ask, bounds: Limits) -> dict[str, Any]:
+def _of_its_next(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
     """A host that has no worker gets the one that holds its slot; or cleans up after it, if it comes too late.
 
     One that is at work already, as the rows say, was at this very host before it lost its memory, or this call is an
@@ -93,7 +77,7 @@ def _of_its_next(on: System, unit: Unit, said: Ask, bounds: Limits) -> dict[str,
     return _cleaning(on, unit, bounds)
 
 
-def _of_its_last(on: System, host: Host, unit: Unit, said: Ask, bounds: Limits) -> dict[str, Any]:
+def _of_its_last(on: System, host: Host, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
     """A host whose worker's agent has ended: what it did not report is lost; then it cleans up, and says so."""
     if unit.state in LEASED:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"

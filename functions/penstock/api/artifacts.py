@@ -1,0 +1,162 @@
+"""Artifacts: files that are kept, why, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from penstock.api.files import AN_HOUR, SignedOutput, SignOutput
+from penstock.api.routes import Caller, Limit, Operator, Page, Router
+from penstock.api.shapes import NextPage, view
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.why import Kept
+from penstock.domain.users.users import is_name
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.limits import Bound
+from penstock.system import System
+from penstock.usecases.artifacts import explain, pins
+
+router = Router("artifacts")
+
+
+@dataclass(frozen=True)
+class ArtifactView:
+    """A file that is kept."""
+
+    id: Annotated[str, "Its id."]
+    path: Annotated[str, "Its path in the job that produced it, or what it is."]
+    size: Annotated[int, "Its size in bytes."]
+    sha256: Annotated[str, "Its SHA-256 in hex."]
+    by: Annotated[str, "The user or repository that it belongs to."]
+    time: Annotated[str, "When its upload began, as RFC 3339."]
+    job: Annotated[str | None, "The id of the job that produced it; null if none did."]
+    owners: Annotated[list[str], "What keeps it, such as `job/…` or `pin/…`. It is deleted when the last lets it go."]
+    state: Annotated[
+        Literal["creating", "created", "destroying", "lost", "none"],
+        "How its bytes are: being uploaded, stored, being deleted, lost, or there are none.",
+    ]
+    until: Annotated[str | None, "When it is deleted if nothing changes, as RFC 3339; null if unknown."]
+
+
+@dataclass(frozen=True)
+class ArtifactPage:
+    """Some artifacts, newest first."""
+
+    items: Annotated[list[ArtifactView], "The artifacts."]
+    next: NextPage
+
+
+@dataclass(frozen=True)
+class KeeperView:
+    """What keeps an artifact."""
+
+    owner: Annotated[str, "Its name, such as `job/…` or `pin/…`."]
+    why: Annotated[str, "Why it keeps the artifact."]
+    until: Annotated[str | None, "Until when, as RFC 3339; null if unknown."]
+    frees: Annotated[str, "What would end that sooner."]
+
+
+@dataclass(frozen=True)
+class ArtifactWhy:
+    """Why an artifact is kept."""
+
+    artifact: Annotated[ArtifactView, "The artifact."]
+    summary: Annotated[str, "The answer in a sentence."]
+    keepers: Annotated[list[KeeperView], "Everything that keeps it. It is deleted when the last lets it go."]
+
+
+@dataclass(frozen=True)
+class PinArtifact:
+    """A request to keep an artifact."""
+
+    reason: Annotated[str, Bound(most=artifacts.REASON), "Why, for others to read."]
+    for_: Annotated[
+        int | None, Bound(least=1, most=artifacts.MOST), "For how many seconds. By default until you remove the pin."
+    ] = None
+
+
+@dataclass(frozen=True)
+class GoingView:
+    """An artifact that the sweep would delete if nothing changes."""
+
+    id: Annotated[str, "Its id."]
+    path: Annotated[str, "Its path in the job that produced it, or what it is."]
+    size: Annotated[int, "Its size in bytes."]
+    at: Annotated[str, "When, as RFC 3339."]
+    why: Annotated[str, "Why."]
+
+
+@dataclass(frozen=True)
+class ForeseenView:
+    """What the sweep would delete."""
+
+    items: Annotated[list[GoingView], "The artifacts."]
+    is_whole: Annotated[bool, "Whether these are all; false if there are more than one reply holds."]
+
+
+@router.get("/v1/artifacts", "List your artifacts, newest first")
+def list_artifacts(
+    on: System,
+    user: Caller,
+    *,
+    by: Annotated[str, "Only artifacts of this user or repository; others' are for operators."] = "",
+    limit: Limit = 50,
+    page: Page = "",
+) -> ArtifactPage:
+    if by and not is_name(by):
+        raise Refused(400, "bad-request", "by is the name of a user")
+    found, after = explain.listed(on, user, by, limit, page)
+    return ArtifactPage([show(one) for one in found], after)
+
+
+@router.get("/v1/artifacts-to-go", "List what the sweep would delete within some seconds")
+def list_artifacts_to_go(
+    on: System,
+    user: Operator,
+    *,
+    within: Annotated[int, Bound(most=artifacts.MOST), "Within how many seconds."] = 0,
+) -> ForeseenView:
+    found = explain.foresee(on, within)
+    return view(ForeseenView, found, items=found.going)
+
+
+@router.get("/v1/artifacts/{artifact}", "Show an artifact")
+def get_artifact(on: System, user: Caller, artifact: str) -> ArtifactView:
+    return show(explain.why(on, pins.find(on, user, artifact)))
+
+
+@router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept")
+def explain_artifact(on: System, user: Caller, artifact: str) -> ArtifactWhy:
+    found = explain.why(on, pins.find(on, user, artifact))
+    return view(ArtifactWhy, found, artifact=show(found))
+
+
+@router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin")
+def pin_artifact(on: System, user: Caller, artifact: str, ask: PinArtifact) -> ArtifactView:
+    return show(explain.why(on, pins.pin(on, user, artifact, ask.reason, ask.for_)))
+
+
+@router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact")
+def unpin_artifact(
+    on: System,
+    user: Caller,
+    artifact: str,
+    *,
+    by: Annotated[str | None, "The user whose pin it is. By default you."] = None,
+) -> dict[str, Any]:
+    pins.unpin(on, user, artifact, (user.name if by is None else by)[: limits.NAME_CHARS])
+    return {}
+
+
+@router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact")
+def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
+    return SignedOutput(**explain.sign(on, pins.find(on, user, artifact), ask.expires_in))
+
+
+def show(found: Kept) -> ArtifactView:
+    """An artifact, and until when it is kept."""
+    row = found.artifact
+    volume = found.volume
+    state = "none" if volume is None else "lost" if volume.lost else volume.state
+    return view(ArtifactView, row, job=row.job or None, state=state, until=found.until)

@@ -1,0 +1,84 @@
+"""Caches: archives that jobs save and restore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from penstock.api.routes import Caller, Limit, Page, Router
+from penstock.api.shapes import NextPage, view
+from penstock.domain.caches import CacheEntry
+from penstock.system import System
+from penstock.usecases import caches
+from penstock.usecases.site import configuration
+
+router = Router("caches")
+
+
+@dataclass(frozen=True)
+class CacheView:
+    """An entry of a cache: an archive that jobs restore."""
+
+    id: Annotated[str, "Its id, which is also its artifact's."]
+    owner: Annotated[str, "The user or repository whose cache it is in."]
+    name: Annotated[str, "The cache's name."]
+    key: Annotated[str, "Its key."]
+    scope: Annotated[str, "The branch that added it; empty for one that every branch may restore."]
+    target: Annotated[str, "The target of the jobs that may restore it."]
+    paths: Annotated[str, "The cached paths."]
+    size: Annotated[int, "Its size in bytes."]
+    sha256: Annotated[str, "Its SHA-256 in hex."]
+    job: Annotated[str, "The id of the job that saved it."]
+    time: Annotated[str, "When it was saved, as RFC 3339."]
+    used: Annotated[str, "When a job restored it last, exact to an hour, as RFC 3339."]
+    until: Annotated[str, "When it is deleted unless a job restores it before, as RFC 3339."]
+
+
+@dataclass(frozen=True)
+class CachePage:
+    """Some entries of an owner's caches, newest first."""
+
+    items: Annotated[list[CacheView], "The entries."]
+    bytes: Annotated[int, "How many bytes all entries of the owner take."]
+    quota: Annotated[int, "How many bytes they may take."]
+    next: NextPage
+
+
+@router.get("/v1/caches", "List the entries of your caches, newest first")
+def list_caches(
+    on: System,
+    user: Caller,
+    *,
+    owner: Annotated[str, "The owner. By default you."] = "",
+    limit: Limit = 50,
+    page: Page = "",
+) -> CachePage:
+    of = owner or user.name
+    found, after = caches.listed(on, user, of, limit, page)
+    quota = configuration.current(on).limits.cache_bytes
+    return CachePage([show(one) for one in found], caches.taken(on, of).size, quota, after)
+
+
+@router.get("/v1/caches/{cache}", "Show an entry of a cache")
+def get_cache(on: System, user: Caller, cache: str) -> CacheView:
+    return show(caches.find_entry(on, user, cache))
+
+
+@router.delete("/v1/caches/{cache}", "Delete an entry of a cache")
+def delete_cache(on: System, user: Caller, cache: str) -> CacheView:
+    return show(caches.delete(on, user, cache))
+
+
+def show(row: CacheEntry) -> CacheView:
+    """An entry of a cache."""
+    shelf = row.shelf
+    return view(
+        CacheView,
+        row,
+        owner=shelf.owner,
+        name=shelf.name,
+        key=row.words,
+        target=shelf.target,
+        paths=row.about,
+        time=row.made,
+    )

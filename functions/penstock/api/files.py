@@ -1,0 +1,162 @@
+"""Files of jobs: inputs that you upload, and outputs that a job produced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from penstock.api.routes import Caller, Page, Router
+from penstock.api.shapes import NextPage, view
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.outputs import Output
+from penstock.domain.commands import InputParts, NewInput
+from penstock.domain.jobs.jobs import Job
+from penstock.kernel.limits import Bound
+from penstock.system import System
+from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.jobs import jobs
+
+router = Router("files")
+
+
+@dataclass(frozen=True)
+class InputUpload:
+    """How to upload a file."""
+
+    there: Annotated[bool, "Whether the service has the file already: then there is nothing to upload."]
+    method: Annotated[str, "The HTTP method."]
+    url: Annotated[str, "The URL."]
+    headers: Annotated[dict[str, str], "The headers to send, by name."]
+    part_bytes: Annotated[
+        int, "The size of a part in bytes, where the last may be smaller; 0 to upload the file as a whole."
+    ]
+
+
+@dataclass(frozen=True)
+class PartUpload:
+    """How to upload a part of a file."""
+
+    number: Annotated[int, "The part's number. Parts count from 1."]
+    there: Annotated[bool, "Whether the service has the part already."]
+    method: Annotated[str, "The HTTP method."]
+    url: Annotated[str, "The URL."]
+    headers: Annotated[dict[str, str], "The headers to send, by name."]
+
+
+@dataclass(frozen=True)
+class PartUploads:
+    """How to upload parts of a file. You may upload them at the same time."""
+
+    parts: Annotated[list[PartUpload], "The parts, in order."]
+
+
+@dataclass(frozen=True)
+class InputName:
+    """An input that was uploaded."""
+
+    name: Annotated[str, Bound(most=128), "The input's name."]
+
+
+@dataclass(frozen=True)
+class InputView:
+    """A file that is uploaded with a job."""
+
+    name: Annotated[str, "Its name below /input."]
+    there: Annotated[bool, "Whether it was uploaded."]
+    size: Annotated[int | None, "Its size in bytes; null until it was uploaded."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex; null until it was uploaded."]
+    until: Annotated[str, "When it must be uploaded at the latest, as RFC 3339."]
+
+
+@dataclass(frozen=True)
+class InputList:
+    """The inputs of a job."""
+
+    items: Annotated[list[InputView], "The inputs."]
+
+
+@dataclass(frozen=True)
+class OutputView:
+    """A file that a job produced."""
+
+    id: Annotated[str, "Its id."]
+    path: Annotated[str, "Its path in the job."]
+    size: Annotated[int, "Its size in bytes."]
+    sha256: Annotated[str, "Its SHA-256 in hex."]
+    time: Annotated[str, "When its upload began, as RFC 3339."]
+
+
+@dataclass(frozen=True)
+class OutputPage:
+    """Some outputs of a job."""
+
+    items: Annotated[list[OutputView], "The outputs."]
+    next: NextPage
+
+
+@dataclass(frozen=True)
+class SignOutput:
+    """A request for a URL to download a file."""
+
+    expires_in: Annotated[int, Bound(least=1, most=3600), "For how many seconds the URL is valid."] = 3600
+
+
+AN_HOUR = SignOutput()
+
+
+@dataclass(frozen=True)
+class SignedOutput:
+    """A URL to download a file without a token."""
+
+    url: Annotated[str, "The URL."]
+    size: Annotated[int, "The file's size in bytes."]
+    sha256: Annotated[str, "Its SHA-256 in hex."]
+    expires_in: Annotated[int, "For how many seconds the URL is valid."]
+
+
+@router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
+def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
+    found, after = outputs.listed(on, jobs.find(on, user, job), page)
+    return OutputPage([show_output(row) for row in found], after)
+
+
+@router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output")
+def sign_output(on: System, user: Caller, job: str, output: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
+    return SignedOutput(**outputs.sign(on, jobs.find(on, user, job), output, ask.expires_in))
+
+
+@router.get("/v1/jobs/{job}/inputs", "List a job's inputs")
+def list_inputs(on: System, user: Caller, job: str) -> InputList:
+    return _inputs(on, jobs.find(on, user, job))
+
+
+@router.post("/v1/jobs/{job}/inputs", "Get a URL to upload an input to")
+def send_input(on: System, user: Caller, job: str, ask: NewInput) -> InputUpload:
+    return InputUpload(**inputs.begin(on, jobs.find(on, user, job), ask))
+
+
+@router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call")
+def send_parts(on: System, user: Caller, job: str, ask: InputParts) -> PartUploads:
+    return PartUploads(**inputs.in_parts(on, jobs.find(on, user, job), ask))
+
+
+@router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded")
+def commit_input(on: System, user: Caller, job: str, ask: InputName) -> InputList:
+    found = jobs.find(on, user, job)
+    inputs.commit(on, found, ask.name)
+    return _inputs(on, found)
+
+
+def _inputs(on: System, job: Job) -> InputList:
+    return InputList([show_input(row) for row in inputs.listed(on, job)])
+
+
+def show_input(row: Input) -> InputView:
+    """A file that is uploaded with a job."""
+    there = row.is_committed
+    return view(InputView, row, there=there, size=row.size if there else None, sha256=row.sha256 if there else None)
+
+
+def show_output(row: Output) -> OutputView:
+    """A file that a job produced."""
+    return view(OutputView, row)

@@ -1,0 +1,121 @@
+"""The front end for GitHub: commits, deliveries, and renamed repositories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from penstock.api import users
+from penstock.api.routes import Limit, Operator, Page, Router
+from penstock.api.shapes import NextPage, view
+from penstock.api.users import UserView
+from penstock.domain.github.commits import CheckSet
+from penstock.domain.github.deliveries import Delivery
+from penstock.kernel import limits
+from penstock.system import System
+from penstock.usecases.github import repositories, webhook
+
+router = Router("github")
+
+
+@dataclass(frozen=True)
+class DeliveryView:
+    """A webhook delivery from GitHub."""
+
+    id: Annotated[str, "Its id at GitHub."]
+    event: Annotated[str, "The event's name, such as `push`."]
+    action: Annotated[str, "The event's action; empty for an event that has none."]
+    repository: Annotated[str | None, "The repository, as `owner/name`; null for an event that is ignored."]
+    commit: Annotated[str | None, "The commit's SHA; null for an event that is ignored."]
+    sender: Annotated[str | None, "The GitHub user who caused it; null for an event that is ignored."]
+    received: Annotated[str, "When it was received, as RFC 3339."]
+    missed: Annotated[bool, "Whether GitHub failed to deliver it at first, and had to be asked again."]
+    outcome: Annotated[str | None, "What it led to; null until it was handled."]
+
+
+@dataclass(frozen=True)
+class DeliveryPage:
+    """Some deliveries, newest first."""
+
+    items: Annotated[list[DeliveryView], "The deliveries."]
+    next: NextPage
+
+
+@dataclass(frozen=True)
+class AcceptRepository:
+    """The repository that has a name now."""
+
+    id: Annotated[int, "Its id at GitHub."]
+
+
+@dataclass(frozen=True)
+class CommitView:
+    """A commit, and how far its jobs are."""
+
+    repository: Annotated[str, "The repository, as `owner/name`."]
+    commit: Annotated[str, "The commit's SHA."]
+    branch: Annotated[str | None, "The branch; null for a pull request."]
+    pull_request: Annotated[int | None, "The number of the pull request; null for a branch."]
+    stage: Annotated[str, "How far it is."]
+    why: Annotated[str | None, "Why its jobs do not run; null if they do."]
+    approved_by: Annotated[str | None, "The GitHub user who approved it; null if nobody had to."]
+    since: Annotated[str, "Since when it is known, as RFC 3339."]
+
+
+@dataclass(frozen=True)
+class CommitPage:
+    """Some commits, newest first."""
+
+    items: Annotated[list[CommitView], "The commits."]
+    next: NextPage
+
+
+@router.get("/v1/github/commits", "List the commits that jobs came from, newest first")
+def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> CommitPage:
+    rows, following = webhook.commits(on, limit, page)
+    return CommitPage([show_commit(row) for row in rows], following)
+
+
+@router.get("/v1/github/deliveries", "List GitHub's webhook deliveries, newest first")
+def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> DeliveryPage:
+    rows, following = webhook.deliveries(on, limit, page)
+    return DeliveryPage([show_delivery(row) for row in rows], following)
+
+
+@router.post("/v1/github/deliveries/{delivery}/redeliver", "Handle a delivery once more")
+def redeliver(on: System, user: Operator, delivery: str) -> DeliveryView:
+    return show_delivery(webhook.redeliver(on, delivery, user.name))
+
+
+@router.post(
+    "/v1/github/repositories/{user}/accept", "Transfer a user's privileges to the repository that now has this name"
+)
+def accept_repository(on: System, by: Operator, user: str, ask: AcceptRepository) -> UserView:
+    return users.show(repositories.accept(on, user, ask.id, by.name))
+
+
+def show_commit(row: CheckSet) -> CommitView:
+    """A commit, and how far its jobs are."""
+    return view(
+        CommitView,
+        row,
+        commit=row.sha,
+        branch=row.branch or None,
+        pull_request=row.number or None,
+        why=row.why or None,
+        approved_by=row.approved_by or None,
+    )
+
+
+def show_delivery(row: Delivery) -> DeliveryView:
+    """A webhook delivery from GitHub."""
+    event = row.event
+    return view(
+        DeliveryView,
+        row,
+        event=row.name,
+        repository=event.repository if event else None,
+        commit=event.sha if event else None,
+        sender=event.sender if event else None,
+        outcome=row.outcome or None,
+    )

@@ -1,0 +1,308 @@
+"""Jobs: submit, list, show, cancel, hold, retry; and how long each step took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from penstock.api.routes import Also, Caller, IdempotencyKey, Limit, Page, Reply, Router, Tags
+from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
+from penstock.api.waiting import PlanView, show_plan
+from penstock.domain.commands import SubmitJob
+from penstock.domain.jobs import unused
+from penstock.domain.jobs.failures import MEANINGS, Failure
+from penstock.domain.jobs.holds import Held
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.leases import WORKER, Lease
+from penstock.domain.units import units
+from penstock.kernel.limits import Bound
+from penstock.system import System
+from penstock.usecases.jobs import cancel, holds, jobs, submit
+
+router = Router("jobs")
+
+
+@dataclass(frozen=True)
+class JobResource:
+    """A resource that a job asked for."""
+
+    name: Annotated[str, "Its name in the job."]
+    type: Annotated[str, "Its resource type, or quota."]
+    state: Annotated[
+        Literal["wanted", "waiting", "granted", "ready", "releasing", "released"],
+        "How far it is: not asked for yet, in the queue, granted, ready for use, being given back, given back.",
+    ]
+    slot: Annotated[str | None, "The slot that the job holds; null until one is granted."]
+
+
+@dataclass(frozen=True)
+class JobTimes:
+    """When a job reached each of its states. Times are RFC 3339 in UTC."""
+
+    submitted: Annotated[str, "When it was submitted."]
+    ready: Annotated[str | None, "When it had all its inputs and dependencies, and joined its queues."]
+    acquired: Annotated[str | None, "When it had all its slots."]
+    started: Annotated[str | None, "When its script began."]
+    settled: Annotated[str | None, "When it ended."]
+
+
+@dataclass(frozen=True)
+class JobAttempt:
+    """An attempt that another attempt followed."""
+
+    attempt: Annotated[int, "Its number. Attempts count from 1."]
+    outcome: Annotated[str, "How it ended."]
+    reason: Annotated[str, "Why it ended, in a sentence."]
+    failure: Annotated[str | None, "The kind of failure; null where that is unknown."] = None
+
+
+@dataclass(frozen=True)
+class FailedTask:
+    """The task that ended a job."""
+
+    index: Annotated[int, "Its number. Tasks count from 0."]
+    name: Annotated[str, "Its name."]
+
+
+@dataclass(frozen=True)
+class JobFailure:
+    """Why a job did not succeed."""
+
+    kind: Annotated[str, "The kind of failure, one of those in docs/users/failures.md."]
+    what: Annotated[str, "What this kind means, in a sentence."]
+    advice: Annotated[str, "What you can do about it."]
+    evidence: Annotated[dict[str, Any], "What was observed, by name. Each kind has its own."]
+    task: Annotated[FailedTask | None, "The task that ended the job; null if none did."]
+    lines: Annotated[list[str], "The last lines of the log, or of the machine's console."]
+    lines_of: Annotated[Literal["job", "console"], "Where `lines` come from."]
+
+
+@dataclass(frozen=True)
+class JobDependency:
+    """A job that must end before this one begins."""
+
+    name: Annotated[str, "The dependency's name in this job, and its folder below /input."]
+    job: Annotated[str, "The id of the job to wait for."]
+    on: Annotated[Literal["success", "failure", "always"], "How that job must end for this one to begin."]
+    copy_outputs: Annotated[bool, "Whether that job's outputs are copied below /input."]
+
+
+@dataclass(frozen=True)
+class HoldJob:
+    """A request to hold a job's worker and resources after its script ends, for somebody to look at them."""
+
+    reason: Annotated[str, Bound(most=units.HOLD_REASON_CHARS), "Why, for others to read."]
+    for_: Annotated[
+        int | None, Bound(least=1, most=units.HOLD_MOST), "For how many seconds. By default as long as the site allows."
+    ] = None
+    whatever: Annotated[bool, "Whether to hold them also if the script succeeds."] = False
+
+
+@dataclass(frozen=True)
+class HeldUnit:
+    """A worker or a resource that is held for a job."""
+
+    kind: Annotated[Literal["worker", "resource"], "Which of both it is."]
+    id: Annotated[str, "Its id."]
+    pool: Annotated[str, "Its pool."]
+    slot: Annotated[str, "Its slot."]
+
+
+@dataclass(frozen=True)
+class HeldJob:
+    """What is held of a job."""
+
+    by: Annotated[str, "The user who holds it."]
+    reason: Annotated[str, "Why, for others to read."]
+    until: Annotated[str, "When the hold ends, as RFC 3339."]
+    unit_seconds: Annotated[float, "What the hold has cost so far: units times seconds."]
+    units: Annotated[list[HeldUnit], "What is held."]
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job."""
+
+    id: Annotated[str, "Its id, a ULID."]
+    name: Annotated[str, "Its name, which need not be unique."]
+    owner: Annotated[str, "The user or repository that owns it."]
+    state: Annotated[JobState, "How far it is."]
+    outcome: Annotated[JobOutcome | None, "How it ended; null until it is settled."]
+    reason: Annotated[str | None, "Why it ended that way, in a sentence."]
+    attempt: Annotated[int, "The number of its attempt. Attempts count from 1."]
+    target: Annotated[str, "The target that was asked for."]
+    target_resolved: Annotated[str, "The target that it runs on, after redirects."]
+    resources: Annotated[list[JobResource], "The resources of its present attempt."]
+    times: Annotated[JobTimes, "When it reached each of its states."]
+    worker: Annotated[str | None, "The id of its worker; null before it has one."]
+    exit_code: Annotated[int | None, "The exit code of its script; null if the script did not end by itself."]
+    tags: Annotated[dict[str, str], "Its tags, by name."]
+    priority: Annotated[int, "From -100 to 100. Jobs with a higher priority are served first."]
+    timeout: Annotated[int, "How many seconds its script may run."]
+    attempts: Annotated[list[JobAttempt], "The attempts before the present one, oldest first."]
+    failure: Annotated[JobFailure | None, "Why it did not succeed; null until it is settled, and if it succeeded."] = (
+        None
+    )
+    held: Annotated[HeldJob | None, "What is held of it. Lists of jobs leave it out."] = None
+    dependencies: Annotated[list[JobDependency], "The jobs that it waits for, or waited for."] = field(
+        default_factory=list
+    )
+    outputs_gone: Annotated[str | None, "When its outputs were deleted, as RFC 3339; null while they are kept."] = None
+    cache_scope: Annotated[str | None, "The branch whose caches it adds to; null if it adds to none."] = None
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """Some jobs, newest first."""
+
+    items: Annotated[list[JobView], "The jobs."]
+    next: NextPage
+
+
+@dataclass(frozen=True)
+class HeldView:
+    """For how long an attempt held a resource or its worker."""
+
+    attempt: Annotated[int, "The number of the attempt. Attempts count from 1."]
+    name: Annotated[str, "The resource's name in the job, or `worker`."]
+    type: Annotated[str, "Its resource type, or the worker's target."]
+    seconds: Annotated[float, "For how many seconds the attempt held it."]
+    unused_seconds: Annotated[float, "How many of them passed before the script began."]
+
+
+@dataclass(frozen=True)
+class TimingsView:
+    """How long a job took."""
+
+    times: Annotated[JobTimes, "When it reached each of its states."]
+    intervals: Annotated[dict[str, float], "Seconds spent `waiting`, `acquiring` and `running`, and in `total`."]
+    held: Annotated[list[HeldView], "What its attempts held, and for how long."] = field(default_factory=list)
+
+
+@router.post(
+    "/v1/jobs",
+    "Submit a job, or with plan=true show what would happen to it",
+    status=201,
+    also=[Also(200, "planned: nothing was written", PlanView)],
+)
+def submit_job(
+    on: System,
+    user: Caller,
+    ask: SubmitJob,
+    *,
+    plan: Annotated[bool, "Whether to only plan the job, and submit nothing."] = False,
+    idempotency_key: IdempotencyKey = None,
+) -> Created | Reply:
+    if plan:
+        return Reply(200, show_plan(submit.plan(on, user, ask)))
+    return Created(submit.submit(on, user, ask, idempotency_key))
+
+
+@router.get("/v1/jobs", "List your jobs, newest first")
+def list_jobs(
+    on: System,
+    user: Caller,
+    *,
+    state: Annotated[JobState | None, "Only jobs in this state."] = None,
+    target: Annotated[str, "Only jobs that asked for this target."] = "",
+    tag: Tags,
+    owner: Annotated[str | None, "Only jobs of this owner; others' are for operators. By default your own."] = None,
+    limit: Limit = 50,
+    page: Page = "",
+) -> JobPage:
+    filters = {"state": state or "", "target": target}
+    rows, following = jobs.listed(on, user, owner, filters, tag, limit, page)
+    return JobPage([show(row, jobs.leases_of(on, row)) for row in rows], following)
+
+
+@router.get("/v1/jobs/{job}", "Show a job")
+def get_job(on: System, user: Caller, job: str) -> JobView:
+    return _whole(on, jobs.find(on, user, job))
+
+
+@router.post("/v1/jobs/{job}/cancel", "Cancel a job")
+def cancel_job(on: System, user: Caller, job: str) -> JobView:
+    return _whole(on, cancel.cancel(on, user, job))
+
+
+@router.post("/v1/jobs/{job}/hold", "Hold a job's worker and resources when its script ends")
+def hold_job(on: System, user: Caller, job: str, ask: HoldJob) -> JobView:
+    return _whole(on, holds.ask(on, user, job, ask.reason, ask.for_, whatever=ask.whatever))
+
+
+@router.post("/v1/jobs/{job}/release", "Release what is held of a job")
+def release_job(on: System, user: Caller, job: str) -> JobView:
+    return _whole(on, holds.release(on, user, job))
+
+
+@router.post("/v1/jobs/{job}/retry", "Submit a job once more", status=201)
+def retry_job(on: System, user: Caller, job: str) -> Created:
+    return Created(submit.retry(on, user, jobs.find(on, user, job)))
+
+
+@router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took")
+def get_timings(on: System, user: Caller, job: str) -> TimingsView:
+    found = jobs.find(on, user, job)
+    return timings(found, jobs.every_lease(on, found), on.world.now())
+
+
+def _whole(on: System, job: Job) -> JobView:
+    return show(job, jobs.leases_of(on, job), holds.held(on, job))
+
+
+def show(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> JobView:
+    """A job with the resources of its present attempt, and what of it is held."""
+    return view(
+        JobView,
+        row,
+        resources=_resources(row, leases),
+        failure=show_failure(row.failure) if row.is_settled and row.failure else None,
+        held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,
+        cache_scope=row.cache_scope or None,
+    )
+
+
+def _resources(row: Job, leases: Sequence[Lease]) -> list[JobResource]:
+    leases_by_order = {lease.order: lease for lease in leases}
+    found = []
+    for need in row.needs:
+        lease = leases_by_order.get(need.order)
+        if need.order != WORKER:
+            state: Any = lease.state.value if lease else "wanted"
+            found.append(JobResource(need.name, need.type, state, lease.slot if lease else None))
+    return found
+
+
+def show_failure(found: Failure) -> JobFailure:
+    """Why a job did not succeed."""
+    meaning = MEANINGS[found.kind]
+    return view(
+        JobFailure,
+        found,
+        what=meaning.what,
+        advice=meaning.advice,
+        task=None if found.task is None else FailedTask(found.task, found.task_name),
+        lines_of="console" if found.is_console else "job",
+    )
+
+
+def _held(found: Held) -> dict[str, Any]:
+    units = [view(HeldUnit, unit, kind=unit.is_a) for unit in found.units]
+    return {"until": found.until, "unit_seconds": found.unit_seconds, "units": units}
+
+
+def timings(row: Job, leases: Sequence[Lease], now: datetime) -> TimingsView:
+    """How long a job took, and what it held; what is not over yet is counted up to now."""
+    end = row.times.settled or now
+    ready, started = row.times.ready or end, row.times.started
+    seconds = {
+        "waiting": ready - row.times.submitted,
+        "acquiring": (started or end) - ready,
+        "running": (end - started) if started else end - end,
+        "total": end - row.times.submitted,
+    }
+    held = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in unused.of(leases, now)]
+    intervals = {name: span.total_seconds() for name, span in seconds.items()}
+    return TimingsView(view(JobTimes, row.times), intervals, held)

@@ -1,0 +1,228 @@
+"""Makes the OpenAPI document from the routes and their type hints. Run by `make openapi`, never in a function."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from penstock.api import workers
+from penstock.api.app import ProblemView
+from penstock.api.document import DOCUMENT
+from penstock.api.routers import ROUTERS
+from penstock.api.routes import Also, Header, Input, Operation, Pattern, Router, Source
+from penstock.kernel.limits import Bound
+
+SIMPLE: Mapping[Any, Mapping[str, Any]] = {
+    str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"},
+    NoneType: {"type": "null"}, datetime: {"type": "string", "format": "date-time"}, Any: {},
+}  # fmt: skip
+PLACES = {Source.PATH: "path", Source.QUERY: "query", Source.HEADER: "header"}
+
+PATHS = {
+    "artifact": "The artifact's id.",
+    "cache": "The id of the cache's entry.",
+    "delivery": "The delivery's id.",
+    "host": "The host's name.",
+    "job": "The job's id.",
+    "name": "The name.",
+    "output": "The output's id.",
+    "owner": "The user or repository that owns it.",
+    "privilege": "The privilege.",
+    "resource": "The resource's id.",
+    "series": "The series.",
+    "sort": "What the pool is of: `target`, `resource` or `quota`.",
+    "user": "The user's name.",
+    "version": "The version in the series.",
+    "worker": "The worker's id.",
+}
+"""What the parameters in paths are."""
+
+
+def users() -> Sequence[Operation]:
+    """Every operation of users and operators."""
+    return [operation for router in ROUTERS for operation in router.operations]
+
+
+def agents() -> Sequence[Operation]:
+    """Every operation of agents."""
+    return list(workers.router.operations)
+
+
+def document() -> dict[str, Any]:
+    """The whole document."""
+    paths: dict[str, Any] = {}
+    for router in (*ROUTERS, workers.router):
+        for operation in router.operations:
+            paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(router, operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Penstock", "version": "1", "description": "The gate in front of scarce things."},
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {kind.__name__: shape(kind) for kind in shapes()},
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+@cache
+def text() -> str:
+    """The document as it is kept in the repository."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def shapes() -> Sequence[type]:
+    """Every class of requests and replies, and those in them, by name."""
+    found: set[type] = set()
+    for operation in (*users(), *agents()):
+        for kind in (operation.body, operation.reply, *(also.reply for also in operation.also), ProblemView):
+            found |= set(_with_inner(kind)) if kind else set()
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def _with_inner(hint: Any) -> Iterator[type]:
+    """The classes in a type, and in their fields."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+        for inner in get_type_hints(hint).values():
+            yield from _with_inner(inner)
+    for inner in get_args(hint):
+        yield from _with_inner(inner)
+
+
+def shape(kind: type) -> dict[str, Any]:
+    """The schema of a class."""
+    hints = get_type_hints(kind, include_extras=True)
+    named = {each.name.rstrip("_"): each for each in fields(kind)}
+    required = [name for name, each in named.items() if each.default is MISSING and each.default_factory is MISSING]
+    return {
+        "description": inspect.getdoc(kind),
+        "type": "object",
+        "properties": {name: _property(hints[each.name], each) for name, each in named.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def _property(hint: Any, field: Field[Any]) -> dict[str, Any]:
+    if field.default_factory is not MISSING:
+        return schema(hint) | {"default": field.default_factory()}
+    return schema(hint) if field.default is MISSING else schema(hint) | {"default": field.default}
+
+
+def schema(hint: Any) -> dict[str, Any]:
+    """The schema of a type."""
+    if hint in SIMPLE:
+        return dict(SIMPLE[hint])
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        return _noted(schema(parts[0]), parts[1:])
+    if kind is list:
+        return {"type": "array", "items": schema(parts[0])}
+    if kind is dict:
+        return {"type": "object", "additionalProperties": schema(parts[1]) or True}
+    if kind is Literal:
+        return {"type": "string", "enum": list(parts)}
+    if kind in (Union, UnionType):
+        return {"anyOf": [schema(part) for part in parts]}
+    return {"$ref": f"#/components/schemas/{hint.__name__}"}
+
+
+def _noted(made: dict[str, Any], notes: Sequence[Any]) -> dict[str, Any]:
+    """A schema with what the notes of its type say."""
+    for note in notes:
+        if isinstance(note, str):
+            made["description"] = note
+        elif isinstance(note, Pattern):
+            made["pattern"] = f"^{note.expression}$"
+        elif isinstance(note, Bound):
+            for part in (made, *made.get("anyOf", ())):
+                part.update(_bounds(part.get("type"), note))
+    return made
+
+
+def _bounds(kind: object, bound: Bound) -> dict[str, int]:
+    if kind == "string":
+        return {"maxLength": bound.most} | ({"minLength": bound.least} if bound.least else {})
+    return {"minimum": bound.least, "maximum": bound.most} if kind == "integer" else {}
+
+
+def _operation(router: Router, operation: Operation) -> dict[str, Any]:
+    caller = operation.caller
+    parameters = [_parameter(each) for each in operation.inputs if each.source in PLACES]
+    made: dict[str, Any] = {
+        "operationId": operation.name,
+        "tags": [router.noun],
+        "summary": operation.summary,
+        **({"description": caller.who} if caller and caller.who else {}),
+        "responses": _responses(operation),
+    }
+    parameters += _unread(operation)
+    if parameters:
+        made["parameters"] = parameters
+    if operation.body:
+        made["requestBody"] = {"required": not operation.bare, **_content("application/json", operation.body)}
+    if operation.open:
+        made["security"] = []
+    return made
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    usual = Also(operation.status, "done", operation.reply)
+    made = {
+        str(each.status): {"description": each.when, **_content("application/json", each.reply)}
+        for each in (usual, *operation.also)
+    }
+    return made | {"default": {"description": "refused", **_content("application/problem+json", ProblemView)}}
+
+
+def _unread(operation: Operation) -> list[dict[str, Any]]:
+    """Parameters in the path that the route's function does not take, for it is whoever calls that they name."""
+    taken = {each.name for each in operation.inputs}
+    named = [name for name in re.findall(r"{(\w+)}", operation.path) if name not in taken]
+    return [_in_path(name) for name in named]
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "description": PATHS[name], "schema": {"type": "string"}}
+
+
+def _parameter(each: Input) -> dict[str, Any]:
+    if each.source is Source.PATH:
+        return _in_path(each.name)
+    header = each.note(Header)
+    description = next(note for note in each.notes if isinstance(note, str))
+    return {
+        "name": header.name if header else each.name,
+        "in": PLACES[each.source],
+        "required": False,
+        "description": description,
+        "schema": _plain(each),
+    }
+
+
+def _plain(each: Input) -> dict[str, Any]:
+    """The schema of a parameter, which cannot be null, for it is text in a URL or a header."""
+    kinds = [kind for kind in get_args(each.kind) if kind is not NoneType] if get_args(each.kind) else []
+    kind = {"type": "string"} if get_origin(each.kind) is dict else None
+    hint = kinds[0] if get_origin(each.kind) in (Union, UnionType) else each.kind
+    made = _noted(kind or schema(hint), [note for note in each.notes if not isinstance(note, str)])
+    return made | ({"default": each.default} if each.default and each.is_required is False else {})
+
+
+def _content(media: str, kind: type | None) -> dict[str, Any]:
+    if kind is None:
+        return {}
+    return {"content": {media: {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}}
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(text())

@@ -1,0 +1,196 @@
+"""Pools: limited things, the jobs that hold them, and the queues of those that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from penstock.api.routes import Caller, Operator, Router
+from penstock.api.shapes import PoolKind, view
+from penstock.api.units import SHOWN, QuarantineView, show_quarantine
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.units.hosts import Host
+from penstock.domain.units.units import Unit
+from penstock.system import System
+from penstock.usecases.pools import forecast
+from penstock.usecases.site import apply
+from penstock.usecases.workers import presence
+
+router = Router("pools")
+
+
+@dataclass(frozen=True)
+class HostView:
+    """Whether a host is there."""
+
+    is_there: Annotated[bool, "Whether its agent calls."]
+    since: Annotated[str | None, "Since when it is or is not there, as RFC 3339; null if it never called."]
+
+
+@dataclass(frozen=True)
+class SlotView:
+    """A slot of a pool."""
+
+    slot: Annotated[str, "Its name, or its number."]
+    state: Annotated[
+        Literal["free", "coming", "warm", "held", "idle", "away", "withdrawn"],
+        "free: nobody has it. coming: free, and a unit is being made on it. warm: free, with a unit that is ready. "
+        "held: a job has it; an operator or a unit in quarantine, if `job` is null. idle: a warm unit keeps it. "
+        "away: its host is away. withdrawn: it is not granted any more.",
+    ]
+    job: Annotated[str | None, "The id of the job that has it."]
+    attempt: Annotated[int | None, "The number of that job's attempt."]
+    since: Annotated[str | None, "Since when it is in this state, as RFC 3339."]
+    fence: Annotated[int, "How often it was granted: a number that grows with each grant."]
+    unit: Annotated[str | None, "The id of the worker or resource on it."]
+    quarantine: Annotated[QuarantineView | None, "The quarantine of that unit; null if it is in none."] = None
+    host: Annotated[HostView | None, "The host that the slot stands for; null in a pool without hosts."] = None
+
+
+@dataclass(frozen=True)
+class QueuedView:
+    """A job in a queue."""
+
+    position: Annotated[int, "Its place. Places count from 1."]
+    job: Annotated[str, "The job's id."]
+    attempt: Annotated[int, "The number of its attempt."]
+    since: Annotated[str, "Since when it waits, as RFC 3339."]
+    priority: Annotated[int, "Its priority."]
+
+
+@dataclass(frozen=True)
+class SetbackView:
+    """Failures in a row to make warm units."""
+
+    count: Annotated[int, "How many failed in a row."]
+    until: Annotated[str, "Until when no more warm units are made, as RFC 3339."]
+    why: Annotated[str, "Why the last one failed."]
+
+
+@dataclass(frozen=True)
+class PoolView:
+    """A pool."""
+
+    pool: Annotated[str, "Its name, such as `target/linux`."]
+    kind: Annotated[PoolKind, "Whether its slots are numbered or named, or it is an amount, such as a quota."]
+    limit: Annotated[int, "How many slots it has, or how much of an amount."]
+    held: Annotated[int, "How many are held."]
+    free: Annotated[int, "How many are free."]
+    waiting: Annotated[int, "How many jobs wait for it."]
+    paused: Annotated[bool, "Whether an operator has paused it: then nothing is granted."]
+    warm: Annotated[int, "How many free slots have a unit, ready or being made."] = 0
+    coming: Annotated[int, "How many of these units are still being made."] = 0
+    setback: Annotated[SetbackView | None, "Why no warm units are made for a while; null if they are."] = None
+    away: Annotated[int, "How many of its hosts are away."] = 0
+    slots: Annotated[list[SlotView] | None, "Its slots. Lists of pools leave them out."] = None
+    queue: Annotated[list[QueuedView] | None, "Its queue, first in line first. Lists of pools leave it out."] = None
+
+
+@dataclass(frozen=True)
+class PoolPage:
+    """All pools."""
+
+    items: Annotated[list[PoolView], "The pools."]
+    next: Annotated[str | None, "Always null: all pools fit into one page."]
+
+
+@dataclass(frozen=True)
+class PoolLimit:
+    """The size of a numbered pool."""
+
+    limit: Annotated[int, "How many slots it shall have."]
+
+
+@router.get("/v1/pools", "List the pools")
+def list_pools(on: System, user: Caller) -> PoolPage:
+    return PoolPage([_pool(on, pool, whole=False) for pool in on.store.listed("pools", Pool, limit=1000)], None)
+
+
+@router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue")
+def get_pool(on: System, user: Caller, sort: str, name: str) -> PoolView:
+    return _pool(on, apply.find(on, f"{sort}/{name}"), whole=True)
+
+
+@router.put("/v1/pools/{sort}/{name}/limit", "Set the limit of a pool")
+def resize_pool(on: System, user: Operator, sort: str, name: str, ask: PoolLimit) -> PoolView:
+    return _pool(on, apply.resize(on, f"{sort}/{name}", ask.limit, user.name), whole=True)
+
+
+@router.post("/v1/pools/{sort}/{name}/pause", "Grant nothing from a pool until it is resumed")
+def pause_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
+    return _pool(on, apply.pause(on, f"{sort}/{name}", paused=True, by=user.name), whole=True)
+
+
+@router.post("/v1/pools/{sort}/{name}/resume", "Grant from a pool again")
+def resume_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
+    return _pool(on, apply.pause(on, f"{sort}/{name}", paused=False, by=user.name), whole=True)
+
+
+def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
+    pk = collection(pool.name)
+    shown = (SlotState.FREE, SlotState.HELD, SlotState.IDLE, *((SlotState.AWAY,) if pool.hosts else ()))
+    slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
+    apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
+    known = presence.hosts_of(on, pool) if whole else {}
+    return show(pool, slots, on.store.find(pk, "wait#", Claim), apart, known, whole=whole)
+
+
+def show(
+    row: Pool,
+    slots: Sequence[Slot],
+    claims: Sequence[Claim],
+    apart: Sequence[Unit] = (),
+    known: Mapping[str, Host | None] | None = None,
+    *,
+    whole: bool,
+) -> PoolView:
+    """A pool; `whole` with its slots and its queue. `apart` are the units in quarantine, `known` its hosts."""
+    shown = [slot for slot in slots if slot.state is not SlotState.OFF]
+    return view(
+        PoolView,
+        row,
+        pool=row.name,
+        kind=row.sort,
+        held=row.used if row.is_amount else sum(slot.state in (SlotState.HELD, SlotState.IDLE) for slot in shown),
+        free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
+        waiting=len(claims),
+        warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
+        coming=sum(_is_coming(slot) for slot in slots),
+        away=sum(slot.state is SlotState.AWAY for slot in slots),
+        slots=_slots(shown, apart, known or {}) if whole else None,
+        queue=[view(QueuedView, claim, position=place) for place, claim in enumerate(claims, 1)] if whole else None,
+    )
+
+
+def _is_coming(row: Slot) -> bool:
+    return row.state is SlotState.FREE and row.unit is not None and row.since is None
+
+
+def _slots(rows: Sequence[Slot], apart: Sequence[Unit], known: Mapping[str, Host | None]) -> list[SlotView]:
+    quarantines = {unit.id: show_quarantine(unit) for unit in apart}
+    return [
+        view(
+            SlotView,
+            row,
+            slot=row.name,
+            state=_state(row),
+            quarantine=quarantines.get(row.unit or ""),
+            host=_host(known[row.name]) if row.name in known else None,
+        )
+        for row in rows
+    ]
+
+
+def _state(row: Slot) -> str:
+    if row.withdrawn:
+        return "withdrawn"
+    if row.state is not SlotState.FREE or row.unit is None:
+        return row.state.value
+    return "coming" if _is_coming(row) else "warm"
+
+
+def _host(row: Host | None) -> HostView:
+    if row is None:
+        return HostView(False, None)
+    return view(HostView, row, is_there=row.away is None, since=row.away or row.since)

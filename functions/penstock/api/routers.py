@@ -1,0 +1,28 @@
+"""The routes of users and operators, noun by noun. Those of agents are in `workers`."""
+
+from penstock.api import (
+    artifacts,
+    caches,
+    document,
+    files,
+    github,
+    identity,
+    jobs,
+    logs,
+    pools,
+    probes,
+    published,
+    site,
+    store,
+    units,
+    users,
+    waiting,
+)
+
+ROUTERS = tuple(
+    noun.router
+    for noun in (
+        jobs, logs, files, store, waiting, published, artifacts, caches, pools, units, site, probes, users, github,
+        identity, document,
+    )
+)  # fmt: skip

@@ -1,0 +1,282 @@
+"""The site: its configuration, and its targets, resource types, factories and wells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from penstock.api.routes import Caller, Operator, Router
+from penstock.api.shapes import view
+from penstock.api.units import SHOWN
+from penstock.domain import cooldowns
+from penstock.domain.cooldowns import CoolDown, Failure
+from penstock.domain.site.site import SITE_KEY, Site, SiteText
+from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.units import UnitKind
+from penstock.domain.users.users import User
+from penstock.kernel.errors import not_found
+from penstock.kernel.limits import Bound
+from penstock.ports import Option
+from penstock.system import System
+from penstock.usecases import cooldowns as remembering
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.units import quarantine
+
+router = Router("site")
+
+SORTS = {"targets": "target", "resource-types": "resource type", "factories": "factory", "wells": "well"}
+"""What a site is made of, as paths say it, and what one of each is called."""
+
+CauseName = Literal["rate", "capacity", "quota", "misconfigured", "broken"]
+
+
+@dataclass(frozen=True)
+class SiteView:
+    """The site's configuration."""
+
+    toml: Annotated[str | None, "The configuration, as TOML; null before the first was applied."]
+    applied_at: Annotated[str | None, "When it was applied, as RFC 3339."]
+    applied_by: Annotated[str | None, "The operator who applied it."]
+
+
+@dataclass(frozen=True)
+class ApplySite:
+    """A configuration to check or apply."""
+
+    toml: Annotated[str, "The configuration, as TOML."]
+    path: Annotated[str, Bound(most=1024), "The file's path, as error messages name it."] = "site.toml"
+
+
+@dataclass(frozen=True)
+class SiteChanges:
+    """What applying a configuration changed, or would change."""
+
+    changes: Annotated[list[str], "The changes, a sentence each."]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A target, resource type, factory or well."""
+
+    name: Annotated[str, "Its name."]
+    settings: Annotated[dict[str, Any], "Its settings, by name. What drivers are configured with is for operators."]
+
+
+@dataclass(frozen=True)
+class EntryPage:
+    """All targets, resource types, factories or wells."""
+
+    items: Annotated[list[Entry], "The entries, by name."]
+    next: Annotated[str | None, "Always null: all entries fit into one page."]
+
+
+@dataclass(frozen=True)
+class OptionView:
+    """An option that a job may pass to a resource."""
+
+    name: Annotated[str, "Its name."]
+    kind: Annotated[str, "What its values are: string, number, whole number, true or false, list, or table."]
+    meaning: Annotated[str, "What it does."]
+    default: Annotated[Any, "Its value if a job does not pass it."]
+    allowed: Annotated[list[Any], "The values that it may have; any of its kind if there are none here."]
+
+
+@dataclass(frozen=True)
+class ResourceTypeView:
+    """A resource type."""
+
+    name: Annotated[str, "Its name."]
+    settings: Annotated[dict[str, Any], "Its settings, by name. What drivers are configured with is for operators."]
+    options: Annotated[list[OptionView] | None, "The options that jobs may pass; null if its well does not list them."]
+
+
+@dataclass(frozen=True)
+class CoolDownView:
+    """A time for which a factory or well is not asked, but by one probe."""
+
+    scope: Annotated[str, "What it is not asked for; empty for everything."]
+    cause: Annotated[CauseName, "Why: a rate limit, no capacity, a quota, wrong settings, or an outage."]
+    why: Annotated[str, "What the driver said."]
+    since: Annotated[str, "Since when, as RFC 3339."]
+    until: Annotated[str, "Until when, as RFC 3339."]
+    tried: Annotated[int, "How many times in a row it failed."]
+    probe: Annotated[str | None, "The id of the unit that probes now; null if none does."]
+    summary: Annotated[str, "All of this in a sentence."]
+
+
+@dataclass(frozen=True)
+class FailureView:
+    """Failures of a driver with the same code."""
+
+    code: Annotated[str, "The code."]
+    count: Annotated[int, "How many there were."]
+    message: Annotated[str, "What the driver said with the last."]
+    first: Annotated[str, "When the first was, as RFC 3339."]
+    last: Annotated[str, "When the last was, as RFC 3339."]
+
+
+@dataclass(frozen=True)
+class ComparedView:
+    """The last comparison of what exists outside with what the service knows."""
+
+    at: Annotated[str | None, "When it was, as RFC 3339; null if there was none yet."]
+    seconds_ago: Annotated[int | None, "How many seconds ago it was."]
+    failures: Annotated[int, "How many times since then the driver could not list what exists."]
+    why: Annotated[str | None, "Why it could not the last time."]
+    strays: Annotated[list[str], "Ids of units that exist outside, and that the service does not know; at most 100."]
+    missing: Annotated[list[str], "Ids of units that existed outside, and do not any more; at most 100."]
+
+
+@dataclass(frozen=True)
+class ApartView:
+    """A unit in quarantine."""
+
+    unit: Annotated[str, "Its id."]
+    type: Annotated[str, "Its target or resource type."]
+    slot: Annotated[str, "Its slot."]
+    since: Annotated[str, "Since when, as RFC 3339."]
+    reason: Annotated[str, "Why."]
+
+
+@dataclass(frozen=True)
+class MakerView:
+    """A factory or a well."""
+
+    name: Annotated[str, "Its name."]
+    settings: Annotated[dict[str, Any], "Its settings, by name. What drivers are configured with is for operators."]
+    cooling: Annotated[list[CoolDownView], "Its cool-downs."]
+    failures: Annotated[list[FailureView] | None, "Its driver's failures; null unless you are an operator."]
+    compared: Annotated[ComparedView | None, "The last comparison with what exists outside; null if there was none."]
+    quarantined: Annotated[list[ApartView], "Its units in quarantine; at most 100."]
+
+
+@router.get("/v1/config", "Show the site's configuration")
+def get_site(on: System, user: Operator) -> SiteView:
+    row: SiteText | None = on.store.get(SITE_KEY, SiteText)
+    return view(SiteView, row) if row else SiteView(None, None, None)
+
+
+@router.put("/v1/config", "Apply a configuration to the site, or with check=true only check it")
+def apply_site(
+    on: System,
+    user: Operator,
+    ask: ApplySite,
+    *,
+    check: Annotated[bool, "Whether to only check it, and change nothing."] = False,
+) -> SiteChanges:
+    if check:
+        site = apply.check(on, ask.toml, ask.path)
+        return SiteChanges(list(apply.changes(configuration.current(on), site)))
+    return SiteChanges(list(apply.apply(on, user.name, ask.toml, ask.path)))
+
+
+@router.get("/v1/targets", "List the targets")
+def list_targets(on: System, user: Caller) -> EntryPage:
+    return _listed(on, user, "targets")
+
+
+@router.get("/v1/resource-types", "List the resource types")
+def list_resource_types(on: System, user: Caller) -> EntryPage:
+    return _listed(on, user, "resource-types")
+
+
+@router.get("/v1/factories", "List the factories")
+def list_factories(on: System, user: Caller) -> EntryPage:
+    return _listed(on, user, "factories")
+
+
+@router.get("/v1/wells", "List the wells")
+def list_wells(on: System, user: Caller) -> EntryPage:
+    return _listed(on, user, "wells")
+
+
+@router.get("/v1/targets/{name}", "Show a target")
+def get_target(on: System, user: Caller, name: str) -> Entry:
+    return _entry(on, user, "targets", name)
+
+
+@router.get("/v1/resource-types/{name}", "Show a resource type, and the options that jobs may pass")
+def get_resource_type(on: System, user: Caller, name: str) -> ResourceTypeView:
+    entry = _entry(on, user, "resource-types", name)
+    site = configuration.current(on)
+    kind = site.resources[entry.name]
+    well = site.wells[kind.well]
+    known = on.drivers.options(well.driver, well.settings, kind.settings)
+    return view(ResourceTypeView, entry, options=None if known is None else [show_option(one) for one in known])
+
+
+@router.get("/v1/factories/{name}", "Show a factory, and how it is")
+def get_factory(on: System, user: Caller, name: str) -> MakerView:
+    return _maker(on, user, UnitKind.WORKER, "factory", _entry(on, user, "factories", name))
+
+
+@router.get("/v1/wells/{name}", "Show a well, and how it is")
+def get_well(on: System, user: Caller, name: str) -> MakerView:
+    return _maker(on, user, UnitKind.RESOURCE, "well", _entry(on, user, "wells", name))
+
+
+def _listed(on: System, user: User, sort: str) -> EntryPage:
+    return EntryPage(entries(configuration.current(on), sort, whole=user.is_admin), None)
+
+
+def _entry(on: System, user: User, sort: str, name: str) -> Entry:
+    for entry in entries(configuration.current(on), sort, whole=user.is_admin):
+        if entry.name == name:
+            return entry
+    raise not_found(SORTS[sort], name[:64])
+
+
+def entries(site: Site, sort: str, *, whole: bool) -> list[Entry]:
+    """The targets, resource types, factories or wells of a site.
+
+    Only `whole`, for operators, with what drivers are configured with: a resource's is for its job alone. [SEC-1]
+    """
+    table: Mapping[str, Any] = getattr(site, "resources" if sort == "resource-types" else sort)
+    left_out = {"name"} if whole else {"name", "settings"}
+    return [
+        Entry(name, {key: value for key, value in asdict(entry).items() if key not in left_out})
+        for name, entry in sorted(table.items())
+    ]
+
+
+def show_option(known: Option) -> OptionView:
+    """An option of a resource type."""
+    return view(OptionView, known)
+
+
+def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> MakerView:
+    """A factory or well: its settings, its cool-downs, its failures, and when it was compared."""
+    maker, now = f"{sort}/{entry.name}", on.world.now()
+    compared = on.store.get(comparison_key(maker), Comparison)
+    apart = quarantine.of_maker(on, kind, entry.name)[:SHOWN]
+    return view(
+        MakerView,
+        entry,
+        cooling=[show_cool_down(row, now) for row in remembering.rows(on, maker)],
+        failures=[show_driver_failure(row) for row in remembering.failures(on, maker)] if user.is_admin else None,
+        compared=_compared(compared, now) if compared else None,
+        quarantined=[view(ApartView, unit, unit=unit.id, reason=str(unit.reason)) for unit in apart],
+    )
+
+
+def show_driver_failure(row: Failure) -> FailureView:
+    """A driver's failures with one code."""
+    return view(FailureView, row)
+
+
+def show_cool_down(row: CoolDown, now: datetime) -> CoolDownView:
+    """A cool-down, and who probes now."""
+    probe = row.probe if row.is_probed(now) else None
+    return view(CoolDownView, row, tried=row.count, probe=probe, summary=cooldowns.say(row, now))
+
+
+def _compared(row: Comparison, now: datetime) -> ComparedView:
+    return view(
+        ComparedView,
+        row,
+        seconds_ago=int((now - row.at).total_seconds()) if row.at else None,
+        strays=sorted(row.strays)[:SHOWN],
+        missing=sorted(row.missing)[:SHOWN],
+    )

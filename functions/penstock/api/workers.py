@@ -1,0 +1,243 @@
+"""What agents call: on workers, for the attempt that they run, and on hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
+
+from penstock import agentfile
+from penstock.api.routes import Authenticated, Router
+from penstock.api.routes import Caller as Person
+from penstock.domain.commands import (
+    MACHINE_CHARS,
+    AgentFile,
+    AgentHost,
+    AgentLine,
+    AgentParts,
+    CommitCache,
+    FindCache,
+    Hello,
+    SaveCache,
+)
+from penstock.domain.jobs.failures import Failure, heard
+from penstock.domain.jobs.jobs import Result
+from penstock.kernel import limits
+from penstock.kernel.errors import Refused
+from penstock.kernel.limits import Bound
+from penstock.system import System
+from penstock.usecases import caches
+from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.github import tokens
+from penstock.usecases.jobs import store
+from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.store import Put
+from penstock.usecases.users import oidc
+from penstock.usecases.workers import agents, hosts
+from penstock.usecases.workers.agents import Caller
+
+router = Router("agents")
+
+JOB = "/v1/agent/jobs/{job}"
+
+
+def _worker(on: System, event: Event, path: Mapping[str, str]) -> Caller:
+    scheme, _, token = (event.headers.get("authorization") or "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise Refused(401, "no-token", "show the worker's token: Authorization: Bearer <token>")
+    return agents.authenticate(on, path["job"], token.strip())
+
+
+Worker = Annotated[Caller, Authenticated(_worker, "For the job's worker only.")]
+"""Whoever calls, who must be the worker of the job in the path."""
+
+
+@dataclass(frozen=True)
+class AgentEvents:
+    """Lines of a job's log, in order."""
+
+    first: Annotated[int, Bound(least=1, most=10**9), "The agent's number of the first line. Lines count from 1."]
+    events: Annotated[list[AgentLine], "The lines."]
+
+
+@dataclass(frozen=True)
+class AgentGetValue:
+    """A value of the job's store to read."""
+
+    name: Annotated[str, Bound(most=64), "The value's name."]
+
+
+@dataclass(frozen=True)
+class AgentPutValue:
+    """A value to put into the job's store."""
+
+    name: Annotated[str, Bound(most=64), "The value's name."]
+    value: Annotated[str, "The value."]
+    secret: Annotated[bool, "Whether only the job may read it."] = False
+
+
+@dataclass(frozen=True)
+class AgentIdentity:
+    """A request for an identity token."""
+
+    audience: Annotated[str, Bound(most=255), "Who the token is for: its `aud`."]
+
+
+@dataclass(frozen=True)
+class AgentOutputs:
+    """Outputs to upload."""
+
+    files: Annotated[list[AgentFile], "The files."]
+
+
+@dataclass(frozen=True)
+class AgentCommit:
+    """Outputs that were uploaded."""
+
+    ids: Annotated[list[str], "The ids of their uploads."]
+
+
+@dataclass(frozen=True)
+class AgentInputs:
+    """Which page of the job's inputs to list."""
+
+    after: Annotated[str, Bound(most=64), "`next` of the page before it. By default the first page."] = ""
+
+
+@dataclass(frozen=True)
+class AgentFailure:
+    """Why a job did not succeed. Unknown values are left out, and long ones are cut."""
+
+    kind: Annotated[str, Bound(most=64), "The kind of failure, one of those in docs/users/failures.md."]
+    evidence: Annotated[dict[str, Any], "What was observed, by name. Each kind has its own."] = field(
+        default_factory=dict
+    )
+    task: Annotated[int | None, "The number of the task that ended the job. Tasks count from 0."] = None
+    task_name: Annotated[str, "That task's name."] = ""
+    lines: Annotated[list[str], "The last lines that it wrote."] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class AgentFinish:
+    """How a job ended."""
+
+    result: Annotated[
+        Literal["succeeded", "failed", "cancelled", "timed_out", "broken", "unprepared"],
+        "How the script ended. `broken`: it did not begin, as something is wrong with the machine. `unprepared`: it "
+        "did not begin, as the inputs could not be fetched.",
+    ]
+    exit_code: Annotated[int | None, "The script's exit code; null if it did not end by itself."] = None
+    signal: Annotated[int | None, "The number of the signal that ended the script; null if none did."] = None
+    task: Annotated[int | None, "The number of the task that ended the job. Tasks count from 0."] = None
+    reason: Annotated[str | None, Bound(most=2000), "Why it ended that way, in a sentence."] = None
+    broken: Annotated[
+        str | None, Bound(most=MACHINE_CHARS), "What is wrong with the machine, however the script ended."
+    ] = None
+    failure: Annotated[AgentFailure | None, "Why it did not succeed."] = None
+
+
+@router.get("/v1/agent/agent.pyz", "Download the agent")
+def agent_source() -> Response[Any]:
+    return Response(200, "application/zip", agentfile.build(), {"etag": f'"{agentfile.digest()}"'})
+
+
+@router.post("/v1/agent/hello", "Say hello, and get the job")
+def agent_hello(on: System, ask: Hello) -> dict[str, Any]:
+    return agents.hello(on, ask)
+
+
+@router.post(f"{JOB}/events", "Send lines of the job's log", most=4 * limits.EVENT_BATCH_BYTES)
+def agent_events(on: System, worker: Worker, ask: AgentEvents) -> dict[str, Any]:
+    return agents.events(on, worker, ask.first, agents.parse(ask.events))
+
+
+@router.post(f"{JOB}/resources", "Get the metadata of the job's resources again")
+def agent_resources(on: System, worker: Worker) -> dict[str, Any]:
+    return agents.resources(on, worker)
+
+
+@router.post(f"{JOB}/inputs", "List what to fetch before the script begins")
+def agent_inputs(on: System, worker: Worker, ask: AgentInputs) -> dict[str, Any]:
+    return inputs.fetched(on, worker.job, ask.after)
+
+
+@router.post(f"{JOB}/store/get", "Read a value of the job's store")
+def agent_get_value(on: System, worker: Worker, ask: AgentGetValue) -> dict[str, Any]:
+    tokens.wanted(on, worker.job, ask.name)
+    found = store.read(on, worker.job, ask.name)
+    return {"there": True, "value": found[0], "secret": found[1]} if found else {"there": False}
+
+
+@router.post(f"{JOB}/store/put", "Put a value into the job's store")
+def agent_put_value(on: System, worker: Worker, ask: AgentPutValue) -> dict[str, Any]:
+    store.put(on, worker.job, Put(ask.name, ask.value, ask.secret), [fence])
+    return {}
+
+
+@router.post(f"{JOB}/caches/find", "Find the entry of a cache to restore")
+def agent_find_cache(on: System, worker: Worker, ask: FindCache) -> dict[str, Any]:
+    return caches.find(on, worker.job, ask, ask.restore_keys)
+
+
+@router.post(f"{JOB}/caches/save", "Begin to upload an archive for a cache")
+def agent_save_cache(on: System, worker: Worker, ask: SaveCache) -> dict[str, Any]:
+    return caches.begin(on, worker.job, ask, ask.size, ask.sha256, ask.composite)
+
+
+@router.post(f"{JOB}/caches/parts", "Get URLs to upload parts of an archive to")
+def agent_cache_parts(on: System, worker: Worker, ask: AgentParts) -> dict[str, Any]:
+    return caches.in_parts(on, worker.job, ask)
+
+
+@router.post(f"{JOB}/caches/commit", "Confirm that an archive was uploaded")
+def agent_commit_cache(on: System, worker: Worker, ask: CommitCache) -> dict[str, Any]:
+    return caches.commit(on, worker.job, ask, ask.id)
+
+
+@router.post(f"{JOB}/identity", "Get an identity token of the attempt")
+def agent_identity(on: System, worker: Worker, ask: AgentIdentity) -> dict[str, Any]:
+    return oidc.token(on, worker.job, ask.audience)
+
+
+@router.post(f"{JOB}/heartbeat", "Renew the lease")
+def agent_heartbeat(on: System, worker: Worker) -> dict[str, Any]:
+    return agents.heartbeat(on, worker)
+
+
+@router.post(f"{JOB}/outputs", "Begin to upload outputs")
+def agent_outputs(on: System, worker: Worker, ask: AgentOutputs) -> dict[str, Any]:
+    return outputs.begin(on, worker.job, ask.files)
+
+
+@router.post(f"{JOB}/outputs/parts", "Get URLs to upload parts of an output to")
+def agent_parts(on: System, worker: Worker, ask: AgentParts) -> dict[str, Any]:
+    return outputs.in_parts(on, worker.job, ask)
+
+
+@router.post(f"{JOB}/outputs/commit", "Confirm that outputs were uploaded")
+def agent_commit(on: System, worker: Worker, ask: AgentCommit) -> dict[str, Any]:
+    return outputs.commit(on, worker.job, ask.ids)
+
+
+@router.post(f"{JOB}/finish", "Report how the job ended")
+def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> dict[str, Any]:
+    failure = _failure(ask.failure)
+    if ask.result == "broken":
+        return agents.broken(on, worker, ask.broken or ask.reason or "it did not say how", failure)
+    if ask.result == "unprepared":
+        return agents.unprepared(on, worker, ask.reason or "its inputs could not be had", failure)
+    reason, result = ask.reason or f"the script {ask.result}", Result(ask.result)
+    failure = None if result is Result.SUCCEEDED else failure
+    return agents.finish(on, worker, result, reason, ask.exit_code, ask.broken or "", failure)
+
+
+def _failure(told: AgentFailure | None) -> Failure | None:
+    return heard(told.kind, told.evidence, told.task, told.task_name, told.lines) if told else None
+
+
+@router.post("/v1/agent/hosts/{host}", "Get the next step of a host")
+def agent_host(on: System, user: Person, host: str, ask: AgentHost) -> dict[str, Any]:
+    return hosts.ask(on, user, host, ask)

@@ -16,6 +16,7 @@ from penstock.domain.pools.leases import LeaseState, Need
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.testing.store import MemoryStore
 from penstock.usecases import sweep
 from penstock.usecases.jobs import jobs, settle, submit
 from penstock.usecases.jobs.jobs import LeaseGone
@@ -27,7 +28,6 @@ from penstock.usecases.workers import agents
 from simulation import runner
 from simulation.__main__ import main
 from tests.simulation import plants_ahead, plants_warm
-from tests.twin.store import MemoryStore
 
 SEEDS = range(200)
 FIRST = {

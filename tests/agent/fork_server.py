@@ -8,7 +8,9 @@ The program runs on the Python that agents run on: `python fork_server.py SOCKET
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import json
 import os
 import selectors
@@ -16,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -187,11 +190,16 @@ def main(path: str, program: str) -> int:
     import agent.cli  # noqa: F401
     from agent.__main__ import main as agent_main
 
+    gc.freeze()  # or each fork would copy what its garbage collector looks at
     arguments = Server(path).serve()
     if arguments is None:
         return 0
     sys.argv = [program, *arguments]
-    return agent_main(sys.argv)  # type: ignore[no-any-return]
+    code = agent_main(sys.argv)
+    threading._shutdown()  # type: ignore[attr-defined]  # all that Python does at its end but to free its memory
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

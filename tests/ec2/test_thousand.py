@@ -84,6 +84,7 @@ def submit(aws: Account) -> tuple[str, str]:
     return str(job), worker
 
 
+@pytest.mark.e2e
 def test_a_job_runs_and_the_sweep_tells_a_thousand_machines_apart(
     aws: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import CACHE, owner
-from penstock.domain.artifacts.volumes import LENT
+from penstock.domain.artifacts.volumes import DOWNLOAD_WITHIN
 from penstock.domain.users.users import is_repository
 from penstock.kernel import limits
 from penstock.kernel.rows import Key, Place, Row
@@ -25,16 +25,16 @@ from penstock.kernel.rows import Key, Place, Row
 TRUNK = "trunk"
 """The scope that jobs of every scope restore from."""
 
-TOUCHED = timedelta(hours=1)
+TOUCH_INTERVAL = timedelta(hours=1)
 """How often it is written at most that an entry was restored."""
 
-SPARED = timedelta(days=1)
+TRUNK_SPARED = timedelta(days=1)
 """For how long after its last use no job of another scope pushes an entry of the trunk's out."""
 
-SIGNED = LENT - timedelta(minutes=10)
+DOWNLOAD_SECONDS = DOWNLOAD_WITHIN - timedelta(minutes=10)
 """How long an agent may take to fetch an entry: it is over before the bytes of one that was pushed out go. [ART-1]"""
 
-AT_ONCE = 30
+EVICTIONS_PER_WRITE = 30
 """How many entries one write pushes out: each is three rows, and a write has room for a hundred."""
 
 _NAME = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._-]{{0,{limits.CACHE_NAME_CHARS - 1}}}")
@@ -167,7 +167,7 @@ def newest(entries: Iterable[CacheEntry]) -> CacheEntry | None:
 
 def touch(entry: CacheEntry, now: datetime, span: timedelta) -> CacheEntry:
     """An entry that is restored. The same if that was written not long ago."""
-    if now < entry.used + TOUCHED:
+    if now < entry.used + TOUCH_INTERVAL:
         return entry
     return replace(entry, used=now, until=now + span)
 
@@ -183,7 +183,7 @@ def is_room(use: CacheUse, size: int, most: int) -> bool:
     return use.size + size <= most and use.count < limits.CACHE_ENTRIES
 
 
-def in_the_way(
+def entries_to_evict(
     use: CacheUse, entries: Sequence[CacheEntry], size: int, most: int, scope: str, now: datetime
 ) -> list[CacheEntry]:
     """What is to go so that a job of a scope can add `size` bytes: what was not used for longest, and no more than it
@@ -198,4 +198,4 @@ def in_the_way(
 
 
 def _is_spared(entry: CacheEntry, scope: str, now: datetime) -> bool:
-    return entry.scope == TRUNK != scope and now < entry.used + SPARED
+    return entry.scope == TRUNK != scope and now < entry.used + TRUNK_SPARED

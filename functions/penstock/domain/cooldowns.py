@@ -41,7 +41,7 @@ PROBED = timedelta(seconds=20)
 SPREAD = 30
 """Seconds over which those who wait for the same moment are spread, so that they do not become the next limit."""
 
-LOOK_MOST = timedelta(minutes=10)
+MAX_WAIT = timedelta(minutes=10)
 """How long a unit goes without a look, whatever it waits for: SQS can delay a message by 15 minutes."""
 
 FORGET = timedelta(days=1)
@@ -77,7 +77,7 @@ PAUSES: Mapping[Cause, tuple[timedelta, timedelta]] = {
 
 
 @dataclass(frozen=True)
-class Met:
+class Obstacle:
     """What a call came up against. `seconds` are those that the provider named."""
 
     scope: str
@@ -168,12 +168,12 @@ def failure_key(maker: str, code: str) -> Key:
     return Key(collection(maker), f"failure#{code[:SCOPE_CHARS]}")
 
 
-def of_type(unit_type: str) -> str:
+def type_scope(unit_type: str) -> str:
     """The scope of a shortage of which the driver says no more than that there is none."""
     return f"type/{unit_type}"
 
 
-def of_broken(unit_type: str) -> str:
+def broken_scope(unit_type: str) -> str:
     """The scope of a target whose workers are broken."""
     return f"broken/{unit_type}"
 
@@ -181,33 +181,33 @@ def of_broken(unit_type: str) -> str:
 def concerns(row: CoolDown, unit_type: str) -> bool:
     """Whether a call for a unit of a type can tell of what cooled down: of a whole type only one of that type can."""
     is_whole = row.scope.startswith(("type/", "broken/"))
-    return not is_whole or row.scope in (of_type(unit_type), of_broken(unit_type))
+    return not is_whole or row.scope in (type_scope(unit_type), broken_scope(unit_type))
 
 
-def met(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Met]:
+def obstacles(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Obstacle]:
     """What a driver's error says is not to be asked for. That all is avoided already says nothing new."""
     why = str(error)[:WHY_CHARS]
     if isinstance(error, RateLimited):
-        return [Met(f"calls/{error.calls}" if error.calls else "calls", Cause.RATE, why, error.seconds)]
+        return [Obstacle(f"calls/{error.calls}" if error.calls else "calls", Cause.RATE, why, error.seconds)]
     if isinstance(error, Misconfigured):
-        return [Met(of_type(unit_type), Cause.WRONG, why)]
+        return [Obstacle(type_scope(unit_type), Cause.WRONG, why)]
     if not isinstance(error, Short):
         return []
     is_quota = isinstance(error, QuotaReached)
-    found = short(error.shortages, is_quota=is_quota)
-    nameless = Met(of_type(unit_type), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
+    found = from_shortages(error.shortages, is_quota=is_quota)
+    nameless = Obstacle(type_scope(unit_type), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
     return found or ([] if set(avoided) else [nameless])
 
 
-def short(shortages: Sequence[Shortage], *, is_quota: bool = False) -> list[Met]:
+def from_shortages(shortages: Sequence[Shortage], *, is_quota: bool = False) -> list[Obstacle]:
     """What a driver met on its way, by scope."""
     return [
-        Met(each.scope, Cause.QUOTA if is_quota or each.is_quota else Cause.CAPACITY, each.why[:WHY_CHARS])
+        Obstacle(each.scope, Cause.QUOTA if is_quota or each.is_quota else Cause.CAPACITY, each.why[:WHY_CHARS])
         for each in shortages
     ]
 
 
-def meet(row: CoolDown | None, what: Met, maker: str, unit: str, now: datetime) -> CoolDown | None:
+def record(row: CoolDown | None, what: Obstacle, maker: str, unit: str, now: datetime) -> CoolDown | None:
     """The cool-down after a unit met it; None when it changes nothing.
 
     Who met it while it was cooling had asked before it was known: that is no further try.
@@ -226,7 +226,7 @@ def meet(row: CoolDown | None, what: Met, maker: str, unit: str, now: datetime) 
     )  # fmt: skip
 
 
-def pause(what: Met, count: int) -> timedelta:
+def pause(what: Obstacle, count: int) -> timedelta:
     """How long nobody asks, the first time and after every further one."""
     first, most = PAUSES[what.cause]
     told = timedelta(seconds=max(1, what.seconds)) if what.seconds is not None else first
@@ -240,17 +240,17 @@ def probe(row: CoolDown, unit: str, now: datetime) -> CoolDown:
     return replace(row, probe=unit, probe_until=now + within)
 
 
-def let_go(row: CoolDown) -> CoolDown:
+def end_probe(row: CoolDown) -> CoolDown:
     """The cool-down after a probe that asked for something else in the end: the next one may try."""
     return replace(row, probe=None, probe_until=None)
 
 
-def sooner(row: CoolDown, now: datetime) -> CoolDown | None:
+def allow_now(row: CoolDown, now: datetime) -> CoolDown | None:
     """A quota's cool-down when a unit of ours was destroyed: it may be tried now. None when it may be already."""
     return replace(row, until=now) if row.cause is Cause.QUOTA and now < row.until else None
 
 
-def known(rows: Iterable[CoolDown], now: datetime) -> list[CoolDown]:
+def remembered(rows: Iterable[CoolDown], now: datetime) -> list[CoolDown]:
     """The cool-downs that are not forgotten."""
     return [row for row in rows if now < row.until + FORGET]
 
@@ -258,7 +258,7 @@ def known(rows: Iterable[CoolDown], now: datetime) -> list[CoolDown]:
 def wait(row: CoolDown, unit: str, now: datetime) -> int:
     """In how many seconds a unit looks again that a cool-down stops."""
     left = row.until - now if now < row.until else PROBED
-    return int(min(left + timedelta(seconds=spread(unit)), LOOK_MOST).total_seconds())
+    return int(min(left + timedelta(seconds=spread(unit)), MAX_WAIT).total_seconds())
 
 
 def spread(unit: str, over: int = SPREAD) -> int:
@@ -266,7 +266,7 @@ def spread(unit: str, over: int = SPREAD) -> int:
     return 1 + crc32(unit.encode()) % over
 
 
-def say(row: CoolDown, now: datetime) -> str:
+def describe(row: CoolDown, now: datetime) -> str:
     """A cool-down as a sentence."""
     what = {
         Cause.RATE: f"the provider asks to slow down ({row.scope})",
@@ -284,7 +284,7 @@ def say(row: CoolDown, now: datetime) -> str:
     return f"{row.maker.replace('/', ' ', 1)}: {what} {until} (tried {times}): {row.why}"
 
 
-def failed(row: Failure | None, maker: str, error: DriverError, now: datetime) -> Failure:
+def count_failure(row: Failure | None, maker: str, error: DriverError, now: datetime) -> Failure:
     """One more failure of its code."""
     code, message = code_of(error), str(error)[:WHY_CHARS]
     if row is None:

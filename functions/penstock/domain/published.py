@@ -25,10 +25,10 @@ from penstock.kernel.rows import Key, Row
 COMMIT = "GITHUB_SHA"
 """The variable of a job that names the commit that it is about: the version of what it publishes."""
 
-EVERY = "*"
+ALL_SERIES = "*"
 """Stands for all series of an owner of which nothing else is said."""
 
-MOST_SERIES = 200
+MAX_SERIES = 200
 """Of how many series an owner may say who may read them."""
 
 _PART = re.compile(r"[0-9A-Za-z._-]{1,100}")
@@ -130,12 +130,12 @@ def resolve(asked: Iterable[Publish], env: Mapping[str, str], job: str) -> tuple
     )
 
 
-def has(row: Published, size: int, sha256: str) -> bool:
+def has_content(row: Published, size: int, sha256: str) -> bool:
     """Whether a name stands, or stood, for these bytes."""
     return (row.size, row.sha256) == (size, sha256)
 
 
-def taken(row: Published) -> Refused:
+def already_taken(row: Published) -> Refused:
     """The refusal of other bytes for a name that was given: it says what is there."""
     since = f"withdrawn by {row.withdrawn_by}" if row.withdrawn else "published"
     there = f"{row.size} bytes with the SHA-256 {row.sha256}, from {row.path} of job {row.job}"
@@ -144,7 +144,7 @@ def taken(row: Published) -> Refused:
     return Refused(409, "published-otherwise", f"{why}; {hint}")
 
 
-def gone(row: Published) -> Refused:
+def withdrawn(row: Published) -> Refused:
     """The refusal of what was withdrawn."""
     return Refused(
         410, "withdrawn", f"{row.full} was withdrawn by {row.withdrawn_by} at {row.withdrawn:%Y-%m-%d %H:%M} UTC"
@@ -159,7 +159,7 @@ def withdraw(row: Published, by: str, now: datetime) -> Published:
 def may_read(user: User | None, of: str, series: str, said: Sequence[Series]) -> bool:
     """Whether somebody, or (None) anybody, may read a series. `said` is all that its owner said. [SEC-2]"""
     rules = {each.name: each for each in said}
-    rule = rules.get(series) or rules.get(EVERY)
+    rule = rules.get(series) or rules.get(ALL_SERIES)
     if rule is None or rule.access is Access.PUBLIC:
         return True
     if user is None:

@@ -115,21 +115,21 @@ def own(artifact: Artifact, owner: str) -> Artifact:
     return replace(artifact, owners=tuple(sorted({*artifact.owners, owner})), due=None)
 
 
-def let_go(artifact: Artifact, owner: str) -> Artifact | None:
+def disown(artifact: Artifact, owner: str) -> Artifact | None:
     """An artifact without an owner; None when nobody else owns it, and it is to go. [ART-2]"""
     left = tuple(each for each in artifact.owners if each != owner)
     return replace(artifact, owners=left) if left else None
 
 
-def is_forgotten(artifact: Artifact, now: datetime) -> bool:
+def is_abandoned(artifact: Artifact, now: datetime) -> bool:
     """Whether nobody came to own it in time. [ART-1]"""
     return not artifact.owners and artifact.due is not None and artifact.due <= now
 
 
-REASON = 300
+REASON_CHARS = 300
 """How many characters say why."""
 
-MOST = 10 * 365 * 24 * 3600
+MAX_PIN_SECONDS = 10 * 365 * 24 * 3600
 """The longest that a pin may last which ends, in seconds."""
 
 

@@ -46,7 +46,7 @@ def declare(job: str, name: str, now: datetime) -> Input:
     return Input(job=job, artifact="", name=name, until=now + ARRIVE_WITHIN)
 
 
-def await_(input: Input, artifact: str, size: int, sha256: str, now: datetime) -> Input:
+def expect(input: Input, artifact: str, size: int, sha256: str, now: datetime) -> Input:
     """An input that somebody is about to send. What was sent before under its name is not it."""
     return replace(input, artifact=artifact, size=size, sha256=sha256, until=now + ARRIVE_WITHIN)
 

@@ -163,7 +163,7 @@ def longer(row: Retention, of: LatestFailure, spans: Spans) -> Retention:
     return replace(row, longer=of.settled + timedelta(seconds=spans.latest_failure))
 
 
-def look_again(row: Retention, left: tuple[str, ...], spans: Spans, now: datetime) -> Retention:
+def recheck(row: Retention, left: tuple[str, ...], spans: Spans, now: datetime) -> Retention:
     """Looked at, and still kept for those that are left of its dependents."""
     return replace(row, dependents=left, look=now + timedelta(seconds=spans.look))
 
@@ -175,7 +175,7 @@ def end(row: Retention, now: datetime) -> Retention:
     return replace(row, ended=now)
 
 
-def gone(job: str, since: datetime) -> Refused:
+def outputs_gone(job: str, since: datetime) -> Refused:
     """The refusal of whoever comes too late for what a job owned."""
     return Refused(422, "outputs-gone", f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC")
 
@@ -183,7 +183,7 @@ def gone(job: str, since: datetime) -> Refused:
 def pinned(row: Retention, dependent: str) -> Retention | Refused:
     """Kept for a job that depends on it, until that settles; or why that cannot be. [ART-1]"""
     if row.ended:
-        return gone(row.job, row.ended)
+        return outputs_gone(row.job, row.ended)
     if dependent in row.dependents:
         return row
     if len(row.dependents) >= limits.DEPENDENTS:

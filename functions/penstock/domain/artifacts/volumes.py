@@ -29,13 +29,13 @@ from penstock.kernel.rows import Key, Place, Row
 PART_BYTES = 64 * 1024**2
 """How big each part is but the last one. S3 takes 5 MiB to 5 GiB."""
 
-MOST = 10_000
+MAX_PARTS = 10_000
 """How many parts S3 takes."""
 
 WHOLE_BYTES = 5 * 1024**3
 """The most that S3 takes in one piece."""
 
-PER_CALL = 100
+PARTS_PER_CALL = 100
 """For how many parts leave is given at once."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -50,18 +50,18 @@ class Part:
     sha256: str
 
 
-def count(size: int) -> int:
+def count_parts(size: int) -> int:
     """Of how many parts an object of this size (bytes) consists."""
     return -(-size // PART_BYTES)
 
 
-def named(size: int, first: int, digests: Sequence[str]) -> list[Part]:
+def name_parts(size: int, first: int, digests: Sequence[str]) -> list[Part]:
     """The parts from a number on of an object of this size (bytes). Raises ValueError for what it does not have."""
     last = first + len(digests) - 1
-    if not 1 <= first <= last <= count(size):
-        raise ValueError(f"of its {count(size)} parts, {first} to {last} were named")
-    if len(digests) > PER_CALL:
-        raise ValueError(f"name at most {PER_CALL} parts at once")
+    if not 1 <= first <= last <= count_parts(size):
+        raise ValueError(f"of its {count_parts(size)} parts, {first} to {last} were named")
+    if len(digests) > PARTS_PER_CALL:
+        raise ValueError(f"name at most {PARTS_PER_CALL} parts at once")
     if not all(map(_DIGEST.fullmatch, digests)):
         raise ValueError("a part's SHA-256 has 64 hex digits, in lower case")
     return [Part(number, _size(size, number), digest) for number, digest in enumerate(digests, first)]
@@ -82,13 +82,13 @@ STORE = "store"
 PREFIX = "artifacts/"
 """What the names of all our objects begin with; others are not ours to touch."""
 
-LENT = timedelta(hours=1)
+DOWNLOAD_WITHIN = timedelta(hours=1)
 """How long bytes stay that somebody may just be fetching, with leave that was given before. [ART-1]"""
 
-AGAIN = timedelta(minutes=1)
+RETRY_AFTER = timedelta(minutes=1)
 
 
-AGAIN_MOST = timedelta(hours=6)
+RETRY_AFTER_MOST = timedelta(hours=6)
 
 
 INVENTORY_KEY = Key(f"inventory#{STORE}", "inventory")
@@ -182,7 +182,7 @@ def arrive(volume: Volume, now: datetime) -> Volume:
     return replace(volume, state=VolumeState.CREATED, since=now, due=None)
 
 
-def doom(volume: Volume, now: datetime, after: timedelta = timedelta(0)) -> Volume:
+def destroy(volume: Volume, now: datetime, after: timedelta = timedelta(0)) -> Volume:
     """A volume whose artifact is gone; its bytes go `after` a while. [ART-1]"""
     if volume.state is VolumeState.DESTROYING:
         return volume
@@ -194,17 +194,17 @@ def stray(artifact: str, now: datetime) -> Volume:
     return Volume(artifact=artifact, state=VolumeState.DESTROYING, since=now, due=now)
 
 
-def lose(volume: Volume, now: datetime) -> Volume:
+def mark_lost(volume: Volume, now: datetime) -> Volume:
     """A volume whose bytes are not where they should be: nothing of it is deleted, and it is told."""
     return replace(volume, lost=volume.lost or now)
 
 
-def find(volume: Volume) -> Volume:
+def mark_found(volume: Volume) -> Volume:
     """A volume whose bytes are there after all."""
     return replace(volume, lost=None)
 
 
-def attempt(volume: Volume, now: datetime) -> Volume:
+def begin_deletion(volume: Volume, now: datetime) -> Volume:
     """A volume whose bytes are about to be deleted: if that fails, then again, later with every try."""
-    wait = min(AGAIN * 2 ** min(volume.tries, 20), AGAIN_MOST)
+    wait = min(RETRY_AFTER * 2 ** min(volume.tries, 20), RETRY_AFTER_MOST)
     return replace(volume, tries=volume.tries + 1, due=now + wait)

@@ -13,20 +13,20 @@ from difflib import get_close_matches
 from typing import Any
 
 from penstock.domain.jobfile import JobFile
-from penstock.domain.pools.forecast import Forecast, Way
+from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.leases import WORKER, Need, demand
 from penstock.domain.site.site import Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Fault, Refused
 
-Objections = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
+OptionCheck = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
 """What the driver of a name has against the options of one resource, by its well's settings and its type's."""
 
-GRANTED_AT_ONCE = 84
+MAX_ROWS_PER_GRANT = 84
 """How many rows one grant may move, of the hundred of a transaction: the rest is for those whom it overtakes."""
 
 
-def could_any(site: Site, file: JobFile) -> Target | Refused:
+def check_names(site: Site, file: JobFile) -> Target | Refused:
     """The target that a file's leads to, if the site has it, and resource types of these names, at all."""
     target = site.resolve(file.target)
     if target is None:
@@ -44,7 +44,9 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
     return Refused(422, code, f"there is no {what} {name!r}; {hint}", [Fault(f"no {what} {name!r}", hint=hint)])
 
 
-def could_this(site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
+def check_satisfiable(
+    site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: OptionCheck
+) -> Refused | None:
     """Whether this user may have this, and whether there is enough of it even when nobody else has any.
 
     To be asked when `could_any` had nothing to say; `needs` are what the file asks for.
@@ -101,7 +103,7 @@ def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
                 there = shapes[pool].limit
                 return _never(f"the job wants {count} of {pool} at once and there are {there}: it could never run")
         taken = sum(count for pool, count in wanted.items() if not shapes[pool].is_amount)
-        if 2 * (taken + len(wanted) + len(mine)) > GRANTED_AT_ONCE:
+        if 2 * (taken + len(wanted) + len(mine)) > MAX_ROWS_PER_GRANT:
             return _never(f"the job wants {taken} slots at once: more than one grant can move")
     return None
 
@@ -110,7 +112,7 @@ def _never(why: str) -> Refused:
     return Refused(422, "unsatisfiable", why)
 
 
-def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
+def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: OptionCheck) -> Refused | None:
     """Whether the wells take the options, each by its own settings; faults stand where the file has them."""
     spots = {ask.name: ask.spot for ask in file.resources}
     for need in needs:
@@ -126,14 +128,14 @@ def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Objec
     return None
 
 
-def could_now(forecast: Forecast) -> str | None:
+def describe_wait(forecast: Forecast) -> str | None:
     """What a claim would wait for, in a sentence; None when it would be granted at once."""
     if not forecast.would_wait:
         return None
     place = f"the job would wait at position {forecast.position} in its queue"
     ways = {act.way for act in forecast.unblocks if act.pool == forecast.pool}
-    if Way.RESUME in ways:
+    if Action.RESUME in ways:
         return f"{forecast.pool} is paused by an operator: {place}"
-    if Way.RAISE in ways:
+    if Action.RAISE in ways:
         return f"{forecast.pool} has too low a limit at present: {place}"
     return f"nothing of {forecast.pool} is free for it: {place}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-LINES = 20
+MAX_LINES = 20
 
 
 LINE_CHARS = 400
@@ -246,7 +246,7 @@ MEANINGS: Mapping[Kind, Meaning] = {
 assert set(MEANINGS) == set(Kind)
 
 
-def of(kind: Kind, evidence: Mapping[str, Any]) -> Failure:
+def failure(kind: Kind, evidence: Mapping[str, Any]) -> Failure:
     """A failure with the evidence that its kind may have, cut to size. What is not of its type is left out."""
     wanted = MEANINGS[kind].evidence
     kept = {name: _cut(value) for name, value in evidence.items() if name in wanted and _is(value, EVIDENCE[name][0])}
@@ -266,16 +266,18 @@ def short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + CUT
 
 
-def heard(kind: str, evidence: Mapping[str, Any], task: int | None, name: str, lines: Sequence[str]) -> Failure | None:
+def from_agent(
+    kind: str, evidence: Mapping[str, Any], task: int | None, name: str, lines: Sequence[str]
+) -> Failure | None:
     """What an agent tells, cut to size; None for a kind that is none of an agent's to tell."""
     known = next((each for each in Kind if each == kind and MEANINGS[each].is_told), None)
     if known is None:
         return None
-    found = replace(of(known, evidence), task=task, task_name=short(name, LINE_CHARS))
-    return said(found, lines)
+    found = replace(failure(known, evidence), task=task, task_name=short(name, LINE_CHARS))
+    return with_lines(found, lines)
 
 
-def said(failure: Failure, lines: Sequence[str], *, is_console: bool = False) -> Failure:
+def with_lines(failure: Failure, lines: Sequence[str], *, is_console: bool = False) -> Failure:
     """A failure with the last lines that were said before it."""
-    kept = tuple(short(line, LINE_CHARS) for line in lines[-LINES:])
+    kept = tuple(short(line, LINE_CHARS) for line in lines[-MAX_LINES:])
     return replace(failure, lines=kept, is_console=is_console)

@@ -139,7 +139,7 @@ class Job(Row):
     attempts: tuple[PastAttempt, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     proves: Proves | None = None
-    keep: Keep | None = None
+    keep: HoldRequest | None = None
     canary: str = ""
     check: str = ""
     cancelled_by: str | None = None
@@ -261,7 +261,7 @@ def settle(
     )
 
 
-def again(
+def retry(
     job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = False, failure: Kind | None = None
 ) -> Job:
     """The job with its next attempt queued; the attempt starts when the last one's worker is gone. [JOB-2]
@@ -294,7 +294,7 @@ def give_back(job: Job, why: Report, now: datetime) -> Job:
     """
     parked_until = now + timedelta(seconds=job.idle_hold)
     return replace(
-        again(job, why, "gave back", now),
+        retry(job, why, "gave back", now),
         given_back=job.given_back + 1,
         parked_until=parked_until,
         queue_until=job.queue_until,
@@ -314,7 +314,7 @@ class Proves:
 
 
 @dataclass(frozen=True)
-class Keep:
+class HoldRequest:
     """Who wants to look at a job's worker and resources when its script has failed, and for how many seconds they are
     held for that; `whatever` it came to, if so."""
 
@@ -364,10 +364,10 @@ def spec_key(job: str) -> Key:
     return Key(f"job#{job}", "spec")
 
 
-REMEMBERED = timedelta(days=1)
+SUBMISSION_KEPT = timedelta(days=1)
 """How long an Idempotency-Key is remembered."""
 
-WATCHED = timedelta(seconds=30)
+WATCH_WINDOW = timedelta(seconds=30)
 """How long after somebody read a job's log it counts as watched."""
 
 
@@ -388,7 +388,7 @@ class Submission(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.time + REMEMBERED
+        return self.time + SUBMISSION_KEPT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,12 +24,12 @@ REASONS = {
     "Unsatisfiable": "what the job asks for cannot be had",
     "QueueDeadline": "the job waited longer than the queue deadline",
     "Lost": "the worker was lost",
-    unused.ERROR: "it held for too long what it could not use",
+    unused.IDLE_HOLD_ERROR: "it held for too long what it could not use",
 }
 """What a flow's error means when its cause says nothing."""
 
 
-SPARED = 3
+MAX_SPARED = 3
 """How many attempts that a broken machine ended before the script began are none of a job's retries. It is bounded, for
 what says so is the agent, of which a job that runs as root can make what it likes."""
 
@@ -37,7 +37,7 @@ what says so is the agent, of which a job that runs as root can make what it lik
 KINDS: Mapping[str | None, Kind] = {
     "Unsatisfiable": Kind.UNSATISFIABLE,
     "QueueDeadline": Kind.QUEUE_EXPIRED,
-    prerequisites.ERROR: Kind.DEPENDENCY_FAILED,
+    prerequisites.DEPENDENCY_ERROR: Kind.DEPENDENCY_FAILED,
 }
 """What a flow's error says of why. Any other is our fault."""
 
@@ -51,18 +51,18 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     if job.report:
         return _by_report(job, job.report, now)
     if job.refused:
-        why = failures.of(Kind.NOT_ALLOWED, {"error": job.refused})
+        why = failures.failure(Kind.NOT_ALLOWED, {"error": job.refused})
         return jobs.settle(job, Outcome.FAILED, job.refused, now, failure=why)
     if job.cancelled_by:
         return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
     if error == "Lost":
         return _lost(job, Report(Result.LOST, reason, now), now)
-    if error == unused.ERROR:
+    if error == unused.IDLE_HOLD_ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
-    outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.ERROR) else Outcome.ERRORED
+    outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.DEPENDENCY_ERROR) else Outcome.ERRORED
     bound = {"bound": "queue deadline", "bound_seconds": job.queue_seconds, "error": reason}
-    why = failures.of(KINDS.get(error, Kind.SERVICE_FAILED), bound)
+    why = failures.failure(KINDS.get(error, Kind.SERVICE_FAILED), bound)
     return jobs.settle(job, outcome, reason, now, failure=why)
 
 
@@ -75,7 +75,7 @@ def _by_report(job: Job, report: Report, now: datetime) -> Job:
     if report.result is Result.SUCCEEDED:
         return jobs.settle(job, Outcome.SUCCEEDED, report.reason, now, report.exit_code)
     if report.result is Result.FAILED and job.retry_failed and _may_retry(job):
-        return jobs.again(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
+        return jobs.retry(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
     why = _told(job, Kind.TIMED_OUT if report.result is Result.TIMED_OUT else Kind.EXITED)
     return jobs.settle(job, Outcome.FAILED, report.reason, now, report.exit_code, why)
 
@@ -83,10 +83,10 @@ def _by_report(job: Job, report: Report, now: datetime) -> Job:
 def _lost(job: Job, report: Report, now: datetime) -> Job:
     if job.cancelled_by:
         return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
-    is_spared = report.is_unbegun and job.spared < SPARED
+    is_spared = report.is_unbegun and job.spared < MAX_SPARED
     why = _told(job, Kind.WORKER_LOST)
     if is_spared or _may_retry(job):
-        return jobs.again(job, report, "lost", now, spared=is_spared, failure=why.kind)
+        return jobs.retry(job, report, "lost", now, spared=is_spared, failure=why.kind)
     tries = "once" if job.attempt == 1 else f"{job.attempt} times"
     return jobs.settle(job, Outcome.ERRORED, f"tried {tries}: {report.reason}", now, failure=why)
 
@@ -94,12 +94,12 @@ def _lost(job: Job, report: Report, now: datetime) -> Job:
 def _told(job: Job, kind: Kind) -> Failure:
     """What was told of why the attempt did not succeed, or what its end says of that."""
     bound = {"bound": "timeout", "bound_seconds": job.timeout}
-    return job.failure or failures.of(kind, {**bound, "exit_code": job.report.exit_code if job.report else None})
+    return job.failure or failures.failure(kind, {**bound, "exit_code": job.report.exit_code if job.report else None})
 
 
 def _cancelled(job: Job, reason: str, now: datetime, exit_code: int | None = None) -> Job:
     """The end of a job that somebody cancelled; what its script said last is kept."""
-    why = failures.of(Kind.CANCELLED, {"cancelled_by": job.cancelled_by or "the worker"})
+    why = failures.failure(Kind.CANCELLED, {"cancelled_by": job.cancelled_by or "the worker"})
     if job.failure:
         why = replace(job.failure, kind=why.kind, evidence=why.evidence)
     return jobs.settle(job, Outcome.CANCELLED, reason, now, exit_code, why)
@@ -109,7 +109,7 @@ def _may_retry(job: Job) -> bool:
     return job.attempt - job.spared - job.given_back <= job.retries  # who asks has seen that nobody cancelled the job
 
 
-def spent(job: Job) -> str:
+def describe_duration(job: Job) -> str:
     """How long a settled job took: the end of the last line of its log."""
     times = job.times
     ends = times.settled or times.submitted
@@ -201,7 +201,7 @@ class Ending:
         return (self._worker and self._worker.reason) or ""
 
 
-def lost(ending: Ending) -> Failure:
+def lost_failure(ending: Ending) -> Failure:
     """Why an attempt was lost: which unit, when it was heard of last, who took it back, and what its maker says."""
     resource = next((unit for unit in ending.units if _is_to_blame(unit, ending.after.reason or "")), None)
     unit = resource or next((unit for unit in ending.units if unit.is_a is UnitKind.WORKER), None)
@@ -210,7 +210,7 @@ def lost(ending: Ending) -> Failure:
         "lost_by": ending.lost_by and ending.lost_by.value,
         **(_of(unit) if unit else {}),
     }
-    return failures.of(Kind.RESOURCE_LOST if resource else Kind.WORKER_LOST, evidence)
+    return failures.failure(Kind.RESOURCE_LOST if resource else Kind.WORKER_LOST, evidence)
 
 
 def _is_to_blame(unit: Unit, reason: str) -> bool:
@@ -230,9 +230,9 @@ def _of(unit: Unit) -> dict[str, str | None]:
     }
 
 
-def expired(ending: Ending, leases: Collection[Lease]) -> Failure:
+def expired_failure(ending: Ending, leases: Collection[Lease]) -> Failure:
     """What an attempt waited for when its queue deadline was over, and what is said of the unit that was being made."""
-    pools = dict.fromkeys(lease.pool for lease in leases if lease.state in unused.PENDING)
+    pools = dict.fromkeys(lease.pool for lease in leases if lease.state in unused.PENDING_STATES)
     making = (unit.reason for unit in ending.units if unit.state is UnitState.CREATING)
     known = {
         "bound": "queue deadline",
@@ -240,4 +240,4 @@ def expired(ending: Ending, leases: Collection[Lease]) -> Failure:
         "waited_for": ", ".join(pools) or None,
         "error": next(making, None) or ending.after.reason,
     }
-    return failures.of(Kind.QUEUE_EXPIRED, known)
+    return failures.failure(Kind.QUEUE_EXPIRED, known)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.domain.jobs.admission import could_now
+from penstock.domain.jobs.admission import describe_wait
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.forecast import Forecast, altogether, lasting
+from penstock.domain.pools.forecast import Forecast, combined_start, format_duration
 from penstock.domain.pools.leases import WORKER, Need, demand
 
 UNKNOWN = "when it could start cannot be said"
@@ -52,7 +52,7 @@ def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], fir
     """
     steps = tuple(_acquires([need for need in job.needs if need.step == step]) for step in steps_of(job))
     waits = tuple(one for one in forecasts if one.would_wait)
-    seconds = None if first else altogether(forecasts)[0]
+    seconds = None if first else combined_start(forecasts)[0]
     told = (*first, _order(job), *map(_wait, waits), UNKNOWN if first else _start(waits, seconds))
     return Plan(job.target, job.target_resolved, steps, tuple(privileges), waits, seconds, told, bool(first))
 
@@ -71,7 +71,7 @@ def _order(job: Job) -> str:
 
 
 def _wait(one: Forecast) -> str:
-    said = could_now(one) or ""
+    said = describe_wait(one) or ""
     return f"{said}, until {one.unblocks[0]}" if one.unblocks else said
 
 
@@ -80,5 +80,5 @@ def _start(waits: Sequence[Forecast], seconds: float | None) -> str:
         return "everything that it needs is free at present: it would start at once"
     if seconds is None:
         return UNKNOWN
-    basis = altogether(waits)[1]
-    return f"it could start in about {lasting(seconds)}" + (f": {basis}" if basis else "")
+    basis = combined_start(waits)[1]
+    return f"it could start in about {format_duration(seconds)}" + (f": {basis}" if basis else "")

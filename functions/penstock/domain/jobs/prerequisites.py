@@ -18,10 +18,10 @@ from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State
 
-ERROR = "Dependency"
+DEPENDENCY_ERROR = "Dependency"
 """What ends a job that depends on what cannot happen any more."""
 
-LOOK_MOST = timedelta(minutes=10)
+MAX_RECHECK = timedelta(minutes=10)
 """After how long a waiting job is looked at again at the latest. It is woken by what it waits for, and needs it not."""
 
 ENDS = {
@@ -85,7 +85,7 @@ def _late(missing: Input) -> str:
     return f"the input {missing.name} did not arrive within {minutes} min: {begun}; failing job"
 
 
-def gone(dependency: Dependency, why: str) -> str:
+def outputs_gone(dependency: Dependency, why: str) -> str:
     """Why a job fails whose inputs are not kept any more, although their job ended as it was to."""
     return f"this job needs what job {dependency.job} ({dependency.name}) kept, but {why}; failing job"
 
@@ -95,8 +95,8 @@ def ready(job: Job, now: datetime) -> Job:
     return replace(job, state=State.QUEUED, times=replace(job.times, ready=now), due=now + START_WITHIN)
 
 
-def look_again(job: Job, verdict: Verdict, now: datetime) -> Job:
+def recheck(job: Job, verdict: Verdict, now: datetime) -> Job:
     """A job that waits on, and is looked at again: the later, the longer it has waited, or when a file is late."""
     waited = (now - job.times.submitted) / 4
-    later = now + max(START_WITHIN, min(waited, LOOK_MOST))
+    later = now + max(START_WITHIN, min(waited, MAX_RECHECK))
     return replace(job, due=min([later, *(each.until for each in verdict.inputs)]))

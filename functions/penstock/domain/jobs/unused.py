@@ -22,7 +22,7 @@ from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldTime:
     """What one lease of an attempt was: `held` from its grant until the attempt needed it no more, or until now.
 
     `unused` is the part of it in which the attempt had not all that it needs, so that its script did not run.
@@ -35,7 +35,7 @@ class Held:
     unused: timedelta
 
 
-def of(leases: Iterable[Lease], now: datetime) -> list[Held]:
+def held_times(leases: Iterable[Lease], now: datetime) -> list[HeldTime]:
     """What the attempts of a job held, in the order in which they acquire: resources by type, the worker last."""
     every = [lease for lease in leases if lease.granted]
     begun = {lease.attempt: lease.there for lease in every if lease.order == WORKER}
@@ -43,42 +43,48 @@ def of(leases: Iterable[Lease], now: datetime) -> list[Held]:
     return [_held(lease, lease.granted, begun.get(lease.attempt), now) for lease in every if lease.granted]
 
 
-def _held(lease: Lease, granted: datetime, begun: datetime | None, now: datetime) -> Held:
+def _held(lease: Lease, granted: datetime, begun: datetime | None, now: datetime) -> HeldTime:
     """Times may have been told by two clocks, so none is less than nothing."""
     end = max(granted, lease.ended or now)
     used = max(granted, min(begun or end, end))
-    return Held(lease.attempt, lease.name, lease.type, end - granted, used - granted)
+    return HeldTime(lease.attempt, lease.name, lease.type, end - granted, used - granted)
 
 
-ERROR = "IdleHold"
+IDLE_HOLD_ERROR = "IdleHold"
 """What ends an attempt that gives back what it holds."""
 
-GIVE_BACKS = 8
+MAX_GIVE_BACKS = 8
 """How often a job gives back. Each time others may be granted what it waits for, so it is bounded. [QUEUE-2]"""
 
-PENDING = (LeaseState.WAITING, LeaseState.GRANTED)
+PENDING_STATES = (LeaseState.WAITING, LeaseState.GRANTED)
 
 
-def until(job: Job, leases: Collection[Lease]) -> datetime | None:
+def give_back_time(job: Job, leases: Collection[Lease]) -> datetime | None:
     """When an attempt with these leases gives back what it holds, if it has got no further by then; None for never.
 
     What counts is the time in one queue, or for one maker: who gets further begins anew. [QUEUE-3]
     """
-    waits = [lease.granted or lease.since for lease in leases if lease.state in PENDING]
+    waits = [lease.granted or lease.since for lease in leases if lease.state in PENDING_STATES]
     holds = any(lease.state is LeaseState.READY for lease in leases)
-    if not job.idle_hold or job.given_back >= GIVE_BACKS or job.state is not State.ACQUIRING or not holds or not waits:
+    if (
+        not job.idle_hold
+        or job.given_back >= MAX_GIVE_BACKS
+        or job.state is not State.ACQUIRING
+        or not holds
+        or not waits
+    ):
         return None
     return min(waits) + timedelta(seconds=job.idle_hold)
 
 
-def due(job: Job, leases: Collection[Lease]) -> datetime | None:
+def next_check(job: Job, leases: Collection[Lease]) -> datetime | None:
     """When somebody has to look at a job that waits: when it gives back, and at its queue deadline."""
-    return min((time for time in (until(job, leases), job.queue_until) if time), default=None)
+    return min((time for time in (give_back_time(job, leases), job.queue_until) if time), default=None)
 
 
-def is_over(job: Job, leases: Collection[Lease], now: datetime) -> bool:
+def is_give_back_due(job: Job, leases: Collection[Lease], now: datetime) -> bool:
     """Whether an attempt is to give back what it holds, for that is all it did for too long."""
-    end = until(job, leases)
+    end = give_back_time(job, leases)
     return end is not None and end <= now
 
 

@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.artifacts.volumes import AGAIN, AGAIN_MOST
+from penstock.domain.artifacts.volumes import RETRY_AFTER, RETRY_AFTER_MOST
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import Batch, Event, Line, events
 from penstock.kernel.rows import Key, Row
@@ -30,7 +30,7 @@ PART_BYTES = 5 * 1024**2
 BLOCK_BYTES = 128 * 1024
 """How much is between two places from which the object can be read, at least: whole batches."""
 
-SETTLING = timedelta(hours=1)
+LATE_ROWS_WITHIN = timedelta(hours=1)
 """How long after a log is gone its last rows are looked for: whoever was writing one then has ended."""
 
 PATH = "/log.jsonl"
@@ -132,21 +132,21 @@ def begin(row: Archive, last: Batch, artifact: str, now: datetime) -> Archive:
     """All lines so far are to be written, to an artifact's object."""
     ends = replace(last, version=0, first=last.end, lines=())
     begun = replace(row, state=ArchiveState.WRITING, since=now, last=ends, artifact=artifact)
-    return attempt(begun, now)
+    return begin_step(begun, now)
 
 
-def attempt(row: Archive, now: datetime) -> Archive:
+def begin_step(row: Archive, now: datetime) -> Archive:
     """About to be moved on: if that fails, then again, later with every try."""
-    return replace(row, tries=row.tries + 1, due=now + min(AGAIN * 2 ** min(row.tries, 20), AGAIN_MOST))
+    return replace(row, tries=row.tries + 1, due=now + min(RETRY_AFTER * 2 ** min(row.tries, 20), RETRY_AFTER_MOST))
 
 
-def again(row: Archive, now: datetime) -> Archive:
+def restart(row: Archive, now: datetime) -> Archive:
     """To be begun anew: what was written is not there as it was written."""
     fresh = Archive(job=row.job, state=ArchiveState.WAITING, since=now, settled=row.settled, tries=row.tries)
-    return replace(attempt(fresh, now), version=row.version)
+    return replace(begin_step(fresh, now), version=row.version)
 
 
-def write(row: Archive, batch: Batch, written: int) -> tuple[Archive, bytes]:
+def encode_batch(row: Archive, batch: Batch, written: int) -> tuple[Archive, bytes]:
     """A batch as lines of the object, `written` bytes behind the last part; and the row with its block, if it begins
     one."""
     at = row.size + written
@@ -155,7 +155,7 @@ def write(row: Archive, batch: Batch, written: int) -> tuple[Archive, bytes]:
     return replace(row, blocks=blocks, next=batch.end), b"".join(map(_encode, events(batch)))
 
 
-def wrote(row: Archive, content: bytes, tag: str) -> Archive:
+def add_part(row: Archive, content: bytes, tag: str) -> Archive:
     """With one part more."""
     part = Part(tag, len(content), sha256(content).hexdigest())
     is_all = row.next >= row.end
@@ -173,10 +173,10 @@ def gone(row: Archive, now: datetime) -> Archive:
     return replace(row, state=ArchiveState.GONE, since=now, upload="", parts=(), blocks=(), due=now)
 
 
-def emptied(row: Archive, now: datetime) -> Archive:
+def rows_deleted(row: Archive, now: datetime) -> Archive:
     """With no rows left. Those of a log that is gone are looked for once more."""
-    is_over = row.state is ArchiveState.ARCHIVED or now - row.since >= SETTLING
-    return replace(row, due=None if is_over else row.since + SETTLING)
+    is_over = row.state is ArchiveState.ARCHIVED or now - row.since >= LATE_ROWS_WITHIN
+    return replace(row, due=None if is_over else row.since + LATE_ROWS_WITHIN)
 
 
 def block(row: Archive, after: int) -> tuple[int, int] | None:

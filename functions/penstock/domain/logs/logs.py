@@ -25,21 +25,21 @@ OUTPUT = ("stdout", "stderr")
 LINE_BYTES = 32
 """What a line counts besides its text: its time, its stream and its number."""
 
-SAID_EVENTS, SAID_BYTES = 5000, 2 * 1024**2
+SERVICE_EVENTS, SERVICE_BYTES = 5000, 2 * 1024**2
 """How many lines and bytes we say of one job ourselves: one that waits for weeks is handed over and back very often."""
 
 LAST_EVENTS, LAST_BYTES = 1000, 1024**2
 """How many lines and bytes more an agent itself may say of a job whose log is full: how each task ended."""
 
 
-HUSH = (
-    f"more than {SAID_EVENTS} lines or {SAID_BYTES} bytes tell of decisions about this job: those that follow are left "
-    "out until it settles, and the job goes on"
+SERVICE_LIMIT_NOTICE = (
+    f"more than {SERVICE_EVENTS} lines or {SERVICE_BYTES} bytes tell of decisions about this job: those that follow "
+    "are left out until it settles, and the job goes on"
 )
 
 
 @dataclass(frozen=True)
-class Most:
+class LogLimits:
     """How much of one job's log is kept, in lines and in bytes of UTF-8."""
 
     events: int
@@ -110,17 +110,19 @@ def events(batch: Batch) -> list[Event]:
     return [Event(number, batch.attempt, line) for number, line in enumerate(batch.lines, batch.first)]
 
 
-def nothing(job: str, attempt: int) -> Batch:
+def empty_batch(job: str, attempt: int) -> Batch:
     """What stands before the first batch of a log."""
     return Batch(job=job, first=1, attempt=attempt, lines=(), heard_of=attempt, heard=0, size=0)
 
 
-def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool = False) -> Batch | None:
+def append_service_lines(
+    last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool = False
+) -> Batch | None:
     """The batch that adds our own lines to a log that ends with `last`; None if there is nothing to add.
 
     Once there are too many, one line says so and the others are left out; but for how the job ended.
     """
-    before = last or nothing(job, attempt)
+    before = last or empty_batch(job, attempt)
     kept = list(lines) if is_end else _bounded(before, lines)
     if not kept:
         return None
@@ -146,18 +148,20 @@ def _bounded(before: Batch, lines: Sequence[Line]) -> list[Line]:
     size = before.said_bytes
     for line in lines:
         size += _size((line,))
-        if before.said + len(kept) >= SAID_EVENTS or size > SAID_BYTES:
-            return [*kept, Line(line.time, CONTROL, HUSH)]
+        if before.said + len(kept) >= SERVICE_EVENTS or size > SERVICE_BYTES:
+            return [*kept, Line(line.time, CONTROL, SERVICE_LIMIT_NOTICE)]
         kept.append(line)
     return kept
 
 
-def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: Most) -> Batch | None:
+def append_agent_lines(
+    last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: LogLimits
+) -> Batch | None:
     """The batch that adds an agent's lines, the first of which has the agent's number `first`; None if none is new.
 
     What finds no room is dropped, and one line says so: the job goes on. What the agent itself says is still kept.
     """
-    before = last or nothing(job, attempt)
+    before = last or empty_batch(job, attempt)
     if before.heard_of != attempt:
         before = replace(before, heard_of=attempt, heard=0, dropped=0, dropped_bytes=0)
     fresh = tuple(lines)[max(0, before.heard + 1 - first) :]
@@ -178,7 +182,7 @@ def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence
     )
 
 
-def _sift(before: Batch, lines: Sequence[Line], most: Most) -> tuple[list[Line], list[Line], bool]:
+def _sift(before: Batch, lines: Sequence[Line], most: LogLimits) -> tuple[list[Line], list[Line], bool]:
     """The lines that find room, in a log that ends with a batch; those that do not; whether it is full then."""
     kept: list[Line] = []
     lost: list[Line] = []
@@ -195,7 +199,7 @@ def _sift(before: Batch, lines: Sequence[Line], most: Most) -> tuple[list[Line],
     return kept, lost, full
 
 
-def _notice(most: Most) -> str:
+def _notice(most: LogLimits) -> str:
     limit = f"{most.events} lines or {most.bytes} bytes"
     return f"the log has reached its limit of {limit}: output that follows is dropped, and the job goes on"
 

@@ -19,12 +19,12 @@ from itertools import count, groupby
 from math import inf
 from typing import NamedTuple
 
-from penstock.domain.pools.grants import WINDOW, Pick, Stock, harmed, is_kept_for, pick
+from penstock.domain.pools.grants import WINDOW, Pick, Stock, has_reservation, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 
 
-class Whose(NamedTuple):
+class ClaimId(NamedTuple):
     """Who claims."""
 
     job: str
@@ -32,7 +32,7 @@ class Whose(NamedTuple):
     step: int
 
     @classmethod
-    def of(cls, claim: Claim) -> Whose:
+    def from_claim(cls, claim: Claim) -> ClaimId:
         """Who has a claim."""
         return cls(claim.job, claim.attempt, claim.step)
 
@@ -45,19 +45,19 @@ class Queue:
     slots: Sequence[Slot]
     claims: Sequence[Claim]
 
-    def before(self, whose: Whose) -> Sequence[Claim]:
+    def before(self, whose: ClaimId) -> Sequence[Claim]:
         """Who comes first; all, for somebody who does not wait here."""
-        places = [Whose.of(claim) for claim in self.claims]
+        places = [ClaimId.from_claim(claim) for claim in self.claims]
         return self.claims[: places.index(whose)] if whose in places else self.claims
 
-    def wanted_by(self, whose: Whose) -> int:
+    def wanted_by(self, whose: ClaimId) -> int:
         """How much somebody who waits here wants."""
-        return next((claim.count for claim in self.claims if Whose.of(claim) == whose), 0)
+        return next((claim.count for claim in self.claims if ClaimId.from_claim(claim) == whose), 0)
 
-    def can_grant(self, whose: Whose, stocks: Mapping[str, Stock]) -> bool:
+    def can_grant(self, whose: ClaimId, stocks: Mapping[str, Stock]) -> bool:
         """Whether what somebody wants is there, and kept for nobody else."""
-        row = next((claim for claim in self.claims if Whose.of(claim) == whose), None)
-        is_kept = row is not None and any(map(is_kept_for, harmed(row, self.before(whose), stocks)))
+        row = next((claim for claim in self.claims if ClaimId.from_claim(claim) == whose), None)
+        is_kept = row is not None and any(map(has_reservation, overtaken_by(row, self.before(whose), stocks)))
         return not is_kept and self.stock.has(self.wanted_by(whose))
 
     @property
@@ -76,7 +76,7 @@ class Queue:
         return [slot for slot in self.slots if slot.state is SlotState.HELD]
 
 
-class Step(NamedTuple):
+class GiveBack(NamedTuple):
     """A job gives something back. `what` names it."""
 
     job: str
@@ -85,25 +85,25 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Played:
+class SimulatedGrant:
     """How a claim came to be granted. `seconds` is None when some holder's time could not be guessed."""
 
     seconds: float | None
-    steps: tuple[Step, ...]
+    steps: tuple[GiveBack, ...]
 
 
 Holder = tuple[str, int]
 """Who holds: a job and its attempt."""
 
 
-class Play:
+class Simulation:
     """One run of some queues, to see when somebody's claim is granted.
 
     With `only`, nobody but these jobs gives anything back.
     """
 
     def __init__(
-        self, queues: Mapping[str, Queue], whose: Whose, now: datetime, only: Collection[str] | None = None
+        self, queues: Mapping[str, Queue], whose: ClaimId, now: datetime, only: Collection[str] | None = None
     ) -> None:
         self._pools = {name: queue.pool for name, queue in queues.items()}
         self._claims = {name: list(queue.claims) for name, queue in queues.items()}
@@ -145,11 +145,11 @@ class Play:
         for slot, slots in withdrawn[:count]:
             slots[slots.index(slot)] = replace(slot, withdrawn=False)
 
-    def until_granted(self) -> Played | None:
+    def until_granted(self) -> SimulatedGrant | None:
         """Let holders give back until the claim is granted; None if that never happens."""
         self._serve(self._pools)
         is_known = True
-        steps: list[Step] = []
+        steps: list[GiveBack] = []
         while not self._is_granted:
             back = self._next()
             if back is None:
@@ -157,7 +157,7 @@ class Play:
             end = self._ends[back]
             self._time, is_known = max(self._time, end or 0.0), is_known and end is not None
             steps.append(self._give_back(back))
-        return Played(self._time if is_known else None, tuple(steps))
+        return SimulatedGrant(self._time if is_known else None, tuple(steps))
 
     def _hold(self, holder: Holder, slots: Iterable[Slot], since: float) -> None:
         """Somebody has some slots since a time: they are expected back when those before had theirs as long.
@@ -182,10 +182,12 @@ class Play:
                 return holder
         return None
 
-    def _give_back(self, holder: Holder) -> Step:
+    def _give_back(self, holder: Holder) -> GiveBack:
         """A job ends: its claims go, then its units as they are put back, and each time the pools are served."""
         slots = sorted(self._held.pop(holder), key=_turn)
-        wanted = [slot for slot in slots if any(Whose.of(one) == self._whose for one in self._claims[slot.pool])]
+        wanted = [
+            slot for slot in slots if any(ClaimId.from_claim(one) == self._whose for one in self._claims[slot.pool])
+        ]
         told = wanted or slots
         left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
         for name in left:
@@ -197,7 +199,7 @@ class Play:
                 self._put_back(slot)
             self._serve(slot.pool for slot in mine)
         self._serve(self._pools)
-        return Step(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
+        return GiveBack(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
 
     def _put_back(self, slot: Slot) -> None:
         pool = self._pools[slot.pool]
@@ -224,7 +226,7 @@ class Play:
         return {name: Stock(pool, self._claims[name][:WINDOW], self._free[name]) for name, pool in self._pools.items()}
 
     def _grant(self, found: Pick) -> None:
-        whose = Whose.of(next(iter(found.rows.values())))
+        whose = ClaimId.from_claim(next(iter(found.rows.values())))
         self._is_granted = whose == self._whose
         got: list[Slot] = []
         for name, claim in found.rows.items():
@@ -254,25 +256,25 @@ def _turn(slot: Slot) -> tuple[object, ...]:
     return order != WORKER, -order, slot.unit or "", is_quota, slot.pool, slot.name
 
 
-RECENT = 12
+RECENT_HOLDERS = 12
 """How many of the last holders the mean is mostly of: a new one counts for one in so many."""
 
-PRUNED = 16
+MAX_PRUNED = 16
 """Up to how many give-backs it is tried which of them could be left out."""
 
 
-def learn(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
+def record_holds(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
     """A pool that remembers how long the holders of some of its slots kept them, in one mean that forgets slowly."""
     for slot in slots:
         if slot.since is not None:
             kept = max(0.0, (now - slot.since).total_seconds())
             holds = pool.holds + 1
-            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT)
+            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT_HOLDERS)
             pool = replace(pool, holds=holds, mean_hold=mean)
     return pool
 
 
-class Way(StrEnum):
+class Action(StrEnum):
     """What moves a job on, as the first word of a sentence about it."""
 
     RESUME = "resume"
@@ -292,7 +294,7 @@ class Unblock:
     Of a job that has to end, `what` says how; of a file that has to come, which.
     """
 
-    way: Way
+    way: Action
     pool: str = ""
     what: str = ""
     job: str = ""
@@ -301,18 +303,18 @@ class Unblock:
 
     def __str__(self) -> str:
         return {
-            Way.RESUME: f"an operator resumes {self.pool}",
-            Way.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
+            Action.RESUME: f"an operator resumes {self.pool}",
+            Action.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
             if self.is_named
             else f"an operator raises the limit of {self.pool} to {self.limit}",
-            Way.GIVE_BACK: f"an operator releases what keeps {self.what}"
+            Action.GIVE_BACK: f"an operator releases what keeps {self.what}"
             if not self.job
             else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
-            Way.HELLO: "the agent of its worker says hello",
-            Way.MAKE: f"{self.what} is made ready",
-            Way.PUT_BACK: f"what its attempt {self.what} used is put back",
-            Way.END: f"job {self.job} {self.what}",
-            Way.ARRIVE: f"its input {self.what} arrives",
+            Action.HELLO: "the agent of its worker says hello",
+            Action.MAKE: f"{self.what} is made ready",
+            Action.PUT_BACK: f"what its attempt {self.what} used is put back",
+            Action.END: f"job {self.job} {self.what}",
+            Action.ARRIVE: f"its input {self.what} arrives",
         }[self.way]
 
 
@@ -338,12 +340,12 @@ class Forecast:
 
 def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Forecast:
     """What a claim that stands in its queues has before it."""
-    whose = Whose.of(claim)
+    whose = ClaimId.from_claim(claim)
     pool = blocking(queues, claim)
     acts = _by_operators(queues, claim)
     found = _play(queues, whose, now, acts)
     acts, steps = _pruned(queues, whose, now, acts, found.steps) if found else (acts, ())
-    given = tuple(Unblock(Way.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
+    given = tuple(Unblock(Action.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
     position = len(queues[pool].before(whose)) + 1
     seconds = found.seconds if found and not acts else None
     return Forecast(pool, position, seconds, _basis(queues[pool], now) if steps else None, (*acts, *given))
@@ -351,15 +353,15 @@ def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Foreca
 
 def _play(
     queues: Mapping[str, Queue],
-    whose: Whose,
+    whose: ClaimId,
     now: datetime,
     acts: Sequence[Unblock],
     only: Collection[str] | None = None,
-) -> Played | None:
+) -> SimulatedGrant | None:
     """How a claim is granted when operators do some things first, one after the other."""
-    play = Play(queues, whose, now, only)
+    play = Simulation(queues, whose, now, only)
     for act in acts:
-        if act.way is Way.RESUME:
+        if act.way is Action.RESUME:
             play.resume(act.pool)
         else:
             play.raise_to(act.pool, act.limit)
@@ -368,7 +370,7 @@ def _play(
 
 def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
     """The first of a claim's pools that could not grant it as it is; its own pool if all could."""
-    whose = Whose.of(claim)
+    whose = ClaimId.from_claim(claim)
     stocks = {name: queue.stock for name, queue in queues.items()}
     short = (name for name in claim.pools if not queues[name].can_grant(whose, stocks))
     return next(short, claim.pools[0])
@@ -376,10 +378,10 @@ def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
 
 def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, ...]:
     """What only an operator can do for a claim: resume what is paused, raise what is too low."""
-    wanted = {name: queues[name].wanted_by(Whose.of(claim)) for name in claim.pools}
-    paused = [Unblock(Way.RESUME, name) for name in wanted if queues[name].pool.paused]
+    wanted = {name: queues[name].wanted_by(ClaimId.from_claim(claim)) for name in claim.pools}
+    paused = [Unblock(Action.RESUME, name) for name in wanted if queues[name].pool.paused]
     low = [
-        Unblock(Way.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
+        Unblock(Action.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
         for name, count in wanted.items()
         if queues[name].pool.limit < count
     ]
@@ -387,11 +389,11 @@ def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, .
 
 
 def _pruned(
-    queues: Mapping[str, Queue], whose: Whose, now: datetime, acts: Sequence[Unblock], steps: Sequence[Step]
-) -> tuple[tuple[Unblock, ...], tuple[Step, ...]]:
+    queues: Mapping[str, Queue], whose: ClaimId, now: datetime, acts: Sequence[Unblock], steps: Sequence[GiveBack]
+) -> tuple[tuple[Unblock, ...], tuple[GiveBack, ...]]:
     """The same without what only happened to come first."""
     acts, steps = tuple(acts), tuple(steps)
-    if len(acts) + len(steps) > PRUNED:
+    if len(acts) + len(steps) > MAX_PRUNED:
         return acts, steps
     for act in acts:
         less = tuple(one for one in acts if one != act)
@@ -409,14 +411,15 @@ def _basis(queue: Queue, now: datetime) -> str | None:
     if not pool.holds:
         return None
     mean = timedelta(seconds=pool.mean_hold)
-    said = f"the last {min(pool.holds, RECENT)} holders of {pool.name} kept it {lasting(pool.mean_hold)} on average"
+    kept = f"kept it {format_duration(pool.mean_hold)}"
+    said = f"the last {min(pool.holds, RECENT_HOLDERS)} holders of {pool.name} {kept} on average"
     if pool.holds == 1:
-        said = f"the last holder of {pool.name} kept it {lasting(pool.mean_hold)}"
+        said = f"the last holder of {pool.name} {kept}"
     late = sum(slot.since is not None and now - slot.since > mean for slot in queue.held)
     return f"{said}; {late} of the present {len(queue.held)} already longer" if late else said
 
 
-def altogether(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]:
+def combined_start(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]:
     """When all of a job's steps may be granted, in seconds from now, and what that was guessed from.
 
     The steps follow one another, but the queues move all the time: the slowest of them decides.
@@ -427,7 +430,7 @@ def altogether(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]
     return (last.seconds, last.basis) if last else (None, None)
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time as one says it: 40 s, 4 min, 3 h, 2 d."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:

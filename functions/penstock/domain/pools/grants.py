@@ -26,7 +26,7 @@ from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Create, Replace
 
-OVERTAKEN = 8
+MAX_OVERTAKEN = 8
 """How often a claim may be overtaken in one queue. Who passes it and leaves it room, does not overtake it."""
 
 WINDOW = 16
@@ -120,12 +120,12 @@ def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
 
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
     found = _rows(claim, stocks)
-    if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+    if found and all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items()):
         return _passing(found, stocks, turns)
     return None
 
 
-def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
+def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     """What a claim takes from each of its pools beyond what the warm units bring that are handed over to it."""
     total = {name: row.count for name, row in found.rows.items()}
     warm = {name: len(stocks[name].warm) for name in found.rows}
@@ -138,7 +138,7 @@ def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     return total
 
 
-def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
+def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
     """The kept units to be destroyed so that the first claim that nothing else keeps waiting can be granted.
 
     None, when what is leaving already is enough, or when no claim could be granted even then. Those go first that
@@ -156,7 +156,7 @@ def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
 def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
     """Kept units whose slots are enough, with what is there and what is leaving; None when there are not enough."""
     found: dict[str, None] = {}
-    for name, count in wants(claim, stocks).items():
+    for name, count in cold_demand(claim, stocks).items():
         stock = stocks[name]
         if stock.pool.paused:
             return None
@@ -194,17 +194,17 @@ def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | N
     overtaken: list[Claim] = []
     for name, row in found.rows.items():
         ahead = stocks[name].claims[: _place(row, stocks[name].claims)]
-        overtaken += harmed(row, ahead, stocks, turns(name)) if ahead else []
-    if len(overtaken) > WINDOW or any(map(is_kept_for, overtaken)):
+        overtaken += overtaken_by(row, ahead, stocks, turns(name)) if ahead else []
+    if len(overtaken) > WINDOW or any(map(has_reservation, overtaken)):
         return None
     return Pick(found.rows, overtaken)
 
 
 def _turns(stocks: Mapping[str, Stock]) -> Turns:
-    return cache(lambda pool: in_turn(stocks[pool].claims, stocks))
+    return cache(lambda pool: satisfiable(stocks[pool].claims, stocks))
 
 
-def harmed(
+def overtaken_by(
     claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock], turns: Sequence[bool] | None = None
 ) -> list[Claim]:
     """Those ahead in one queue that a claim would take from: after it there is no room for them and those before.
@@ -214,14 +214,14 @@ def harmed(
     """
     room = stocks[claim.pool].room - claim.count
     found: list[Claim] = []
-    for other in compress(ahead, turns if turns is not None else in_turn(ahead, stocks)):
+    for other in compress(ahead, turns if turns is not None else satisfiable(ahead, stocks)):
         room -= other.count
         if room < 0:
             found.append(other)
     return found
 
 
-def in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[bool]:
+def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[bool]:
     """Which of a queue could all be granted if nobody had anything, as far as their other pools are known.
 
     For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
@@ -252,14 +252,14 @@ def _add(more: Mapping[str, int], total: dict[str, int]) -> None:
         total[pool] = total.get(pool, 0) + count
 
 
-def is_kept_for(claim: Claim) -> bool:
+def has_reservation(claim: Claim) -> bool:
     """Whether a claim was overtaken so often that nobody may take from it again."""
-    return claim.overtaken >= OVERTAKEN
+    return claim.overtaken >= MAX_OVERTAKEN
 
 
-def kept_for(queue: Sequence[Claim]) -> Sequence[Claim]:
+def reserved_claims(queue: Sequence[Claim]) -> Sequence[Claim]:
     """The last claim of a queue that something is kept for, and all before it. None, when there is no such claim."""
-    last = max((place for place, claim in enumerate(queue, 1) if is_kept_for(claim)), default=0)
+    last = max((place for place, claim in enumerate(queue, 1) if has_reservation(claim)), default=0)
     return queue[:last]
 
 
@@ -268,7 +268,7 @@ def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
     return next((at for at, row in enumerate(claims) if (row.job, row.attempt, row.step) == whose), None)
 
 
-class Hand:
+class Allocator:
     """Takes from the stocks of one claim's pools, lease by lease, and remembers the changes. [SLOT-1] [SLOT-2]"""
 
     def __init__(self, claim: Claim, stocks: Mapping[str, Stock]) -> None:

@@ -14,11 +14,11 @@ from typing import Literal
 from penstock.domain.pools.forecast import Queue
 from penstock.domain.pools.pools import Slot
 
-MOST = 2000
+MAX_NODES = 2000
 """How many nodes are shown."""
 
 
-class Tie(StrEnum):
+class EdgeKind(StrEnum):
     """What an edge means."""
 
     WAITS = "waits"  # from a job to a pool
@@ -40,7 +40,7 @@ class Edge:
 
     start: str
     end: str
-    tie: Tie
+    tie: EdgeKind
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Graph:
     left_out: int = 0
 
 
-def graph(queues: Sequence[Queue], most: int = MOST) -> Graph:
+def graph(queues: Sequence[Queue], most: int = MAX_NODES) -> Graph:
     """The graph of some pools, those first that something happens in."""
     busy = sorted(queues, key=lambda queue: (not (queue.claims or queue.held), queue.pool.name))
     nodes = {queue.pool.name: _pool(queue) for queue in busy}
@@ -79,9 +79,9 @@ def _pool(queue: Queue) -> Node:
 def _edges(queue: Queue) -> Iterable[Edge]:
     for slot in queue.held:
         if slot.job:
-            yield Edge(queue.pool.name, slot.job, Tie.HOLDS)
+            yield Edge(queue.pool.name, slot.job, EdgeKind.HOLDS)
     for claim in queue.claims:
-        yield Edge(claim.job, queue.pool.name, Tie.WAITS)
+        yield Edge(claim.job, queue.pool.name, EdgeKind.WAITS)
 
 
 def _waiting(queues: Sequence[Queue]) -> dict[str, set[str]]:

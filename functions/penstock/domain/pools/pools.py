@@ -233,7 +233,7 @@ def reserve_amount(pool: Pool, count: int, unit: str) -> tuple[Pool, Slot]:
     return replace(pool, used=pool.used + count), idle
 
 
-def keep(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
+def keep_warm(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
     """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle.
 
     `now` is None for a unit that is not made yet.
@@ -242,7 +242,7 @@ def keep(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
     return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
 
 
-def stamped(slot: Slot, now: datetime) -> Slot:
+def mark_ready(slot: Slot, now: datetime) -> Slot:
     """A slot whose unit was on its way, and is there."""
     return replace(slot, since=now)
 
@@ -257,7 +257,7 @@ def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
     return replace(slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, since=now)
 
 
-def leave(slot: Slot) -> Slot:
+def mark_leaving(slot: Slot) -> Slot:
     """A slot of a unit that was kept and is now to be destroyed: nobody's until then."""
     return replace(slot, state=SlotState.IDLE, leaving=True)
 

@@ -25,7 +25,7 @@ TAG = "penstock-canary"
 REFUSED = "refused"
 """What a canary came to whose job was not accepted."""
 
-LOOK = timedelta(minutes=2)
+RECHECK_INTERVAL = timedelta(minutes=2)
 """How often one looks whether the job of a canary has settled."""
 
 
@@ -64,17 +64,17 @@ def canary_key(pool: str) -> Key:
     return Key(f"canary#{pool}", "canary")
 
 
-def sent(canary: Canary, job: str, now: datetime) -> Canary:
+def submitted(canary: Canary, job: str, now: datetime) -> Canary:
     """A canary whose job was submitted."""
-    return replace(canary, job=job, since=now, is_out=True, due=now + LOOK)
+    return replace(canary, job=job, since=now, is_out=True, due=now + RECHECK_INTERVAL)
 
 
-def look_again(canary: Canary, now: datetime) -> Canary:
+def recheck(canary: Canary, now: datetime) -> Canary:
     """A canary whose job has not settled yet."""
-    return replace(canary, due=now + LOOK)
+    return replace(canary, due=now + RECHECK_INTERVAL)
 
 
-def back(canary: Canary, job: Job, every: timedelta, now: datetime) -> Canary:
+def settled(canary: Canary, job: Job, every: timedelta, now: datetime) -> Canary:
     """A canary whose job has settled; the next is sent when the time has come since the last was."""
     told = {Outcome.SUCCEEDED: 0, Outcome.FAILED: canary.failures + 1}
     failures = told.get(job.outcome, canary.failures) if job.outcome else canary.failures
@@ -92,9 +92,9 @@ def is_failing(canary: Canary) -> bool:
     return canary.failures > 0 or canary.outcome in (Outcome.ERRORED, REFUSED)
 
 
-def broken(job: Job, had: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
+def mark_broken(job: Job, had: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
     """What a canary has failed on, and what becomes of it; nothing for any other job."""
     if not job.canary or job.report is None or job.report.result not in (Result.FAILED, Result.TIMED_OUT):
         return []
     why = f"canary job {job.id} failed on it: {job.report.reason}"
-    return [(unit, units.breaks(unit, why, now)) for unit in had if unit.pool == job.canary and not unit.broken]
+    return [(unit, units.mark_broken(unit, why, now)) for unit in had if unit.pool == job.canary and not unit.broken]

@@ -52,7 +52,7 @@ def step_numbers(site: Site, types: Iterable[str]) -> dict[str, int]:
     return {name: order.index(leader[name]) + 1 for name in wanted}
 
 
-REDIRECTS = 32
+MAX_REDIRECTS = 32
 """How many redirects may follow one another. Source: buildomat's bound."""
 
 
@@ -241,7 +241,7 @@ class Site:
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""
         target = self.targets.get(name)
-        for _ in range(REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             if target is None or target.redirect is None:
                 return target
             target = self.targets.get(target.redirect)

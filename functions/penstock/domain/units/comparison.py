@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.cooldowns import WHY_CHARS, collection
-from penstock.domain.units.units import Unit, UnitKind, UnitState, is_coming
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming
 from penstock.kernel.rows import Key, Row
 
-EVERY = timedelta(minutes=3)
+COMPARE_EVERY = timedelta(minutes=3)
 """How long after one comparison the next is made."""
 
 STRAY_AFTER = timedelta(minutes=5)
 """How long something must be listed without a row until it is destroyed."""
 
-LISTS = 3
+MISSING_LISTS = 3
 
 
 MISSING_AFTER = timedelta(minutes=5)
@@ -32,7 +32,7 @@ OUTAGE = timedelta(minutes=5)
 GRACE = timedelta(minutes=10)
 """How long after an outage nothing is destroyed or lost by comparison. Source: Arvados and buildomat."""
 
-REMEMBERED = 5000
+MAX_REMEMBERED = 5000
 """How many ids of each sort are remembered of one maker, for a row takes no more than 400 kB."""
 
 
@@ -52,7 +52,7 @@ class LastSweep(Row):
 SWEEP_KEY = Key("sweep", "sweep")
 
 
-def swept(row: LastSweep | None, now: datetime) -> LastSweep:
+def begin_sweep(row: LastSweep | None, now: datetime) -> LastSweep:
     """The row of a sweep that begins."""
     if row is None:
         return LastSweep(at=now, resumed=now)
@@ -105,10 +105,10 @@ class Verdict:
 
 def is_due(row: Comparison | None, now: datetime) -> bool:
     """Whether it is time to compare again."""
-    return row is None or now - row.tried >= EVERY
+    return row is None or now - row.tried >= COMPARE_EVERY
 
 
-def unlisted(row: Comparison | None, maker: str, why: str, now: datetime) -> Comparison:
+def listing_failed(row: Comparison | None, maker: str, why: str, now: datetime) -> Comparison:
     """The row after a list that could not be had: nothing is known, nothing follows."""
     was = row or Comparison(maker=maker, tried=now)
     return replace(was, tried=now, failures=was.failures + 1, why=why[:WHY_CHARS])
@@ -136,14 +136,14 @@ def compare(
     there = {id for id, unit in rows.items() if id in listed and unit.state is not UnitState.GONE}
     once = set(was.seen) | was.missing.keys()
     absent = [unit for id, unit in rows.items() if id in once and id not in listed and _is_made(unit)]
-    silent = [unit for unit in absent if not was_heard(unit, start, lease)]
+    silent = [unit for unit in absent if not was_in_contact(unit, start, lease)]
     missing = {unit.id: _once_more(was.missing.get(unit.id), start) for unit in silent}
     heard = {unit.id for unit in absent if unit.id not in missing}
     now = replace(
         was, tried=start, at=start, failures=0, why=None,
-        strays=dict(sorted(strays.items())[:REMEMBERED]),
-        missing=dict(sorted(missing.items())[:REMEMBERED]),
-        seen=tuple(sorted(there | heard)[:REMEMBERED]),
+        strays=dict(sorted(strays.items())[:MAX_REMEMBERED]),
+        missing=dict(sorted(missing.items())[:MAX_REMEMBERED]),
+        seen=tuple(sorted(there | heard)[:MAX_REMEMBERED]),
     )  # fmt: skip
     if is_quiet:
         return Verdict(now)
@@ -155,9 +155,9 @@ def _is_made(unit: Unit) -> bool:
     return unit.state in (UnitState.READY, UnitState.IDLE, UnitState.CREATING) and unit.made is not None
 
 
-def was_heard(unit: Unit, start: datetime, lease: timedelta) -> bool:
+def was_in_contact(unit: Unit, start: datetime, lease: timedelta) -> bool:
     """Whether a worker's agent spoke after the list was begun: whoever speaks exists."""
-    is_there = unit.state in (UnitState.READY, UnitState.IDLE) and not is_coming(unit)
+    is_there = unit.state in (UnitState.READY, UnitState.IDLE) and not is_prewarming(unit)
     speaks = unit.is_a is UnitKind.WORKER and is_there
     return speaks and unit.due is not None and unit.due - lease >= start
 
@@ -167,4 +167,4 @@ def _once_more(before: Missing | None, start: datetime) -> Missing:
 
 
 def _is_lost(missing: Missing, start: datetime) -> bool:
-    return missing.lists >= LISTS and start - missing.since >= MISSING_AFTER
+    return missing.lists >= MISSING_LISTS and start - missing.since >= MISSING_AFTER

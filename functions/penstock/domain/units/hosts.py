@@ -59,19 +59,19 @@ def host_key(name: str) -> Key:
     return Key(f"host#{name}", "host")
 
 
-def come(was: Host | None, host: Host, now: datetime, lease: timedelta) -> Host:
+def connect(was: Host | None, host: Host, now: datetime, lease: timedelta) -> Host:
     """A host that is there from now on. A new agent takes the place of the last."""
     since = was.since if was and was.away is None and was.session == host.session else now
     return replace(host, since=since, due=now + lease, away=None, version=was.version if was else 0)
 
 
-def heard(host: Host, now: datetime, lease: timedelta) -> Host:
+def renew(host: Host, now: datetime, lease: timedelta) -> Host:
     """A host that is there and was heard of again; half a lease is soon enough to write it."""
     is_fresh = host.due is not None and now + lease - host.due < lease / 2
     return host if is_fresh else replace(host, due=now + lease)
 
 
-def leave(host: Host, now: datetime) -> Host:
+def disconnect(host: Host, now: datetime) -> Host:
     """A host that is away from now on."""
     return replace(host, due=None, away=now)
 
@@ -86,6 +86,6 @@ def is_silent(host: Host, now: datetime) -> bool:
     return host.due is None or host.due <= now
 
 
-def is_in_play(host: Host | None, pool: str) -> bool:
+def is_available(host: Host | None, pool: str) -> bool:
     """Whether a host is there, and serves this pool: its slot in another is not to be leased as well. [SLOT-1]"""
     return host is not None and host.away is None and host.pool == pool

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from penstock.domain.pools import pools
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Pool, Setback, Slot, Warm
-from penstock.domain.units.reuse import heard
-from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, is_held, noted
+from penstock.domain.units.reuse import renew
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, add_entry, is_held
 from penstock.kernel.rows import Change, Create, Replace
 
-AT_ONCE = 10
+ORDERS_PER_CHECK = 10
 """How many units one look at a pool has made. The next look, a minute later at most, has more made."""
 
 BACK_OFF = timedelta(minutes=1)
@@ -30,7 +30,7 @@ _DOUBLINGS = 10
 
 
 @dataclass(frozen=True)
-class Room:
+class FreeCapacity:
     """What one pool has that nobody waits for: its row, and as many of its free slots without a unit as are wanted."""
 
     pool: Pool
@@ -52,7 +52,9 @@ def is_open(pool: Pool) -> bool:
     return is_as_said and not pool.paused
 
 
-def order(unit: Unit, takes: Mapping[str, int], rooms: Mapping[str, Room]) -> tuple[Unit, list[Change]] | None:
+def reserve(
+    unit: Unit, takes: Mapping[str, int], rooms: Mapping[str, FreeCapacity]
+) -> tuple[Unit, list[Change]] | None:
     """A unit with its slot, and all that its type uses; None when not all of it is there. [SLOT-1] [SLOT-2]
 
     Every pool's row is written, so that of two who look at once, one finds what the other has done.
@@ -81,7 +83,7 @@ def order(unit: Unit, takes: Mapping[str, int], rooms: Mapping[str, Room]) -> tu
     return made, [Create(made), *changes]
 
 
-def unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> Unit:
+def new_unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> Unit:
     """A unit that nobody has asked for yet, to be given its slot by `order`."""
     fresh = Unit(
         id=id,
@@ -101,31 +103,31 @@ def unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> Unit:
         is_kept=True,
         leases=0,
     )
-    return noted(fresh, now, f"ordered from {maker} ahead of need")
+    return add_entry(fresh, now, f"ordered from {maker} ahead of need")
 
 
-def there(unit: Unit, warm: Warm | None, token_hash: str | None, now: datetime, lease: timedelta) -> Unit:
+def arrive(unit: Unit, warm: Warm | None, token_hash: str | None, now: datetime, lease: timedelta) -> Unit:
     """A unit that was coming and is there: a resource by its well's word, a worker by its agent's, with its token.
 
     Nobody has had it, so there is nothing to be clean of. [UNIT-2] One that is held stays due when its hold ends.
     """
     what = "ready" if token_hash is None else "its agent said hello"
-    first = noted(unit, now, f"{what}; it waits for its first lease")
+    first = add_entry(unit, now, f"{what}; it waits for its first lease")
     until = _until(unit, warm, now)
     come = replace(
         first, made=unit.made or now, past_hash=token_hash, until=until, since=now, reason=None, tries=0, busy=None,
         next_look=None, is_making=False,
     )  # fmt: skip
-    return replace(come, due=unit.due) if is_held(unit, now) else heard(come, now, lease)
+    return replace(come, due=unit.due) if is_held(unit, now) else renew(come, now, lease)
 
 
-def stay(unit: Unit, warm: Warm, now: datetime, lease: timedelta) -> Unit | None:
+def extend_idle(unit: Unit, warm: Warm, now: datetime, lease: timedelta) -> Unit | None:
     """A unit that has been idle for long, and is one of those that the pool wants: idle for as long again.
 
     None when it is too old.
     """
     until = _until(unit, warm, now)
-    return heard(replace(unit, until=until), now, lease) if until > now else None
+    return renew(replace(unit, until=until), now, lease) if until > now else None
 
 
 def _until(unit: Unit, warm: Warm | None, now: datetime) -> datetime:
@@ -134,12 +136,12 @@ def _until(unit: Unit, warm: Warm | None, now: datetime) -> datetime:
     return min(now + timedelta(seconds=warm.idle), (unit.born or unit.since) + timedelta(seconds=warm.life))
 
 
-def never_came(unit: Unit) -> bool:
+def never_booted(unit: Unit) -> bool:
     """Whether nothing was ever heard of a worker that was made ahead of need, and that nobody asked for."""
     return unit.is_a is UnitKind.WORKER and not unit.leases and unit.until is None
 
 
-def idle_again(unit: Unit) -> Unit:
+def end_call(unit: Unit) -> Unit:
     """A unit that no call is under way for any more."""
     return replace(unit, busy=None)
 

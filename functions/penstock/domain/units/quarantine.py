@@ -18,13 +18,22 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools.pools import Pool
-from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, clock, gone, noted
+from penstock.domain.units.units import (
+    STEP_WITHIN,
+    CleanProof,
+    Unit,
+    UnitKind,
+    UnitState,
+    add_entry,
+    format_time,
+    mark_gone,
+)
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unsatisfiable
 
-REMIND = timedelta(days=1)
+REMINDER_INTERVAL = timedelta(days=1)
 """How often it is noted that a unit is still in quarantine."""
 
-TRIES: Mapping[type[DriverError], int] = {
+MAX_TRIES: Mapping[type[DriverError], int] = {
     # The driver itself says that it can never work. Not at the first word, for what it looked at may have been old.
     Unsatisfiable: 3,
     # Wrong settings are mostly those of the whole factory, and all its units go on when they are put right. 20 tries
@@ -41,12 +50,12 @@ right.
 
 def count_failure(unit: Unit, error: DriverError) -> Unit:
     """A unit that could not be destroyed: what time does not mend is counted."""
-    return replace(unit, stuck=unit.stuck + 1) if type(error) in TRIES else unit
+    return replace(unit, stuck=unit.stuck + 1) if type(error) in MAX_TRIES else unit
 
 
 def is_stuck(unit: Unit, error: DriverError) -> bool:
     """Whether a unit could not be destroyed so often that trying again is of no use."""
-    most = TRIES.get(type(error))
+    most = MAX_TRIES.get(type(error))
     return most is not None and unit.stuck >= most
 
 
@@ -54,10 +63,10 @@ def enter(unit: Unit, reason: str, now: datetime) -> Unit:
     """A unit that is kept apart. Raises ValueError for one that is not to be destroyed."""
     if unit.state is not UnitState.DIRTY:
         raise ValueError(f"unit {unit.id} is {unit.state}, not dirty")
-    unit = noted(unit, now, f"quarantined: {reason}")
+    unit = add_entry(unit, now, f"quarantined: {reason}")
     return replace(
-        unit, state=UnitState.QUARANTINED, reason=reason, since=now, due=now + REMIND, next_look=None, tries=0, stuck=0,
-        reminders=0,
+        unit, state=UnitState.QUARANTINED, reason=reason, since=now, due=now + REMINDER_INTERVAL, next_look=None,
+        tries=0, stuck=0, reminders=0,
     )  # fmt: skip
 
 
@@ -65,13 +74,13 @@ def remind(unit: Unit, now: datetime) -> Unit:
     """A unit that is still in quarantine; counted, and noted the first time, the second, the fourth, the eighth..."""
     count = unit.reminders + 1
     is_told = count & (count - 1) == 0  # its journal has few entries, and the older ones say what went wrong
-    told = noted(unit, now, f"still quarantined, since {clock(unit.since)}") if is_told else unit
-    return replace(told, reminders=count, due=now + REMIND)
+    told = add_entry(unit, now, f"still quarantined, since {format_time(unit.since)}") if is_told else unit
+    return replace(told, reminders=count, due=now + REMINDER_INTERVAL)
 
 
-def leave(unit: Unit, what: str, now: datetime) -> Unit:
+def release(unit: Unit, what: str, now: datetime) -> Unit:
     """A unit that an operator has seen to: it is destroyed in the ordinary way, and its tries are counted anew."""
-    unit = noted(unit, now, f"{what}; it is to be destroyed")
+    unit = add_entry(unit, now, f"{what}; it is to be destroyed")
     return replace(
         unit, state=UnitState.DIRTY, reason=what, broken=None, since=now, due=now + STEP_WITHIN, next_look=None,
         reminders=0, begun=unit.begun or now,
@@ -87,10 +96,10 @@ def removed(unit: Unit, by: str, checked: str, now: datetime) -> Unit:
         said = f"{unit.is_a} {unit.id} is {unit.state}, not quarantined: its maker destroys it, and a word does not"
         raise Refused(409, "not-quarantined", said)
     proof = CleanProof(by=f"the operator {by}", time=now, checked=checked)
-    return gone(unit, proof, now)
+    return mark_gone(unit, proof, now)
 
 
-def may_go_on(unit: Unit) -> bool:
+def may_continue(unit: Unit) -> bool:
     """Whether what comes after a unit goes on while it is in quarantine: nothing of its attempt runs on it. [JOB-2]
 
     Else its attempt's resources stay as they are, and the job's next attempt waits.
@@ -98,12 +107,12 @@ def may_go_on(unit: Unit) -> bool:
     return unit.is_a is UnitKind.RESOURCE or not unit.may_run
 
 
-def say(unit: Unit) -> str:
+def describe(unit: Unit) -> str:
     """A unit in quarantine as a sentence."""
-    return f"{unit.is_a} {unit.id} is quarantined since {clock(unit.since)}: {unit.reason}"
+    return f"{unit.is_a} {unit.id} is quarantined since {format_time(unit.since)}: {unit.reason}"
 
 
-BROKEN_IN_A_ROW = 3
+MAX_BROKEN_IN_A_ROW = 3
 """How many cool their target down. One machine may be bad by chance, and two; of three the image is to blame."""
 
 PROBE_WITHIN = timedelta(minutes=15)

@@ -97,7 +97,7 @@ class Hold:
     until: datetime
 
     def __str__(self) -> str:
-        return f"held by {self.by} until {clock(self.until)}: {self.reason}"
+        return f"held by {self.by} until {format_time(self.until)}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,17 @@ class Drain:
         return f"{'recycled' if self.at_once else 'drained'} by {self.by}{why}"
 
 
-def clock(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """A time as sentences name it."""
     return time.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
 
 
-LOOKS = 13
+MAX_SEARCHES = 13
 """How often a unit is looked for in its driver's list: for a minute, each 5 seconds."""
 
 
 @dataclass(frozen=True)
-class Look:
+class Search:
     """Looking in a driver's list until it says what it should: when it did, how often it did not, and when again."""
 
     found: datetime | None = None
@@ -135,15 +135,15 @@ class Look:
     @property
     def is_over(self) -> bool:
         """Whether it was found, or is looked for no more."""
-        return self.found is not None or self.tries >= LOOKS
+        return self.found is not None or self.tries >= MAX_SEARCHES
 
 
 @dataclass(frozen=True)
-class Seen:
+class Visibility:
     """What a unit is looked for in its driver's list: there after it was made, and gone after it was destroyed."""
 
-    there: Look = field(default_factory=Look)
-    gone: Look = field(default_factory=Look)
+    there: Search = field(default_factory=Search)
+    gone: Search = field(default_factory=Search)
 
 
 STEP_WITHIN = timedelta(seconds=45)
@@ -240,7 +240,7 @@ class Unit(Row):
     drain: Drain | None = None
     begun: datetime | None = None
     agent: str = ""
-    seen: Seen | None = None
+    seen: Visibility | None = None
     broken: str | None = None
     is_unheard: bool = False
     may_run: bool = False
@@ -274,12 +274,12 @@ def unit_key(unit: str) -> Key:
     return Key(f"unit#{unit}", "unit")
 
 
-def noted(unit: Unit, now: datetime, what: str) -> Unit:
+def add_entry(unit: Unit, now: datetime, what: str) -> Unit:
     """A unit with one more entry in its journal."""
     return replace(unit, journal=unit.journal.with_(now, what))
 
 
-def noting(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
+def with_notes(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
     """A unit with what its driver wants to be told again; None leaves what is there."""
     return unit if notes is None else replace(unit, notes=notes)
 
@@ -294,14 +294,14 @@ def is_due(unit: Unit, now: datetime) -> bool:
     return unit.due is not None and unit.due <= now
 
 
-def is_coming(unit: Unit) -> bool:
+def is_prewarming(unit: Unit) -> bool:
     """Whether a unit is made ahead of need, and not there yet: nobody waits for it to have been idle for long."""
     return unit.state is UnitState.IDLE and unit.until is None
 
 
-def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
+def mark_made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
     """A worker whose machine was ordered: it has until the boot deadline to say hello."""
-    unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
+    unit = add_entry(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
     told, due = metadata or unit.metadata, now + boot
     return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
 
@@ -312,7 +312,7 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
     Its hello says that it was made, also where it comes before its factory's own word.
     """
     made = unit.made or now
-    unit = noted(unit, now, "its agent said hello")
+    unit = add_entry(unit, now, "its agent said hello")
     return replace(
         unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease,
         agent=agent, heard=now,
@@ -324,7 +324,7 @@ def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease, heard=now)
 
 
-def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
+def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
     """A unit whose lease has ended: its credentials are worth nothing from here on. [SEC-1]
 
     One that was ready, and did not fail its job, may be cleaned for the next where its pool keeps some. A worker's
@@ -337,7 +337,7 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
     begun = now if is_worker and not is_held(unit, now) else None
     unit = replace(unit, may_run=is_worker and is_ready and not ended_well and unit.broken is None)
     if unit.is_kept and ended_well and is_ready and unit.drain is None and unit.broken is None:
-        unit = noted(unit, now, f"{reason}; it is to be cleaned for the next")
+        unit = add_entry(unit, now, f"{reason}; it is to be cleaned for the next")
         pause = CLEAN_WITHIN if is_worker else STEP_WITHIN
         return replace(
             unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
@@ -351,7 +351,7 @@ def _rest(unit: Unit, now: datetime, pause: timedelta) -> datetime:
     return unit.hold.until if unit.hold and is_held(unit, now) else now + pause
 
 
-def begin(unit: Unit, now: datetime) -> Unit:
+def begin_end(unit: Unit, now: datetime) -> Unit:
     """A unit that its driver is about to clean or to destroy. Raises ValueError for one that is held. [UNIT-3]"""
     if is_held(unit, now):
         raise ValueError(f"unit {unit.id} is {unit.hold}")
@@ -365,24 +365,24 @@ def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
     """
     if unit.state not in (UnitState.CLEANING, UnitState.IDLE):
         raise ValueError(f"unit {unit.id} is {unit.state}, not cleaning or idle")
-    return _dirty(unit, reason, now, begin(replace(unit, begun=None), now).begun)
+    return _dirty(unit, reason, now, begin_end(replace(unit, begun=None), now).begun)
 
 
 def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Unit:
     """The hash of its agent's token stays, so that the agent can still ask whether its machine is wanted."""
-    unit = noted(unit, now, f"{reason}; it is to be destroyed")
+    unit = add_entry(unit, now, f"{reason}; it is to be destroyed")
     return replace(
         unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
         next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
     )  # fmt: skip
 
 
-def breaks(unit: Unit, reason: str, now: datetime) -> Unit:
+def mark_broken(unit: Unit, reason: str, now: datetime) -> Unit:
     """A worker whose agent says that its machine is broken: nobody is lent it again. What it said first stands."""
-    return unit if unit.broken else replace(noted(unit, now, f"broken: {reason}"), broken=reason)
+    return unit if unit.broken else replace(add_entry(unit, now, f"broken: {reason}"), broken=reason)
 
 
-def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
+def mark_gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
     """A unit that is no more. Only with the record that it was cleaned up. [UNIT-2]"""
-    unit = noted(unit, now, f"destroyed ({proof.by}: {proof.checked})")
+    unit = add_entry(unit, now, f"destroyed ({proof.by}: {proof.checked})")
     return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, sealed="")

@@ -16,15 +16,15 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from penstock.domain.units.retries import BACK_OFF, EARLY
-from penstock.domain.units.units import CleanProof, Look, Seen, Unit, UnitState, noted
+from penstock.domain.units.units import CleanProof, Search, Unit, UnitState, Visibility, add_entry
 
 CALL_WITHIN = timedelta(minutes=2)
 """How long a call that makes something may be under way. No function of a factory or well lives longer."""
 
-WHY = "what was just made may not be listed yet"
+NOT_LISTED_YET = "what was just made may not be listed yet"
 
 
-def wait(unit: Unit, proof: CleanProof) -> int:
+def wait_for_absence(unit: Unit, proof: CleanProof) -> int:
     """In how many seconds it is looked for again, as the proof comes too early; 0 when it is believed."""
     left = _believed(unit, timedelta(seconds=proof.lag)) - proof.time if proof.lag else timedelta()
     return max(0, ceil(min(left, BACK_OFF).total_seconds()))
@@ -39,22 +39,22 @@ def _believed(unit: Unit, lag: timedelta) -> datetime:
     return unit.made + lag if unit.made else (unit.bare or unit.since) + CALL_WITHIN + lag
 
 
-EACH = 5
+SEARCH_SECONDS = 5
 """Seconds between two looks."""
 
-LATE = timedelta(seconds=15)
+SEARCH_LATE = timedelta(seconds=15)
 """How long after its time a look counts as lost."""
 
 
 @dataclass(frozen=True)
-class Sight:
+class SearchResult:
     """What one look saw: whether the unit was listed, or why nothing could be."""
 
     listed: bool = False
     failure: str | None = None
 
 
-def phase(unit: Unit) -> str | None:
+def expected(unit: Unit) -> str | None:
     """What one looks for: that the unit is `there`, or `gone`; None while there is nothing to look for, or no more."""
     if unit.seen is None:
         return None
@@ -64,33 +64,33 @@ def phase(unit: Unit) -> str | None:
     return "there" if is_there and not unit.seen.there.is_over else None
 
 
-def is_due(unit: Unit, now: datetime) -> bool:
+def is_search_due(unit: Unit, now: datetime) -> bool:
     """Whether it is time to look; a message that comes earlier is another."""
     again = _look(unit).again
-    return phase(unit) is not None and (again is None or again <= now + EARLY)
+    return expected(unit) is not None and (again is None or again <= now + EARLY)
 
 
-def is_lost(unit: Unit, now: datetime) -> bool:
+def is_search_lost(unit: Unit, now: datetime) -> bool:
     """Whether the message that asks for the next look must have been lost."""
     look = _look(unit)
     since = look.again or (unit.since if unit.state is UnitState.GONE else unit.made)
-    return phase(unit) is not None and since is not None and since + LATE < now
+    return expected(unit) is not None and since is not None and since + SEARCH_LATE < now
 
 
-def saw(unit: Unit, sight: Sight, now: datetime) -> Unit:
+def record_search(unit: Unit, sight: SearchResult, now: datetime) -> Unit:
     """A unit after one look for what its phase says."""
-    wanted = phase(unit)
+    wanted = expected(unit)
     if wanted is None or unit.seen is None:
         raise ValueError(f"unit {unit.id} is not looked for")
     was = _look(unit)
     if sight.failure is None and sight.listed is (wanted == "there"):
-        found = Look(found=now, tries=was.tries)
+        found = Search(found=now, tries=was.tries)
         said = "its factory lists it, with our tags" if sight.listed else "its factory does not list it any more"
-        return noted(replace(unit, seen=replace(unit.seen, **{wanted: found})), now, said)
-    told = Look(tries=was.tries + 1, again=now + timedelta(seconds=EACH), why=sight.failure)
+        return add_entry(replace(unit, seen=replace(unit.seen, **{wanted: found})), now, said)
+    told = Search(tries=was.tries + 1, again=now + timedelta(seconds=SEARCH_SECONDS), why=sight.failure)
     return replace(unit, seen=replace(unit.seen, **{wanted: told}))
 
 
-def _look(unit: Unit) -> Look:
-    seen = unit.seen or Seen()
+def _look(unit: Unit) -> Search:
+    seen = unit.seen or Visibility()
     return seen.gone if unit.state is UnitState.GONE else seen.there

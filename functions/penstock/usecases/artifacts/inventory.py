@@ -91,7 +91,7 @@ def _missing(on: System, part: Part) -> None:
         if volume.state is not VolumeState.CREATED or is_listed is (volume.lost is None):
             continue
         is_there = on.objects.size(volume.object_name) is not None
-        after = volumes.find(volume) if is_there else volumes.lose(volume, on.world.now())
+        after = volumes.mark_found(volume) if is_there else volumes.mark_lost(volume, on.world.now())
         if after != volume and on.store.commit([Replace(volume, after)]) and after.lost:
             _tell(on, volume)
 

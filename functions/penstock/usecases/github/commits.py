@@ -15,7 +15,7 @@ from typing import Any
 from penstock import transaction
 from penstock.domain.commands import SubmitJob
 from penstock.domain.github import checks, commits, policy
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Annotation, CheckRun, annotation, check_key
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MAX_CHECKS, Annotation, CheckRun, annotation, check_key
 from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
@@ -62,7 +62,7 @@ def advance(on: System, repository_id: int, sha: str) -> None:
     elif found.stage is Stage.PLANNED:
         _plan(on, of, found, rules)
     else:
-        _move(on, found, commits.moved(found, found.stage, found.why))
+        _move(on, found, commits.move_to(found, found.stage, found.why))
 
 
 def _policy(on: System, of: Repository) -> Policy | Wrong:
@@ -80,7 +80,7 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) ->
     if isinstance(rules, Wrong):
         _stop(on, found, rules)
     elif not rules.enable:
-        _move(on, found, commits.moved(found, Stage.SETTLED, "not enabled in the default branch"))
+        _move(on, found, commits.move_to(found, Stage.SETTLED, "not enabled in the default branch"))
     elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
         _await(on, found, _strangers(found))
     else:
@@ -88,7 +88,7 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) ->
         if isinstance(members, Wrong):
             _stop(on, found, members)
         elif not members:
-            _move(on, found, commits.moved(found, Stage.SETTLED, f"there is no job in {JOBS}"))
+            _move(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
             _submit(on, of, found, members, trusted)
 
@@ -125,11 +125,11 @@ def _strangers(found: CheckSet) -> str:
 
 def _await(on: System, found: CheckSet, told: str) -> None:
     """The commit is shown with a button, and nothing of it is run before that is pressed."""
-    _halt(on, found, commits.moved(found, Stage.AWAITING, told, outsider=True), Wrong(told))
+    _halt(on, found, commits.move_to(found, Stage.AWAITING, told, outsider=True), Wrong(told))
 
 
 def _stop(on: System, found: CheckSet, wrong: Wrong) -> None:
-    _halt(on, found, commits.moved(found, Stage.SETTLED, wrong.told), wrong)
+    _halt(on, found, commits.move_to(found, Stage.SETTLED, wrong.told), wrong)
 
 
 def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
@@ -158,7 +158,7 @@ def _controlled(on: System, found: CheckSet, wrong: Wrong | None) -> tuple[Seque
     was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
     if was is None and wrong is None:
         return [], None
-    check = was or checks.begin(found, CONTROL, CONTROL_NAME, (), on.world.now())
+    check = was or checks.new_check(found, CONTROL, CONTROL_NAME, (), on.world.now())
     told, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
     now = checks.refused(check, told, on.world.now(), notes)
     return [Replace(was, now) if was else Create(now)], now
@@ -200,7 +200,11 @@ def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | Wrong
     members = Problems(tuple(wrong)) if wrong else sets.arrange(good)
     if isinstance(members, Problems):
         return Wrong("the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]])
-    return members if len(members) <= MOST else Wrong(f"these are {len(members)} jobs; a commit may have {MOST}")
+    return (
+        members
+        if len(members) <= MAX_CHECKS
+        else Wrong(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
+    )
 
 
 ONCE_MORE = timedelta(minutes=5)
@@ -233,7 +237,7 @@ def submit(
             reads = [others[name] for name in others if name in wanted(member.file, found.repository)]
             check = _note(on, check, replace(_submit_check(on, user, found, member, check, ids), reads=tuple(reads)))
         ids |= {member.name: check.job} if check.job else {}
-    on.store.commit([Replace(found, commits.moved(found, Stage.SUBMITTED, outsider=outsider))])
+    on.store.commit([Replace(found, commits.move_to(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
     if fresh and fresh.stage is Stage.SUPERSEDED:  # both write first and read after: one of the two sees the other
         _cancel_all(on, fresh)
@@ -242,7 +246,7 @@ def submit(
 def _begin(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
     """The row of a new check, as long as the set stands."""
     number = 1 + max((check.number for check in known.values()), default=CONTROL)
-    check = checks.begin(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
+    check = checks.new_check(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
     made = on.store.commit([Create(check), Still(found)])
     return on.store.get(check.key, CheckRun) if made else None
 
@@ -258,7 +262,7 @@ def _submit_check(
     try:
         job = jobs_submit.submit(on, user, ask(found, member, ids), checks.submit_key(check), check=check.id)
     except Refused as refused:
-        notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.ANNOTATIONS]]
+        notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
         return checks.refused(check, refused.detail, on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
 
@@ -296,7 +300,7 @@ def ask(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
 def supersede(on: System, found: CheckSet) -> None:
     """Cancel what is left of a commit's jobs. It is looked at once more, for what was being submitted meanwhile."""
     again = found.stage is not Stage.SUPERSEDED
-    after = commits.moved(found, Stage.SUPERSEDED, "a newer commit has come")
+    after = commits.move_to(found, Stage.SUPERSEDED, "a newer commit has come")
     due = on.world.now() + ONCE_MORE if again else None
     if on.store.commit([Replace(found, replace(after, due=due))]):
         _cancel_all(on, found)
@@ -334,7 +338,7 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
     asks finds it as it was.
     """
     rows = of(on, found)
-    wanted = [check for check in (checks.behind(rows, first) if first else rows) if check.number != CONTROL]
+    wanted = [check for check in (checks.with_dependents(rows, first) if first else rows) if check.number != CONTROL]
     last: list[CheckRun] = []
     for check in wanted:
         if check.job or check.told or job_of(on, check):
@@ -351,7 +355,7 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
 def _again(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
     fresh = on.store.get(was.key, CheckRun)
     is_same = fresh is not None and fresh.run == was.run
-    return [Replace(fresh, checks.again(fresh, on.world.now()))] if fresh and is_same else [], None
+    return [Replace(fresh, checks.rerun(fresh, on.world.now()))] if fresh and is_same else [], None
 
 
 def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[Sequence[Change], None]:

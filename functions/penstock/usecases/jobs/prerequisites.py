@@ -77,7 +77,7 @@ def judge(on: System, job_id: str) -> None:
     if found.cancelled_by:
         settle.settle(on, job_id, found.attempt, "Cancelled", None)
     elif verdict.broken:
-        settle.settle(on, job_id, found.attempt, prerequisites.ERROR, verdict.broken)
+        settle.settle(on, job_id, found.attempt, prerequisites.DEPENDENCY_ERROR, verdict.broken)
     elif verdict.is_ready:
         logs.say(on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited(found)})", DETAIL)
         with suppress(Unreached):  # its row is due: the sweep will start it
@@ -95,7 +95,7 @@ def _judge(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change
         queued = prerequisites.ready(job, now)
         return [Replace(job, queued)], (queued, verdict)
     is_due = job.due is None or job.due <= now
-    return [Replace(job, prerequisites.look_again(job, verdict, now))] if is_due else [], (job, verdict)
+    return [Replace(job, prerequisites.recheck(job, verdict, now))] if is_due else [], (job, verdict)
 
 
 def look(on: System, job: Job) -> Verdict:
@@ -114,7 +114,7 @@ def _pin(on: System, job: Job) -> str | None:
             try:
                 transaction.run(on, partial(_pinned, on, each, job))
             except Refused as refused:
-                return prerequisites.gone(each, refused.detail)
+                return prerequisites.outputs_gone(each, refused.detail)
     return None
 
 

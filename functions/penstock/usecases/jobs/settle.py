@@ -58,7 +58,7 @@ def settle(
         hints.moved(on, after)
         for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
             on.queues.schedule({"do": "serve", "pool": pool})
-        told = f"settled: {after.outcome}: {after.reason}; {outcome.spent(after)}"
+        told = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
         if not after.is_settled:
             past = after.attempts[-1]
             told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
@@ -92,11 +92,11 @@ def _end(
         return [], None
     if overdue and (job.due is None or job.due > overdue):
         return [], None
-    if error == prerequisites.ERROR and job.state is not State.WAITING:
+    if error == prerequisites.DEPENDENCY_ERROR and job.state is not State.WAITING:
         return [], None  # it was judged before, and otherwise
     stopping = replace(job, stop_from=job.stop_from or attempt) if overdue else job
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    if error == unused.ERROR and not unused.is_over(job, held, on.world.now()):
+    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
         return [], None  # it has got further since
     after = outcome.conclude(stopping, error, cause, on.world.now())
     if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
@@ -134,7 +134,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     if unit:
         told = job.report is not None and job.report.result is not Result.LOST
         well = told or unit.is_a is UnitKind.RESOURCE  # a worker that told that it is broken is known by that
-        dirty = units.soil(unit, "its lease ended", on.world.now(), ended_well=well)
+        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
     return changes
 
@@ -160,9 +160,9 @@ def told(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
     job = ending.after
     kind = job.failure.kind if job.failure else None
     if kind is Kind.QUEUE_EXPIRED:
-        return replace(job, failure=outcome.expired(ending, leases))
+        return replace(job, failure=outcome.expired_failure(ending, leases))
     if kind is Kind.WORKER_LOST:
-        return replace(job, failure=_with_lines(on, ending, outcome.lost(ending)))
+        return replace(job, failure=_with_lines(on, ending, outcome.lost_failure(ending)))
     return job
 
 
@@ -170,8 +170,8 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     """With what the job said last; of a machine that never said hello, with what its console said last."""
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
-    found = logs.last_lines(on, job.id, job.attempt, CONSOLE if is_console else SAID, failures.LINES)
-    said = failures.said(failure, [line.payload for line in found], is_console=is_console)
+    found = logs.last_lines(on, job.id, job.attempt, CONSOLE if is_console else SAID, failures.MAX_LINES)
+    said = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
     return replace(said, task=found[-1].task if found else None)
 
 
@@ -190,7 +190,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         if job is None or job.is_settled or job.attempt != unit.attempt:
             return [], None
         now = on.world.now()
-        later = Replace(fresh, retries.later(fresh, reason, now, STEP_WITHIN))
+        later = Replace(fresh, retries.retry_later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
         told = jobs.report(job, Report(Result.LOST, cause, now))

@@ -75,9 +75,9 @@ def _step(on: System, unit: Unit) -> None:
 
 def _wait(on: System, unit: Unit) -> None:
     """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
-    if units.is_coming(unit) and not unit.made:
+    if units.is_prewarming(unit) and not unit.made:
         _begin(on, unit)
-    elif units.is_due(unit, on.world.now()) and units.is_coming(unit):
+    elif units.is_due(unit, on.world.now()) and units.is_prewarming(unit):
         prewarm.missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
     elif units.is_due(unit, on.world.now()):
         prewarm.end(on, unit)
@@ -88,7 +88,7 @@ def _lease(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
         _lose(on, unit)
-    elif renewals.is_to_renew(unit, now):
+    elif renewals.is_renewal_due(unit, now):
         renew(on, unit, _order(on, unit))
     elif unit.state is UnitState.READY:
         _answer(on, unit)
@@ -134,9 +134,9 @@ def _make(on: System, unit: Unit) -> None:
             driver_calls.again(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
         return
     if isinstance(done, NotYet):
-        driver_calls.again(on, units.noting(replace(unit, is_making=True), done.notes), done.reason, done.after)
+        driver_calls.again(on, units.with_notes(replace(unit, is_making=True), done.notes), done.reason, done.after)
     else:
-        is_probe = cooling_rules.of_broken(unit.type) in leave.probes
+        is_probe = cooling_rules.broken_scope(unit.type) in leave.probes
         _made(on, unit, done, sealed, site.limits, is_probe=is_probe)
     cooldowns.answered(on, unit, leave, done)
 
@@ -160,11 +160,11 @@ def _made(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, i
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
-        on.store.commit([Replace(unit, replace(units.made(unit, now, boot, done.metadata), is_probe=is_probe))])
+        on.store.commit([Replace(unit, replace(units.mark_made(unit, now, boot, done.metadata), is_probe=is_probe))])
     elif unit.state is UnitState.IDLE:
         prewarm.ready(on, unit, timedelta(seconds=bounds.lease))
     else:
-        _hand_over(on, unit, units.noting(renewals.ready(unit, sealed, now, done.expires), done.notes))
+        _hand_over(on, unit, units.with_notes(renewals.ready(unit, sealed, now, done.expires), done.notes))
 
 
 def _hand_over(on: System, unit: Unit, made: Unit) -> None:
@@ -233,7 +233,7 @@ def _lose(on: System, unit: Unit) -> None:
             driver_calls.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         _fail(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         told = replace(unit, is_unheard=unit.leases == 1)
-        on.store.commit([Replace(unit, retries.later(told, NO_HELLO, now, units.STEP_WITHIN))])
+        on.store.commit([Replace(unit, retries.retry_later(told, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:
@@ -269,8 +269,8 @@ def _renew(on: System, unit: Unit, order: Order) -> None:
         driver_calls.again(on, unit, reason, after)
         return
     if isinstance(done, NotYet):
-        driver_calls.again(on, units.noting(unit, done.notes), done.reason, done.after)
+        driver_calls.again(on, units.with_notes(unit, done.notes), done.reason, done.after)
     else:
         told = renewals.renewed(unit, sealed, on.world.now(), done.expires)
-        on.store.commit([Replace(unit, units.noting(told, done.notes))])
+        on.store.commit([Replace(unit, units.with_notes(told, done.notes))])
     cooldowns.answered(on, unit, leave, done)

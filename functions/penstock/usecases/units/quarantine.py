@@ -15,7 +15,7 @@ from aws_lambda_powertools import Logger
 
 from penstock import transaction
 from penstock.domain import cooldowns as domain_cooldowns
-from penstock.domain.cooldowns import Cause, Met, cool_down_key, maker_of, of_broken
+from penstock.domain.cooldowns import Cause, Obstacle, broken_scope, cool_down_key, maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import maintenance, quarantine, units
@@ -58,7 +58,7 @@ def _enter(on: System, unit: Unit, reason: str) -> list[Change]:
     changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
     changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
     changes += _counted(on, unit) if any(slot.job for slot in slots) else []
-    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_go_on(unit) else ())]
+    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_continue(unit) else ())]
 
 
 def _counted(on: System, unit: Unit) -> list[Change]:
@@ -78,7 +78,7 @@ def remind(on: System, unit: Unit) -> None:
     told = quarantine.remind(unit, now)
     if on.store.commit([Replace(unit, told)]):
         extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": told.reminders}
-        log.warning(quarantine.say(told), extra=extra)
+        log.warning(quarantine.describe(told), extra=extra)
 
 
 def removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) -> Unit:
@@ -115,9 +115,11 @@ def of_maker(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
 def came_back(on: System, unit: Unit) -> None:
     """A worker's slot was given back, or its worker quarantined: one that was bad may be one too many."""
     pool = on.store.get(pool_key(unit.pool), Pool) if quarantine.is_broken(unit) else None
-    if pool and pool.broken >= quarantine.BROKEN_IN_A_ROW:
+    if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
         why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
-        remembering.meet(on, maker_of(unit.is_a, unit.maker), Met(of_broken(unit.type), Cause.BROKEN, why), unit)
+        remembering.meet(
+            on, maker_of(unit.is_a, unit.maker), Obstacle(broken_scope(unit.type), Cause.BROKEN, why), unit
+        )
 
 
 def works(on: System, unit: Unit) -> None:
@@ -134,7 +136,7 @@ def proved(on: System, unit: Unit) -> None:
     leased = on.store.get(unit.key, Unit)
     if leased is None or (leased.state, leased.fence) != (UnitState.READY, unit.fence):
         return
-    remembering.take_off(on, cool_down_key(maker_of(unit.is_a, unit.maker), of_broken(unit.type)), unit)
+    remembering.take_off(on, cool_down_key(maker_of(unit.is_a, unit.maker), broken_scope(unit.type)), unit)
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool and pool.broken:
         on.store.commit([Check(leased), Replace(pool, replace(pool, broken=0))])
@@ -154,7 +156,7 @@ def _cannot_be_cleaned(on: System, worker: str, shown: str, why: str) -> tuple[S
     token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
     if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
         return [], None
-    told = units.breaks(unit, why, now)
+    told = units.mark_broken(unit, why, now)
     if unit.state is UnitState.CLEANING and not units.is_held(unit, now):  # [UNIT-3]
         told = units.give_up(told, f"it could not be cleaned: {why}", now)
     return ([Replace(unit, told)] if told != unit else []), told

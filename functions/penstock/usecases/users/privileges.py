@@ -49,7 +49,7 @@ def may(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
     if not wanted or job.canary:
         return None, []
     owner = on.store.get(user_key(job.owner), User) or User(name=job.owner, created=on.world.now())  # who is no more
-    return users.why_not(owner, wanted), [Check(owner)]
+    return users.explain_denial(owner, wanted), [Check(owner)]
 
 
 def refuse(on: System, job_id: str, why: str) -> bool:
@@ -75,7 +75,7 @@ def revoked(on: System, user: User) -> Concerned:
     stopped: list[str] = []
     holding: list[str] = []
     for job in _jobs(on, user.name):
-        wanted = {need.order: users.why_not(user, need.privileges) for need in job.needs}
+        wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.needs}
         held = jobs.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
         waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)

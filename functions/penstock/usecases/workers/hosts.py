@@ -87,7 +87,7 @@ def _of_its_last(on: System, host: Host, unit: Unit, said: AgentHost, bounds: Li
         release.release(on, unit, proof)
         return _told("forget", 0, bounds, unit.id)
     elif said.trouble:
-        driver_calls.again(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MESSAGE_MOST)
+        driver_calls.again(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MAX_MESSAGE_SECONDS)
     return _cleaning(on, unit, bounds)
 
 

@@ -1,4 +1,4 @@
-"""Why an artifact is kept: who owns it, until when each of them does, and what would free it. Texts for people."""
+"""Why an artifact is kept: who owns it, until when each owner keeps it, and what would free it. Texts for people."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.published import Published
 
 MAX_NAMED = 5
-"""How many dependents are named; of the others it is said how many there are."""
+"""How many dependents are named; the others are counted."""
 
 
 @dataclass(frozen=True)
 class OwnerReason:
-    """One owner: why it keeps the artifact, until when (None: nobody knows yet), and what ends that sooner."""
+    """One owner: why it keeps the artifact, until when (None: unknown), and what would end that sooner."""
 
     owner: str
     why: str
@@ -29,7 +29,7 @@ class OwnerReason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An artifact with all that keeps it. `until` is None where nobody knows."""
+    """An artifact with all its owners' reasons. `until` is None if unknown."""
 
     artifact: Artifact
     volume: Volume | None
@@ -39,12 +39,12 @@ class Explanation:
 
 
 def format_time(time: datetime) -> str:
-    """A time as a sentence says it."""
+    """A time as text in sentences."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def by_job(job: Job | None, row: Retention | None, owner: str) -> OwnerReason:
-    """A job's share."""
+    """Why a job keeps it."""
     id = parts(owner)[1]
     if job is None or row is None:
         return OwnerReason(owner, f"job {id} owns it, and no row says for how long", None, "an operator's look at it")
@@ -69,7 +69,7 @@ def by_job(job: Job | None, row: Retention | None, owner: str) -> OwnerReason:
 
 
 def by_pin(pin: Pin | None, owner: str) -> OwnerReason:
-    """A user's share."""
+    """Why a user's pin keeps it."""
     by = parts(owner)[1]
     if pin is None:
         return OwnerReason(owner, f"{by} pinned it, and no row says why", None, "an operator's look at it")
@@ -77,7 +77,7 @@ def by_pin(pin: Pin | None, owner: str) -> OwnerReason:
 
 
 def by_name(row: Published | None, owner: str) -> OwnerReason:
-    """A published name's share. It has no end."""
+    """Why a published name keeps it. It never ends."""
     name = parts(owner)[1]
     if row is None:
         return OwnerReason(owner, f"it is published as {name}, and no row says so", None, "an operator's look at it")
@@ -86,7 +86,7 @@ def by_name(row: Published | None, owner: str) -> OwnerReason:
 
 
 def by_cache(entry: CacheEntry | None, owner: str) -> OwnerReason:
-    """A cache's share."""
+    """Why a cache entry keeps it."""
     if entry is None:
         return OwnerReason(owner, "a cache owns it, and no row says for how long", None, "an operator's look at it")
     shelf = entry.shelf
@@ -96,7 +96,7 @@ def by_cache(entry: CacheEntry | None, owner: str) -> OwnerReason:
 
 
 def explain(artifact: Artifact, volume: Volume | None, keepers: Sequence[OwnerReason]) -> Explanation:
-    """All of it in one sentence. It goes when the last of its owners lets it go."""
+    """Explain in one sentence why an artifact is kept. It is deleted when its last owner is gone."""
     if not keepers:
         says = f"nobody owns it: it goes at {format_time(artifact.due)}" if artifact.due else "nobody owns it"
         return Explanation(artifact, volume, (), artifact.due, says + _lost(volume))

@@ -1,6 +1,6 @@
-"""One job of a commit, and the check run of GitHub's that shows it.
+"""One job of a commit, and the GitHub check run that shows it.
 
-What a check run says of a job: as much as a person looks at first, and no more than GitHub takes.
+The second half writes the text of the check run: what a person reads first, and no more than GitHub accepts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The jobs of one commit: from the first word of it to their end.
+"""The jobs of one commit: from the first event about it to their end.
 
-heard of ──▶ planned ──▶ submitted ──▶ settled
+received ──▶ planned ──▶ submitted ──▶ settled
               │  ▲ ▲          │
-              ▼  │ └──re-run──┤          approval is of this commit: its set is found by its SHA alone [SEC-2]
+              ▼  │ └──re-run──┤          an approval is for this commit only: its set is found by the SHA [SEC-2]
            awaiting           ▼
-              └────────▶ superseded      no line ends with the commit any more, and policy says so
+              └────────▶ superseded      no branch or pull request ends with the commit, and the policy says so
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Deliveries: what GitHub says happened. Of each only the few facts are kept that something follows from.
+"""Deliveries: what GitHub says happened. Only the few facts are stored that something follows from.
 
-A delivery is known by the id that GitHub gave it, so one that comes twice is one.
-
-How far the deliveries that GitHub lists were compared with those that came.
+The id that GitHub gave a delivery identifies it, so a repeated delivery counts once. `ListCheck` records how far the
+deliveries that GitHub lists were compared with those received.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a repository says of its jobs: `.github/buildomat/config.toml` in its default branch, and nowhere else.
+"""What a repository allows: `.github/buildomat/config.toml` on its default branch, and nowhere else.
 
-What a commit under test says of itself counts for nothing, so that nobody lets themselves in. [SEC-2]
+The policy in the commit under test is ignored, so that a pull request cannot grant itself access. [SEC-2]
 """
 
 from __future__ import annotations

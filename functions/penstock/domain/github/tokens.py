@@ -1,7 +1,8 @@
-"""GITHUB_TOKEN: a token of the App's installation for one repository, made when a job asks for it.
+"""GITHUB_TOKEN: an installation token of the App for one repository, made when a job asks for it.
 
-GitHub lets it live for an hour. One that is older than FRESH is replaced when it is asked for, and one that is older
-than GOOD is not handed out any more: whoever asks waits for the next. When its job has settled it is revoked. [SEC-1]
+GitHub accepts it for an hour. A token older than RENEW_AFTER is replaced when a job asks for it. One older than
+USABLE_FOR is not handed out any more: the job waits for the next. When the job has settled the token is revoked.
+[SEC-1]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The coarse look before anything waits, in three steps: could any, could this, could it now.
+"""The checks before a job is accepted, in three steps.
 
-No lock is held while one looks, so a wrong answer costs a retry and nothing else: what is refused here could not be
-granted as the site is, and what passes is decided by the commit that grants it. The first two steps refuse; the third
-is never a refusal, for what is not there now may come back, so it is only told.
+`check_names`: does the site have the target and the resource types? `check_satisfiable`: may this user have them, and
+can the site ever provide them? `describe_wait`: would the job wait now? Only the first two refuse a job; what is not
+free now may become free. The checks hold no lock, so a wrong answer costs only a retry: the commit that grants decides.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Fault, Refused
 
 OptionCheck = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
-"""What the driver of a name has against the options of one resource, by its well's settings and its type's."""
+"""What a driver objects to in the options of one resource: (driver, options, the well's settings, the type's)."""
 
 MAX_ROWS_PER_GRANT = 84
-"""How many rows one grant may move, of the hundred of a transaction: the rest is for those whom it overtakes."""
+"""How many of a transaction's hundred rows one grant may move. The rest is for the claims that it overtakes."""
 
 
 def check_names(site: Site, file: JobFile) -> Target | Refused:
-    """The target that a file's leads to, if the site has it, and resource types of these names, at all."""
+    """The target that the file's name leads to; or the refusal, if the site lacks it or one of the resource types."""
     target = site.resolve(file.target)
     if target is None:
         return _unknown("target", file.target, [name for name in site.targets if site.resolve(name)])
@@ -47,9 +47,9 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
 def check_satisfiable(
     site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: OptionCheck
 ) -> Refused | None:
-    """Whether this user may have this, and whether there is enough of it even when nobody else has any.
+    """Refuse what this user may not have, or what the site cannot provide even when nobody else has anything.
 
-    To be asked when `could_any` had nothing to say; `needs` are what the file asks for.
+    Call it when `check_names` refused nothing; `needs` are what the file asks for.
     """
     return (
         _privileged(site, user, file)
@@ -80,7 +80,7 @@ def _privileged(site: Site, user: User, file: JobFile) -> Refused | None:
 
 
 def _enough(site: Site, needs: Sequence[Need]) -> Refused | None:
-    """Whether the site has as many of each type as are asked for."""
+    """Refuse more of a type than the site has."""
     shapes = site.pools()
     for pool, wanted in Counter(need.pool for need in needs).items():
         need = next(need for need in needs if need.pool == pool)
@@ -93,7 +93,7 @@ def _enough(site: Site, needs: Sequence[Need]) -> Refused | None:
 
 
 def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
-    """Whether each step could be granted at all, with what its units use besides, and in one commit."""
+    """Refuse a step that could never be granted: with all that its units use, in one commit."""
     shapes = site.pools()
     for step in sorted({need.step for need in needs}):
         mine = [need for need in needs if need.step == step]
@@ -113,7 +113,7 @@ def _never(why: str) -> Refused:
 
 
 def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: OptionCheck) -> Refused | None:
-    """Whether the wells take the options, each by its own settings; faults stand where the file has them."""
+    """Refuse options that a well rejects by its settings. Each fault has its line in the file."""
     spots = {ask.name: ask.spot for ask in file.resources}
     for need in needs:
         if need.order == WORKER:
@@ -129,7 +129,7 @@ def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Optio
 
 
 def describe_wait(forecast: Forecast) -> str | None:
-    """What a claim would wait for, in a sentence; None when it would be granted at once."""
+    """What a claim would wait for, as a sentence; None if it would be granted at once."""
     if not forecast.would_wait:
         return None
     place = f"the job would wait at position {forecast.position} in its queue"

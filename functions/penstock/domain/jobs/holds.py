@@ -1,7 +1,7 @@
-"""A job's worker and resources, held together when its script has ended, for somebody to look at them. [UNIT-3]
+"""Holding a job's worker and resources when its script has ended, so that somebody can look at them. [UNIT-3]
 
-They are held from the write on that records how the script ended: a later one could come too late, for the worker's
-agent is told then whether its machine stays.
+The hold is set by the write that records how the script ended. A later write could be too late: the worker's agent
+learns from that response whether its machine stays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class HeldUnits:
 
 
 def wanted_hold(job: Job, now: datetime) -> HoldRequest | None:
-    """What a job wants that has just been reported; nothing, when it goes on with another attempt."""
+    """The hold that a job requested, if it applies to the outcome just reported; None if another attempt follows."""
     if job.keep is None:
         return None
     after = outcome.conclude(job, None, None, now)
@@ -37,7 +37,7 @@ def wanted_hold(job: Job, now: datetime) -> HoldRequest | None:
 
 
 def hold_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
-    """The units of an attempt, each with what it becomes. An operator's hold stands, and so does their wish to end."""
+    """The units of an attempt that can be held, each before and after. Operators' holds and recycles stay."""
     found = []
     for unit in units:
         if unit.state is UnitState.READY and not unit.broken and not is_held(unit, now):
@@ -47,7 +47,7 @@ def hold_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> list[
 
 
 def held_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> HeldUnits | None:
-    """What of a job is held now for its sake."""
+    """What is held now because of this request."""
     found = [(unit, hold) for unit in units if (hold := _held_for(keep, unit, now))]
     if not found:
         return None
@@ -60,11 +60,11 @@ def _held_for(keep: HoldRequest, unit: Unit, now: datetime) -> Hold | None:
 
 
 def is_for_job(keep: HoldRequest, hold: Hold | None) -> bool:
-    """Whether a unit is held because of its job, and not for an operator."""
+    """Whether a hold is this job's, and not an operator's."""
     return hold is not None and (hold.by, hold.reason) == (keep.by, keep.reason)
 
 
 def describe(found: HeldUnits) -> str:
-    """What is held, as a sentence."""
+    """The held units, as a sentence."""
     names = ", ".join(f"{unit.is_a} {unit.id}" for unit in found.units)
     return f"held until {format_time(found.until)}: {names}"

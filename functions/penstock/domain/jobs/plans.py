@@ -1,4 +1,4 @@
-"""What would become of a job if it were submitted now: what it acquires, in which order, and what it would wait for."""
+"""A plan: what would happen to a job if it were submitted now. What it acquires, in which order, and each wait."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Acquire:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps in order, the worker's last; the privileges that are needed and had; and each wait there would be.
+    """What a job would acquire, step by step, the worker last; the privileges that it needs; and each wait.
 
-    `seconds` is until everything may be had: 0 for at once, None when nobody knows. Making it takes time on top.
-    `depends` says that other jobs are to end before that.
+    `seconds` until everything may be granted: 0 for now, None if unknown. Making it takes additional time. `depends`:
+    other jobs have to end first.
     """
 
     target: str
@@ -41,14 +41,14 @@ class Plan:
 
 
 def steps_of(job: Job) -> list[int]:
-    """The steps in which a job acquires what it needs, in order: the worker's is the last."""
+    """The steps in which a job acquires what it needs, in order. The worker's is the last."""
     return [*sorted({need.step for need in job.needs} - {WORKER}), WORKER]
 
 
 def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], first: Sequence[str] = ()) -> Plan:
-    """The plan of a job that could be accepted, given what each of its steps has before it.
+    """The plan of a job that would be accepted, given the forecast of each of its steps.
 
-    `first` are the jobs that it would wait for before that, a sentence each: how long they take nobody knows.
+    `first`: a sentence for each job that it would wait for; nobody knows how long those take.
     """
     steps = tuple(_acquires([need for need in job.needs if need.step == step]) for step in steps_of(job))
     waits = tuple(one for one in forecasts if one.would_wait)

@@ -1,7 +1,4 @@
-"""Why a job is where it is, in a sentence and in numbers.
-
-What a job waits for that depends on others, for people to read.
-"""
+"""Why a job waits: for a slot, for a unit that is being made, or for other jobs and files. As sentences and numbers."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.units.units import format_time
 
 MAX_NAMED = 5
-"""How many of the things that have to happen a sentence names."""
+"""How many things a sentence lists."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has a slot that somebody waits for."""
+    """Who holds a slot that the job waits for."""
 
     slot: str
     job: str
@@ -33,7 +30,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class AwayHost:
-    """A host that is not there, and since when; None for one that never was."""
+    """A host that is not connected, and since when; None if it never was."""
 
     host: str
     since: datetime | None
@@ -46,7 +43,7 @@ class AwayHost:
 
 @dataclass(frozen=True)
 class ClaimAhead:
-    """Who comes first."""
+    """A claim that comes first."""
 
     job: str
     since: datetime
@@ -54,10 +51,10 @@ class ClaimAhead:
 
 @dataclass(frozen=True)
 class Block:
-    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator.
+    """The pool that a job waits for. `position` counts from 1; `aside`: slots that an operator holds, and no job.
 
-    `quarantined` are the units that have some of that and are in quarantine, a sentence each; `away` are the hosts of
-    the pool that are not there.
+    `quarantined`: a sentence for each quarantined unit that has some of those; `away`: the pool's hosts that are not
+    connected.
     """
 
     pool: str
@@ -78,8 +75,8 @@ class Block:
 class Why:
     """What a job waits for, who has it, and since when.
 
-    `expected_start` is when it may have all that it needs, `basis` what that was guessed from. When everything in
-    `unblocks` has happened, in this order, the job goes on.
+    `expected_start`: when it may have everything that it needs; `basis`: what that is estimated from. The job goes on
+    when everything in `unblocks` has happened, in this order.
     """
 
     job: str
@@ -102,7 +99,7 @@ class Why:
 
 @dataclass(frozen=True)
 class Stopped:
-    """What keeps a unit from being made: a cool-down as a sentence, what was met, and when it ends."""
+    """A cool-down that keeps a unit from being made: as a sentence, its cause, and when it ends."""
 
     said: str
     why: str
@@ -117,7 +114,7 @@ def block(
     quarantined: Sequence[str] = (),
     away: Sequence[AwayHost] = (),
 ) -> Block | None:
-    """What keeps a job's claim in a pool from being granted; None when it has no claim there."""
+    """Why a pool cannot grant a job's claim; None if the job has no claim there."""
     place = next((number for number, claim in enumerate(claims) if claim.job == job), None)
     if place is None:
         return None
@@ -139,7 +136,7 @@ def block(
 
 
 def is_granted(slots: Sequence[Slot], job: Job, step: int) -> bool:
-    """Whether a step has its slot by now, granted while its queue was read: nobody waits for what is theirs."""
+    """Whether a step got its slot while its queue was read: then it waits for nobody."""
     mine = {need.order for need in job.needs if need.step == step}
     return any((slot.job, slot.attempt) == (job.id, job.attempt) and slot.order in mine for slot in slots)
 
@@ -154,10 +151,10 @@ def explain(
     stopped: Sequence[Stopped] = (),
     quarantined: str | None = None,
 ) -> Why:
-    """The explanation of a job, given the leases of its present attempt and the block of the waiting one.
+    """Why a job is where it is, given the leases of its present attempt and the block of the waiting one.
 
-    `forecasts` are of the step that waits, and of those after it; `stopped` is what its unit is not made for, the
-    first that ends first; `quarantined` tells of its last attempt's worker, if that is in quarantine.
+    `forecasts`: of the waiting step and those after it; `stopped`: the cool-downs of its unit, the first to end first;
+    `quarantined`: the last attempt's worker, if it is in quarantine.
     """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
@@ -208,7 +205,7 @@ def _between_attempts(job: Job, since: datetime, quarantined: str | None) -> Why
 
 
 def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:
-    """Why a unit is not there yet: what was told last, unless one of the cool-downs tells it better."""
+    """Why a unit is not ready yet: the last message about it, unless a cool-down says it better."""
     is_told = any(unit_reason and (one.why in unit_reason or unit_reason == one.said) for one in stopped)
     notes = [unit_reason] if unit_reason and not is_told else []
     notes += [one.said for one in stopped[:MAX_NAMED]]
@@ -244,9 +241,9 @@ _VERBS = {On.SUCCESS: "succeed", On.FAILURE: "fail", On.ALWAYS: "end"}
 
 
 def explain_dependencies(job: Job, verdict: Verdict, priors: Mapping[str, Job], next_: Why | None) -> Why:
-    """Why a job still waits, given the jobs that it depends on; `next_` explains the first of those that it waits for.
+    """Why a job still waits, given its dependencies; `next_` explains the first of those that it waits for.
 
-    When that will be over nobody can say: a job runs for as long as it takes.
+    Nobody knows when that ends: a job runs for as long as it takes.
     """
     told = [_jobs(job, verdict.waiting, priors)] if verdict.waiting else []
     told += [f"job {next_.job}: {next_.summary}"] if next_ else []
@@ -273,7 +270,7 @@ def _jobs(job: Job, waiting: Sequence[Dependency], priors: Mapping[str, Job]) ->
 
 
 def planned_waits(job: Job, priors: Mapping[str, Job]) -> list[str]:
-    """What a job would wait for before anything else, a sentence each; of other files only the names are known."""
+    """What a job would wait for first, a sentence each. Of files that are uploaded later only the names are known."""
     files = [f"first it would wait for its user to send {', '.join(job.inputs)}"] if job.inputs else []
     jobs = (each for each in job.dependencies if _open(each, priors))
     return [*files, *(f"first it would wait for {_of(each, priors.get(each.job))}" for each in jobs)]

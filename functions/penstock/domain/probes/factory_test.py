@@ -1,7 +1,7 @@
-"""Does a factory work? An ordinary job finds out: what it runs, and what its rows say about each check.
+"""The factory test: an ordinary job that shows whether a factory works. Its script, and the checks from its rows.
 
-The job takes a worker that is new, and all promises hold for it as for any other: so a test that nobody watches to its
-end leaves nothing behind either.
+The job gets a new worker, and all promises hold for it as for any other job: a test that nobody watches to its end
+leaves nothing behind either.
 """
 
 from __future__ import annotations

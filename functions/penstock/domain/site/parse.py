@@ -1,4 +1,4 @@
-"""From the text of a site to a Site, or to everything that is wrong with the text."""
+"""From the text of a site to a Site, or to all faults in the text."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Checks of values that several tables of a site have.
-
-The canaries of a site: small scripts of its own that are run again and again, to see whether things work.
-
-The GitHub App that a site's jobs come through, if they do.
-
-The health checks of a target: scripts of the site's own, bounded in size and time.
-
-The site's [identity]: for whom jobs may have identity tokens, and who needs a privilege for one.
-
-The site's [retention]: every span of the table may be said anew, within its bounds.
-"""
+"""The checks of a site's sections: canaries, [github], health checks, [identity] and [retention]."""
 
 from __future__ import annotations
 

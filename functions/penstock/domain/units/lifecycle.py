@@ -1,9 +1,7 @@
-"""A unit's states and moves, as data: who moves it on, what its due time means, and which states may follow.
+"""The life cycle of a unit, as data: who moves it on, what its due time means, and which states may follow.
 
-`worker show` and `resource show` print it for one unit, docs/internals/unit-lifecycle.md for all, and tests check every
-commit against it.
-
-What becomes of a unit next, and by when, in a sentence.
+`worker show` and `resource show` print the entry of one unit (`next_step`), docs/internals/unit-lifecycle.md prints all
+of them (`table`), and tests check every commit against them.
 """
 
 from __future__ import annotations
@@ -94,7 +92,7 @@ def may_move(was: State, now: State) -> bool:
 
 
 def table() -> str:
-    """All of it as a table in Markdown."""
+    """The life cycle as a Markdown table."""
     lines = ["| state | moved on by | due is | next |", "|---|---|---|---|"]
     for state, stage in STAGES.items():
         to = "; ".join(f"`{after}`: {why}" for after, why in stage.to.items()) or "nothing"
@@ -107,11 +105,11 @@ AFTER_HOLD = {
     UnitState.IDLE: "nobody is lent it until",
     UnitState.DIRTY: "it is destroyed when",
 }
-"""What waits for the end of a hold."""
+"""What happens when a hold ends."""
 
 
 def next_step(unit: Unit, now: datetime) -> str:
-    """Who moves a unit on, and by when at the latest."""
+    """Who moves a unit on, and by when at the latest, as a sentence."""
     by = f" by {format_time(unit.due)}" if unit.due else ""
     held = format_time(unit.hold.until) if unit.hold and is_held(unit, now) else ""
     is_worker = unit.is_a is UnitKind.WORKER

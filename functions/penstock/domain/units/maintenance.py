@@ -1,8 +1,8 @@
-"""What operators do with a unit, and what they are refused: hold, release, drain, recycle. [UNIT-3]
+"""What operators do with a unit, and when they are refused: hold, release, drain, recycle. [UNIT-3]
 
-A hold can be set until the moment in which a driver, or the worker's own agent, may have begun to clean or to destroy
-the unit. That moment is a commit (`Unit.begun`) that comes before the call, so of a hold and an end one comes first:
-either the hold stands and nothing is called, or it is refused.
+A hold can be set until a driver or the worker's agent may have started to clean or destroy the unit. That moment is a
+commit of its own (`Unit.begun`), made before the call. So either the hold comes first and nothing is called, or the
+call comes first and the hold is refused.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ LEASED = (UnitState.CREATING, UnitState.READY)
 
 
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)
-"""Where a held unit waits for its operator, and is due when its hold ends."""
+"""The states in which a held unit waits for its operator; it is due when its hold ends."""
 
 
 ENDING = (UnitState.DIRTY, UnitState.QUARANTINED)
-"""Where a unit is lent to nobody any more."""
+"""The states from which a unit is never leased again."""
 
 
 def check(reason: str, seconds: int | None = None, *, required: bool = False) -> None:
-    """Raises Refused 400 for a reason or a length of time that cannot be."""
+    """Check a reason and a duration. Raises Refused 400."""
     if required and not reason.strip():
         raise Refused(400, "bad-request", "reason must say why, for others to read")
     if len(reason) > HOLD_REASON_CHARS or any(not char.isprintable() for char in reason):
@@ -56,7 +56,7 @@ def check(reason: str, seconds: int | None = None, *, required: bool = False) ->
 
 
 def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
-    """A unit that is held from now on; a new hold takes the place of the last. Raises Refused 409."""
+    """A held unit. A new hold replaces the last one. Raises Refused 409."""
     _must_exist(unit)
     if unit.state is UnitState.QUARANTINED:
         said = f"{quarantine.describe(unit)}; nothing touches it until an operator releases or recycles it"
@@ -74,10 +74,10 @@ def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
 
 
 def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit:
-    """A unit that is no longer held: what was held back goes on. `by` nobody, when the hold has run out.
+    """A unit without its hold: what the hold delayed goes on. `by` is None when the hold expired.
 
-    The same for one that is quarantined: what was wrong with it has been put right. Raises Refused 409 for what is
-    neither. `lease` is how long an idle worker may be silent.
+    A quarantined unit is released in the same way: its operator has repaired it. Raises Refused 409 for a unit that is
+    neither. `lease`: how long an idle worker may be silent.
     """
     if unit.state is UnitState.QUARANTINED:
         return quarantine.release(unit, f"released from quarantine by {by}", now)
@@ -99,7 +99,7 @@ def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit
 
 
 def drain(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
-    """A unit that is lent to nobody after its present lease. Raises Refused 409 for one that is gone."""
+    """A unit that is not leased again after its present lease. Raises Refused 409 for one that is gone."""
     _must_exist(unit)
     if unit.drain or unit.state in ENDING:
         return unit
@@ -108,9 +108,9 @@ def drain(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
 
 
 def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
-    """A unit that is destroyed as soon as can be: the attempt that leases it is lost. Raises Refused 409.
+    """A unit that is destroyed as soon as possible: the attempt that leases it is lost. Raises Refused 409.
 
-    One that is quarantined is destroyed once more, as it is.
+    A quarantined unit is destroyed once more.
     """
     _must_exist(unit)
     if unit.state is UnitState.QUARANTINED:
@@ -125,7 +125,7 @@ def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
 
 
 def is_recycled(unit: Unit) -> bool:
-    """Whether the attempt that leases a unit is to be ended, for the unit is to go."""
+    """Whether a recycle of this unit has to end the attempt that leases it."""
     return unit.drain is not None and unit.drain.at_once and unit.state in LEASED
 
 

@@ -1,4 +1,4 @@
-"""What operators did, one row for each thing: who, when, what, and to what. Only ever added. [SEC-2]"""
+"""The audit log: what operators did. One row each: who, when, what, and to what. Rows are only added. [SEC-2]"""
 
 from __future__ import annotations
 

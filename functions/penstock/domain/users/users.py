@@ -1,4 +1,4 @@
-"""Users, what they may do, and the hashed tokens they show. [SEC-2]"""
+"""Users, their privileges, and their tokens, of which only hashes are stored. [SEC-2]"""
 
 from __future__ import annotations
 

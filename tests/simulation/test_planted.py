@@ -18,10 +18,8 @@ from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.testing.store import MemoryStore
 from penstock.usecases import sweep
-from penstock.usecases.jobs import jobs, settle, submit
-from penstock.usecases.jobs.jobs import LeaseGone
 from penstock.usecases.jobs import cancel, settle, submit
-from penstock.usecases.jobs.jobs import Gone
+from penstock.usecases.jobs.jobs import LeaseGone
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import reconcile, release
 from penstock.usecases.units import release as units_release

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooldowns
-from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Met, budget_key, collection, maker_of
+from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
@@ -40,7 +40,7 @@ class Permission:
 def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
     """The cool-downs of a maker that are not forgotten."""
     found = on.store.find(collection(maker), "scope#", CoolDown)
-    return cooldowns.known(found, on.world.now())
+    return cooldowns.remembered(found, on.world.now())
 
 
 def failures(on: System, maker: str) -> list[Failure]:
@@ -52,7 +52,7 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
     """Whether a unit may be made now. At most one gets leave to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = cooldowns_of(on, maker)
-    kinds = (cooldowns.of_type(unit.type), cooldowns.of_broken(unit.type))
+    kinds = (cooldowns.type_scope(unit.type), cooldowns.broken_scope(unit.type))
     whole = [row for row in found if row.stops or (row.scope in kinds and not unit.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
@@ -78,7 +78,7 @@ def _concerns(row: CoolDown, unit: Unit) -> bool:
 def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
     now = on.world.now()
     last = max(by, key=lambda row: cooldowns.wait(row, unit.id, now))
-    return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.say(last, now))
+    return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.describe(last, now))
 
 
 def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
@@ -98,7 +98,7 @@ def create_answered(on: System, unit: Unit, given: Permission, done: Ready | Not
             if row.probe == unit.id and row.stops:
                 lift(on, row.key, unit)
         return
-    short = cooldowns.short(done.shortages)
+    short = cooldowns.from_shortages(done.shortages)
     for what in short:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
@@ -111,7 +111,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     """Remember what a create met; the reason for people, and when to look again where that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count_failure(on, maker, error)
-    news = cooldowns.met(error, unit.type, given.avoid)
+    news = cooldowns.obstacles(error, unit.type, given.avoid)
     for what in news:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
@@ -121,7 +121,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     found = _ending_first(on, unit) if news or isinstance(error, Short) else None
     if found is None:
         return reason, None
-    return (reason if news else cooldowns.say(found, now)), cooldowns.wait(found, unit.id, now)
+    return (reason if news else cooldowns.describe(found, now)), cooldowns.wait(found, unit.id, now)
 
 
 def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int | None]:
@@ -131,7 +131,7 @@ def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int 
             _release_probe(on, row.key, unit)
     found, now = _ending_first(on, unit), on.world.now()
     return (
-        (cooldowns.say(found, now), cooldowns.wait(found, unit.id, now))
+        (cooldowns.describe(found, now), cooldowns.wait(found, unit.id, now))
         if found
         else ("all was too short of late", None)
     )
@@ -149,7 +149,7 @@ def destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     maker = maker_of(unit.is_a, unit.maker)
     count_failure(on, maker, error)
     if isinstance(error, RateLimited):
-        for what in cooldowns.met(error, unit.type):
+        for what in cooldowns.obstacles(error, unit.type):
             start(on, maker, what, unit)
 
 
@@ -160,7 +160,7 @@ def unit_destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
     """
     own = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     for row in [*own, *(_shared(on, site, unit) if site else ())]:
-        told = cooldowns.sooner(row, on.world.now())
+        told = cooldowns.allow_now(row, on.world.now())
         if told and on.store.commit([Replace(row, told)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
 
@@ -184,17 +184,17 @@ def count_failure(on: System, maker: str, error: DriverError) -> None:
     key = cooldowns.failure_key(maker, cooldowns.code_of(error))
     for tries in range(TRIES):
         row = on.store.get(key, Failure)
-        told = cooldowns.failed(row, maker, error, on.world.now())
+        told = cooldowns.count_failure(row, maker, error, on.world.now())
         if on.store.commit([Replace(row, told) if row else Create(told)]):
             return
         on.world.pause(tries)
 
 
-def start(on: System, maker: str, what: Met, unit: Unit) -> None:
+def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
     """Write a cool-down, or a longer one."""
     for tries in range(TRIES):
         row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
-        told = cooldowns.meet(row, what, maker, unit.id, on.world.now())
+        told = cooldowns.record(row, what, maker, unit.id, on.world.now())
         if told is None or on.store.commit([Replace(row, told) if row else Create(told)]):
             return
         on.world.pause(tries)
@@ -207,7 +207,7 @@ def lift(on: System, key: Key, unit: Unit) -> None:
 
 def _release_probe(on: System, key: Key, unit: Unit) -> None:
     """The probe asked for something else in the end: the next one may try."""
-    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.let_go(row)))
+    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.end_probe(row)))
 
 
 def _change_own(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:

@@ -97,7 +97,7 @@ def every_lease(on: System, job: Job) -> list[Lease]:
 
 def explain(on: System, job: Job) -> Why:
     """Why a job is where it is, when it may go on, and what has to happen before."""
-    return _explain_waiting(on, job, why.DEEP) if job.state is State.WAITING else _explain_attempt(on, job)
+    return _explain_waiting(on, job, why.MAX_DEPTH) if job.state is State.WAITING else _explain_attempt(on, job)
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
@@ -140,13 +140,13 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
         return None
     lease = on.store.get(lease_key(job.id, job.attempt - 1, leases.WORKER), Lease)
     unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
-    return quarantine.say(unit) if unit and unit.state is UnitState.QUARANTINED else None
+    return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
 
 
 def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
     """The cool-downs that a unit is not made for."""
     now = on.world.now()
-    return [Stopped(cooling_rules.say(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
+    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
 
 
 class LeaseGone(Refused):

@@ -83,7 +83,7 @@ def _serve_queues(on: System, pools: Sequence[str]) -> None:
 
 def _log_end(on: System, ending: Ending) -> None:
     after = ending.after
-    text = f"settled: {after.outcome}: {after.reason}; {outcome.spent(after)}"
+    text = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
     if not after.is_settled:
         past = after.attempts[-1]
         text = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
@@ -109,7 +109,7 @@ def _settle_changes(
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    if error == unused.ERROR and not unused.is_over(job, held, on.world.now()):
+    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
     had, released = _end_leases(on, job, held)
@@ -124,7 +124,9 @@ def _may_end(job: Job, error: str | None, overdue: datetime | None) -> bool:
     """Whether an attempt may still be ended for this reason."""
     if job.is_settled or (overdue and (job.due is None or job.due > overdue)):
         return False
-    return error != prerequisites.ERROR or job.state is State.WAITING  # else it was judged before, and otherwise
+    return (
+        error != prerequisites.DEPENDENCY_ERROR or job.state is State.WAITING
+    )  # else it was judged before, and otherwise
 
 
 def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is_overdue: bool) -> Job:
@@ -171,7 +173,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     if unit:
         told = job.report is not None and job.report.result is not Result.LOST
         well = told or unit.is_a is UnitKind.RESOURCE  # a worker that told that it is broken is known by that
-        dirty = units.soil(unit, "its lease ended", on.world.now(), ended_well=well)
+        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
     return changes
 
@@ -197,9 +199,9 @@ def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) 
     job = ending.after
     kind = job.failure.kind if job.failure else None
     if kind is Kind.QUEUE_EXPIRED:
-        return replace(job, failure=outcome.expired(ending, leases))
+        return replace(job, failure=outcome.expired_failure(ending, leases))
     if kind is Kind.WORKER_LOST:
-        return replace(job, failure=_with_lines(on, ending, outcome.lost(ending)))
+        return replace(job, failure=_with_lines(on, ending, outcome.lost_failure(ending)))
     return job
 
 
@@ -207,8 +209,10 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     """With what the job said last; of a machine that never said hello, with what its console said last."""
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
-    found = logs.last_lines(on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.LINES)
-    said = failures.said(failure, [line.payload for line in found], is_console=is_console)
+    found = logs.last_lines(
+        on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.MAX_LINES
+    )
+    said = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
     return replace(said, task=found[-1].task if found else None)
 
 
@@ -227,7 +231,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         if job is None or job.is_settled or job.attempt != unit.attempt:
             return [], None
         now = on.world.now()
-        later = Replace(fresh, retries.later(fresh, reason, now, STEP_WITHIN))
+        later = Replace(fresh, retries.retry_later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
         told = jobs.report(job, Report(Result.LOST, cause, now))

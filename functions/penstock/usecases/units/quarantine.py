@@ -47,7 +47,7 @@ def _enter_changes(on: System, unit: Unit, reason: str) -> list[Change]:
     changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
     changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
     changes += _count_broken(on, unit) if any(slot.job for slot in slots) else []
-    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_go_on(unit) else ())]
+    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_continue(unit) else ())]
 
 
 def _count_broken(on: System, unit: Unit) -> list[Change]:
@@ -67,7 +67,7 @@ def remind(on: System, unit: Unit) -> None:
     told = quarantine.remind(unit, now)
     if on.store.commit([Replace(unit, told)]):
         extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": told.reminders}
-        log.warning(quarantine.say(told), extra=extra)
+        log.warning(quarantine.describe(told), extra=extra)
 
 
 def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) -> Unit:

@@ -27,7 +27,7 @@ def destroy(on: System, unit: Unit) -> None:
     """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
     pause = reuse.turn_pause(on, unit)
     if pause:  # who goes before it tells it, and the sweep makes up for that
-        on.store.commit([Replace(unit, retries.later(unit, unit.reason, on.world.now(), pause))])
+        on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, on.world.now(), pause))])
         return
     if unit.broken and configuration.quarantines(on, configuration.current(on), unit):
         quarantine.enter(on, unit, f"it is broken: {unit.broken}")
@@ -54,9 +54,9 @@ def destroy(on: System, unit: Unit) -> None:
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
         return
-    wait = visibility.wait(unit, proof)
+    wait = visibility.wait_for_absence(unit, proof)
     if wait:
-        driver_calls.retry_later(on, unit, visibility.WHY, wait)
+        driver_calls.retry_later(on, unit, visibility.NOT_LISTED_YET, wait)
     else:
         unit_destroyed(on, unit, proof, site)
 
@@ -82,7 +82,7 @@ def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
         return
     if said.stops_itself:
         _end_lease_early(on, unit)
-    driver_calls.retry_later(on, units.noting(unit, said.notes), said.reason, said.after)
+    driver_calls.retry_later(on, units.with_notes(unit, said.notes), said.reason, said.after)
 
 
 def _end_lease_early(on: System, unit: Unit) -> None:
@@ -108,7 +108,7 @@ def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None 
 
 def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: it is asked again later, for as long as that may help. [UNIT-1]"""
-    unit = units.noting(unit, error.notes)
+    unit = units.with_notes(unit, error.notes)
     told = units_quarantine.count_failure(unit, error)
     if units_quarantine.is_stuck(told, error):
         why = f"tried {told.stuck} times to destroy it: {type(error).__name__}: {error}"
@@ -124,7 +124,7 @@ def _record_destroy(on: System, unit: Unit) -> Unit | None:
     A worker's is written when its lease ends; so only a resource, or what was held, costs a write here."""
     if unit.begun:
         return unit
-    begun = units.begin(unit, on.world.now())
+    begun = units.begin_end(unit, on.world.now())
     if on.store.commit([Replace(unit, begun)]):
         return replace(begun, version=unit.version + 1)
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)  # a race that was lost: look anew, and not only at due
@@ -136,4 +136,4 @@ def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
         return [], None
-    return retire.free_slots(on, unit, units.gone(unit, proof, proof.time))
+    return retire.free_slots(on, unit, units.mark_gone(unit, proof, proof.time))

@@ -22,7 +22,7 @@ def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, 
     """Changes, with an entry that says who made them. What changes nothing is not noted, nor what nobody asked for."""
     if not changes or not by:
         return list(changes)
-    now, told = on.world.now(), audit.clipped(detail)
+    now, told = on.world.now(), audit.clip_detail(detail)
     chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
     return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=told))]
 

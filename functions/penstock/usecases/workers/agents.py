@@ -30,7 +30,7 @@ from penstock.domain.pools.leases import Lease, lease_key
 from penstock.domain.site.site import Limits, Site
 from penstock.domain.units import reuse as units_reuse
 from penstock.domain.units import units
-from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, noted, unit_key
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, add_entry, unit_key
 from penstock.domain.users import users
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import DriverError, Refused
@@ -261,13 +261,13 @@ def report_finished(
 def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
-    told = failure or failures.of(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
+    told = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
     return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, told)
 
 
 def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a job's inputs could not be had, so that its script was not begun: the attempt is lost. [JOB-1]"""
-    told = failure or failures.of(Kind.INPUT_FAILED, {"error": why})
+    told = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
     return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", told)
 
 
@@ -280,7 +280,7 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise LeaseGone
         told = jobs.report(job, report, failure)
-        found = units.breaks(unit, broken, on.world.now()) if unit else None
+        found = units.mark_broken(unit, broken, on.world.now()) if unit else None
         changes: list[Change] = [Replace(job, told)] if told != job else []
         changes += [*holds.on_reported(on, told), *canaries.on_reported(on, told)] if changes and not broken else []
         return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
@@ -339,7 +339,7 @@ def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Cha
 def idle_renewal(on: System, unit: Unit, lease: timedelta) -> list[Change]:
     """What is written of an idle worker that asked again. One that is held is due when its hold ends, heard or not."""
     now = on.world.now()
-    heard = units_reuse.heard(unit, now, lease)
+    heard = units_reuse.renew(unit, now, lease)
     is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
     return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]
 
@@ -371,7 +371,7 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
 def _journal_once(on: System, unit: Unit, what: str) -> None:
     """Once for all tries, or whoever has the key could fill the journal."""
     if what not in (entry.what for entry in unit.journal.entries):
-        on.store.commit([Replace(unit, noted(unit, on.world.now(), what))])
+        on.store.commit([Replace(unit, add_entry(unit, on.world.now(), what))])
 
 
 def parse_lines(given: Sequence[AgentLine]) -> list[Line]:

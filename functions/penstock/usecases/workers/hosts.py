@@ -87,7 +87,7 @@ def _after_worker(on: System, host: Host, unit: Unit, said: AgentHost, bounds: L
         release.unit_destroyed(on, unit, proof)
         return _instruction("forget", 0, bounds, unit.id)
     elif said.trouble:
-        driver_calls.retry_later(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MESSAGE_MOST)
+        driver_calls.retry_later(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MAX_MESSAGE_SECONDS)
     return _clean_up(on, unit, bounds)
 
 

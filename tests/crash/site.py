@@ -20,9 +20,9 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
+from penstock.testing.twin import TestWorld
 from tests.crash import emulator
 from tests.crash.hub import SECRET, Hub
-from tests.twin.world import TestWorld
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
@@ -64,7 +64,7 @@ class Hand:
         mine = self.site.unit(order.id)
         for other in map(self.site.unit, self.made):
             assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
-            is_apart = other.state is UnitState.QUARANTINED and quarantine.may_go_on(other)
+            is_apart = other.state is UnitState.QUARANTINED and quarantine.may_continue(other)
             is_same = mine.job != "" and (other.job, other.order) == (mine.job, mine.order)
             assert is_apart or not is_same, f"two units of one need of job {mine.job}"
         self.made[order.id] = order

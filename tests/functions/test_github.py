@@ -8,9 +8,9 @@ from datetime import timedelta
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START
 from tests.functions.service import Service, refused
 from tests.functions.test_operations import DELIVERY, EVENT
-from tests.twin.world import START
 
 
 def test_only_operators_see_it(service: Service) -> None:
@@ -39,8 +39,8 @@ def test_what_was_said_and_what_it_led_to(service: Service) -> None:
 
 
 def test_commits_and_how_far_they_are(service: Service) -> None:
-    row = commits.begin(replace(EVENT, branch="", number=12), START)
-    awaits = commits.moved(row, commits.Stage.AWAITING, "eve")
+    row = commits.new_set(replace(EVENT, branch="", number=12), START)
+    awaits = commits.move_to(row, commits.Stage.AWAITING, "eve")
     assert service.twin.store.commit([Create(awaits)])
     whole = service.ask("GET", "/v1/github/commits", as_="root").json
     (one,) = whole["items"]

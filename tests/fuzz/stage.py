@@ -15,12 +15,12 @@ from ministack.services import dynamodb
 
 from penstock.domain.github import commits
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.sitefile import PRIVATE
 from tests.crash.sweep import Sweep
 from tests.functions.test_operations import BODIES, BYTES, DELIVERY, DIGEST, EVENT, LAB
 from tests.fuzz.door import Door
-from tests.twin.world import START
 
 CANARY = '[resources.licence.canary]\nevery = "1d"\nscript = "true"\ntarget = "linux"\n'
 IDENTITY = '[identity]\naudiences = ["sts.amazonaws.com"]\n'
@@ -48,7 +48,7 @@ class Stage:
         self.waiting = self.job(resources=["bench"])
         self.given = self.job(inputs=["data"])
         self.tested = str(self.user("POST", "/v1/factories/hand/test", BODIES["begin_factory_test"]).body["id"])
-        self.site.on.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
+        self.site.on.store.commit([Create(DELIVERY), Create(commits.new_set(EVENT, START))])
         self.user("PUT", f"/v1/jobs/{self.running}/store/answer", BODIES["put_value"])
         self.rest()
         self.real = self._real()

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.github.commits import TRIES, Stage
+from penstock.domain.github.commits import MAX_TRIES, Stage
 from penstock.domain.jobs.jobs import Outcome
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Replace
@@ -65,7 +65,7 @@ def test_one_does_not_ask_for_ever(rig: Rig) -> None:
     rig.commit(B)
     rig.hook("push", push(B, "other"))
     rig.fake.limit(10**7)
-    for _ in range(TRIES + 10):
+    for _ in range(MAX_TRIES + 10):
         rig.later(1900)
     assert (rig.set(B).stage, rig.set(B).why) == (Stage.SETTLED, "GitHub could not be asked what to run")
     assert rig.set(B).due is None
@@ -77,11 +77,11 @@ def test_a_delivery_is_not_taken_for_ever(rig: Rig) -> None:
     rig.say("pull_request", pull_request(A, author="ada"))
     rig.fake.limit(10**7)
     rig.hook("pull_request", pull_request(B, author="ada"))
-    for _ in range(TRIES + 10):
+    for _ in range(MAX_TRIES + 10):
         rig.later(1900)
     assert (rig.delivery(rig.id).outcome, rig.delivery(rig.id).due) == ("given up", None)
     rig.step({"delivery": rig.id})
-    assert rig.delivery(rig.id).tries == TRIES
+    assert rig.delivery(rig.id).tries == MAX_TRIES
 
 
 class Died(Exception):
@@ -95,7 +95,7 @@ def test_who_dies_before_noting_a_check_run_makes_no_second(rig: Rig, monkeypatc
     rig.commit(A, build=job("build"))
     rig.hook("push", push(A))
     with monkeypatch.context() as patch:
-        patch.setattr(check_runs, "_next", die)
+        patch.setattr(check_runs, "_next_look", die)
         with pytest.raises(Died):
             rig.twin.run()
     rig.twin.run()
@@ -113,7 +113,7 @@ def test_who_dies_between_submit_and_note_submits_no_second(rig: Rig, monkeypatc
 
     rig.hook("push", push(A))
     with monkeypatch.context() as patch:
-        patch.setattr(commits, "_note", die)
+        patch.setattr(commits, "_record_submit", die)
         with pytest.raises(Died):
             rig.twin.run()
     assert len(rig.all_jobs()) == 1
@@ -130,7 +130,7 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
     rig.commit(B, build=job("build"))
     rig.hook("pull_request", pull_request(A, author="ada"))
     with monkeypatch.context() as patch:
-        patch.setattr(commits, "_note", die)
+        patch.setattr(commits, "_record_submit", die)
         with pytest.raises(Died):
             rig.twin.run()
     rig.repo.ends["pull/12"] = B
@@ -143,11 +143,11 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
 def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = commits._note
+    note = commits._record_submit
     rig.commit(B, build=job("build"))
 
     def slowly(*given: object) -> object:
-        monkeypatch.setattr(commits, "_note", note)
+        monkeypatch.setattr(commits, "_record_submit", note)
         rig.repo.ends["pull/12"] = B
         rig.hook("pull_request", pull_request(B, author="ada"))
         rig.step({"delivery": rig.id})
@@ -156,7 +156,7 @@ def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
         return note(*given)  # type: ignore[arg-type]
 
     rig.hook("pull_request", pull_request(A, author="ada"))
-    monkeypatch.setattr(commits, "_note", slowly)
+    monkeypatch.setattr(commits, "_record_submit", slowly)
     rig.twin.run()
     found = [each for each in rig.all_jobs() if each.tags["commit"] == A]
     assert {each.outcome for each in found} == {Outcome.CANCELLED}

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("traces")  # which share the walks
 @pytest.fixture(autouse=True)
 def _overtaken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small bound is one that is reached."""
-    monkeypatch.setattr(grants, "OVERTAKEN", 1)
+    monkeypatch.setattr(grants, "MAX_OVERTAKEN", 1)
 
 
 @cache

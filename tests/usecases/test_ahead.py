@@ -14,44 +14,33 @@ from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Pool, Warm, pool_key
 from penstock.domain.units import prewarm as rules
-from penstock.domain.units.units import Unit, UnitKind, UnitState, is_coming, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, prewarm, retire
+from penstock.usecases.units import maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_quotas import used
 from tests.usecases.test_warm import Agent, slots, unit_of
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 3
-uses = { vcpus = 4 }
-warm = { min = 1, max = 2, idle = "10m", life = "1h" }
-[targets.other]
-factory = "hand"
-limit = 2
-uses = { vcpus = 4 }
-[quotas.vcpus]
-amount = 8
-[wells.spring]
-driver = "hand"
-[resources.db]
-well = "spring"
-limit = 2
-settings = { zone = "a" }
-"""
+SITE = site_toml(
+    targets={
+        "linux": {"limit": 3, "uses": {"vcpus": 4}, "warm": {"min": 1, "max": 2, "idle": "10m", "life": "1h"}},
+        "other": {"limit": 2, "uses": {"vcpus": 4}},
+    },
+    quotas={"vcpus": 8},
+    wells={"spring": "hand"},
+    resources={"db": {"well": "spring", "limit": 2, "settings": {"zone": "a"}}},
+)
 DB = SITE.replace("uses = { vcpus = 4 }\nwarm", "#").replace("[resources.db]", "[resources.db]\nwarm = { min = 1 }")
 NONE = SITE.replace("min = 1", "min = 0")
 LINUX = "target/linux"
@@ -198,9 +187,9 @@ def test_no_more_are_made_than_there_is_room_for(ada: User) -> None:
 def test_so_many_at_once_and_the_others_a_minute_later() -> None:
     wide = SITE.replace("limit = 3\nuses = { vcpus = 4 }", "limit = 30").replace("min = 1, max = 2", "min = 25")
     twin = a_twin(wide)
-    assert len(existing(twin)) == rules.AT_ONCE
+    assert len(existing(twin)) == rules.ORDERS_PER_CHECK
     sweep(twin)
-    assert len(existing(twin)) == 2 * rules.AT_ONCE
+    assert len(existing(twin)) == 2 * rules.ORDERS_PER_CHECK
     sweep(twin)
     assert len(existing(twin)) == 25
 
@@ -492,7 +481,7 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
 
 
 def first_hello(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, object]:
-    key = advance.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
     return agents.hello(twin.on, Hello(worker, key, token))
 
 
@@ -540,7 +529,7 @@ def test_an_agent_that_comes_before_its_factorys_word(ada: User) -> None:
     unit = only(twin)
     assert unit.made
     twin.run()
-    assert not is_coming(unit)
+    assert not is_prewarming(unit)
 
 
 def test_an_agent_is_not_sent_home_by_a_grant_that_comes_in_between(twin: Twin, ada: User) -> None:

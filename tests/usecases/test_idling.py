@@ -19,9 +19,9 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity
 from penstock.ports import NotYet
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.steps import live, sweep
@@ -177,9 +177,9 @@ def test_after_so_many_times_it_keeps_what_it_holds(impatient: Twin, ada: User) 
     """QUEUE-2: whoever takes what it waits for meanwhile does so a bounded number of times."""
     twin = impatient
     job, other = waiting_for_a_licence(twin, ada, retries=0)
-    put(twin, job_of(twin, job), given_back=unused.GIVE_BACKS - 1)
+    put(twin, job_of(twin, job), given_back=unused.MAX_GIVE_BACKS - 1)
     wait(twin, LIMIT + 61)
-    assert job_of(twin, job).given_back == unused.GIVE_BACKS
+    assert job_of(twin, job).given_back == unused.MAX_GIVE_BACKS
     wait(twin, 5 * LIMIT)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 2)
     assert job_of(twin, job).due == job_of(twin, job).queue_until

@@ -40,12 +40,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.kernel.rows import Change, Create, Delete, Replace, key_of
 from penstock.ports import Stored
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, MemoryObjects, Twin
 from penstock.usecases import published
 from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, MemoryObjects, Twin
 
 ADA = User(name="ada", created=START, version=1)
 HOURS = (0.02, 1, 13, 24 * 8, 24 * 16, 24 * 50, 24 * 100)
@@ -101,7 +101,7 @@ class Seen(MemoryStore):
             ended = [change for change in changes if isinstance(change, Replace) and isinstance(change.row, Archive)]
             gone |= {f"job#{each.row.job}" for each in ended if each.row.state is ArchiveState.GONE}
             assert set(was.owners) <= gone, f"I10: {was} was deleted with {gone}"
-            assert was.owners or artifacts.is_forgotten(was, self.twin.world.now()), f"I1: {was} had time"
+            assert was.owners or artifacts.is_abandoned(was, self.twin.world.now()), f"I1: {was} had time"
         if isinstance(was, Volume) and now is None:
             assert was.state is VolumeState.DESTROYING, f"I3: {was} was forgotten"
             assert was.object_name not in self.twin.objects.objects, f"I3: the bytes of {was} are there"
@@ -180,7 +180,7 @@ class Keeping(RuleBasedStateMachine):
     def others(self) -> dict[str, Callable[[], object] | None]:
         return {
             "nothing": None,
-            "sweep": lambda: expire.tidy(self.twin.on),
+            "sweep": lambda: expire.expire_overdue(self.twin.on),
             "commit": lambda: self.quietly(self.commit_all),
             "pin": lambda: self.quietly(self.pin_first),
             "depend": lambda: self.quietly(self.depend_on_last),
@@ -355,7 +355,7 @@ class Keeping(RuleBasedStateMachine):
 
     @rule(meanwhile=meanwhile)
     def sweep(self, meanwhile: str) -> None:
-        self.do(lambda: expire.tidy(self.twin.on), meanwhile)
+        self.do(lambda: expire.expire_overdue(self.twin.on), meanwhile)
 
     @rule(deletes=st.sampled_from(("well", "fails", "lies")), lags=st.booleans())
     def lie(self, deletes: str, lags: bool) -> None:
@@ -409,7 +409,7 @@ class Keeping(RuleBasedStateMachine):
         for hours in (7, 24 * 400):
             self.twin.pass_time(hours * 3600)
             for _ in range(TIDIES):
-                expire.tidy(self.twin.on)
+                expire.expire_overdue(self.twin.on)
                 self.twin.pass_time(3601)
         self._look_at_the_end()
 
@@ -429,12 +429,12 @@ class Keeping(RuleBasedStateMachine):
 
 
 def frees_what_others_own(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(artifacts, "let_go", lambda artifact, owner: None)
+    patch.setattr(artifacts, "disown", lambda artifact, owner: None)
 
 
 def forgets_what_is_owned(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(artifacts, "own", lambda artifact, owner: replace(artifact, owners=(owner,)))
-    patch.setattr(artifacts, "is_forgotten", lambda artifact, now: artifact.due is not None and artifact.due <= now)
+    patch.setattr(artifacts, "is_abandoned", lambda artifact, now: artifact.due is not None and artifact.due <= now)
 
 
 def believes_that_bytes_are_gone(patch: pytest.MonkeyPatch) -> None:
@@ -450,15 +450,15 @@ def writes_no_dependent(patch: pytest.MonkeyPatch) -> None:
 
 
 def believes_the_list(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(volumes, "find", lambda volume: replace(volume, lost=START))
+    patch.setattr(volumes, "mark_found", lambda volume: replace(volume, lost=START))
 
 
 def keeps_strays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(inventory, "_strays", lambda on, part, spans: None)
+    patch.setattr(inventory, "_adopt_strays", lambda on, part, spans: None)
 
 
 def gives_up_after_one_try(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(volumes, "attempt", lambda volume, now: replace(volume, tries=1, due=None))
+    patch.setattr(volumes, "begin_deletion", lambda volume, now: replace(volume, tries=1, due=None))
 
 
 def takes_no_note_of_what_is_published(patch: pytest.MonkeyPatch) -> None:

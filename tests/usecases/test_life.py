@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.units.lifecycle import LIFE, may_move
+from penstock.domain.units.lifecycle import STAGES, may_move
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unsatisfiable
 from penstock.kernel.rows import Change, key_of
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, submit, worker_of
 from tests.usecases.test_warm import SITE, unit_of, worker_at_rest
@@ -98,7 +98,7 @@ def a_worker_in_quarantine_that_is_released(twin: Twin, ada: User) -> None:
 
 def a_worker_in_quarantine_that_is_removed_by_hand(twin: Twin, ada: User) -> None:
     worker = stuck(twin, ada)
-    quarantine.removed(twin.on, ROOT, UnitKind.WORKER, worker.id, "sold")
+    quarantine.confirm_removed(twin.on, ROOT, UnitKind.WORKER, worker.id, "sold")
 
 
 STORIES: Sequence[Callable[[Twin, User], None]] = (
@@ -117,13 +117,13 @@ def test_these_stories_make_every_move_of_the_table_and_no_other(moves: set[Move
         apply.apply(made.on, "admin", SITE, "site.toml")
         made.run()
         story(made, ada)
-    assert moves == {(state, after) for state, stage in LIFE.items() for after in stage.to}
+    assert moves == {(state, after) for state, stage in STAGES.items() for after in stage.to}
 
 
 def test_every_state_is_in_the_table_and_only_the_last_is_final() -> None:
-    assert list(LIFE) == list(State)
-    assert [state for state, stage in LIFE.items() if not stage.to] == [State.GONE]
-    assert all(stage.by and stage.due for stage in LIFE.values())
+    assert list(STAGES) == list(State)
+    assert [state for state, stage in STAGES.items() if not stage.to] == [State.GONE]
+    assert all(stage.by and stage.due for stage in STAGES.values())
 
 
 @pytest.mark.parametrize("state", State)

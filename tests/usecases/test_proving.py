@@ -10,47 +10,35 @@ from penstock.domain.jobs.jobs import Outcome, Proves, Result, State
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.probes import factory_test as checks
-from penstock.domain.units.units import LOOKS, Unit, UnitState, unit_key
-from penstock.domain.units.visibility import EACH, LATE
+from penstock.domain.units.units import MAX_SEARCHES, Unit, UnitState, unit_key
+from penstock.domain.units.visibility import SEARCH_LATE, SEARCH_SECONDS
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.kernel.limits import PRIORITY
 from penstock.ports import NotYet
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
 from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
 from tests.usecases.test_warm import Agent, worker_at_rest
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[factories.other]
-driver = "hand"
-[factories.unused]
-driver = "hand"
-[targets.closed]
-factory = "hand"
-limit = 0
-[targets.linux]
-factory = "hand"
-limit = 2
-warm = { max = 2, idle = "10m" }
-[targets.default]
-redirect = "linux"
-[targets.mac]
-factory = "other"
-limit = 1
-[targets.shut]
-factory = "hand"
-limit = 1
-"""
+SITE = site_toml(
+    factories={"hand": "hand", "other": "hand", "unused": "hand"},
+    targets={
+        "closed": {"limit": 0},
+        "linux": {"limit": 2, "warm": {"max": 2, "idle": "10m"}},
+        "default": "linux",
+        "mac": {"factory": "other", "limit": 1},
+        "shut": {"limit": 1},
+    },
+)
 
 
 @pytest.fixture
@@ -79,7 +67,7 @@ def oks(twin: Twin, root: User, job: str) -> dict[str, bool | None]:
 def say_hello(twin: Twin, job: str) -> None:
     worker = worker_of(twin, job).id
     agents.hello(
-        twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
+        twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
     )
     twin.run()
 
@@ -89,7 +77,9 @@ def run_as_it_should(twin: Twin, job: str) -> None:
     say_hello(twin, job)
     worker, now = worker_of(twin, job).id, twin.world.now()
     lines = [f"penstock test: job {job} on worker {worker}", checks.AS_DOCUMENTED]
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines])
+    agents.append_events(
+        twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines]
+    )
     running = agents.authenticate(twin.on, job, TOKEN).job
     (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, 1, checks.digest(job))])["uploads"]
     twin.objects.objects[object_name(upload["id"])] = b"x"
@@ -163,10 +153,10 @@ def test_a_list_that_lags_is_asked_again_for_a_minute(twin: Twin, root: User) ->
     twin.drivers.hand.list = lambda: listed  # type: ignore[method-assign]
     job = begin(twin, root)
     assert oks(twin, root, job)["listed with its tags"] is None
-    wait(twin, EACH)
+    wait(twin, SEARCH_SECONDS)
     twin.drivers.hand.list = there  # type: ignore[method-assign]
     assert worker_of(twin, job).seen.there.tries == 2  # type: ignore[union-attr]
-    wait(twin, EACH)
+    wait(twin, SEARCH_SECONDS)
     assert oks(twin, root, job)["listed with its tags"] is True
     assert not [one for one in twin.queues.messages if one[1] == "factory"]
 
@@ -175,8 +165,8 @@ def test_a_machine_without_our_tags_is_found_out_and_destroyed(twin: Twin, root:
     """It works otherwise; but nobody would ever find it if its row were lost."""
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
     job = begin(twin, root)
-    for _ in range(LOOKS):
-        wait(twin, EACH)
+    for _ in range(MAX_SEARCHES):
+        wait(twin, SEARCH_SECONDS)
     assert not twin.queues.messages
     assert oks(twin, root, job)["listed with its tags"] is False
     run_as_it_should(twin, job)
@@ -203,8 +193,8 @@ def test_a_machine_that_is_still_listed_is_not_gone(twin: Twin, root: User) -> N
     run_as_it_should(twin, job)
     assert worker_of(twin, job).state is UnitState.GONE
     assert not progress(twin, root, job).is_over
-    for _ in range(LOOKS):
-        wait(twin, EACH)
+    for _ in range(MAX_SEARCHES):
+        wait(twin, SEARCH_SECONDS)
     assert progress(twin, root, job).is_over
     assert oks(twin, root, job)["not listed any more"] is False
     assert not twin.queues.messages
@@ -214,10 +204,10 @@ def test_a_look_whose_message_is_lost_is_made_up_for_by_who_asks(twin: Twin, roo
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
     job = begin(twin, root)
     twin.queues.messages.clear()
-    wait(twin, EACH)
+    wait(twin, SEARCH_SECONDS)
     progress(twin, root, job)
     assert not twin.queues.messages
-    twin.pass_time(LATE.total_seconds() + 1)
+    twin.pass_time(SEARCH_LATE.total_seconds() + 1)
     progress(twin, root, job)
     assert [message for _, _, message in twin.queues.messages] == [{"unit": worker_of(twin, job).id}]
     twin.run()

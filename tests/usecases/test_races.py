@@ -21,38 +21,24 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.watched import WatchedStore
 
 TOKEN = "t" * 43
 ADA = User(name="ada", created=START, version=1)
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 2
-uses = { cores = 2 }
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-limit = 1
-[resources.licence]
-well = "locks"
-limit = 2
-uses = { memory = 1 }
-[quotas.memory]
-amount = 3
-[quotas.cores]
-amount = 6
-"""
+SITE = site_toml(
+    targets={"default": {"limit": 2, "uses": {"cores": 2}}},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "limit": 1}, "licence": {"well": "locks", "limit": 2, "uses": {"memory": 1}}},
+    quotas={"memory": 3, "cores": 6},
+)
 LIMITS = {"target/default": 2, "resource/bench": 1, "resource/licence": 2, "quota/memory": 3, "quota/cores": 6}
 
 
@@ -127,14 +113,16 @@ class Tale:
     def hello(self, job: str) -> None:
         worker = self.worker(job)
         if worker:
-            key = advance.bootstrap_key(self.on.signing_key(), worker.id)
+            key = secrets.bootstrap_key(self.on.signing_key(), worker.id)
             self.do(lambda: agents.hello(self.on, Hello(worker.id, key, TOKEN)))
 
     def heartbeat(self, job: str) -> None:
         self.do(lambda: agents.heartbeat(self.on, agents.authenticate(self.on, job, TOKEN)))
 
     def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
-        self.do(lambda: agents.finish(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0))
+        self.do(
+            lambda: agents.report_finished(self.on, agents.authenticate(self.on, job, TOKEN), result, "it ended", 0)
+        )
 
     def calm(self) -> None:
         """The intruder is gone, agents do their work, time passes: all is to come to its end."""

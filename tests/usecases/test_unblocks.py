@@ -8,41 +8,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Result, State
-from penstock.domain.pools.forecast import Unblock, Way
+from penstock.domain.pools.forecast import Action, Unblock
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
-from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.small]
-factory = "hand"
-limit = 3
-uses = { vcpus = 2 }
-[targets.big]
-factory = "hand"
-limit = 2
-uses = { vcpus = 6 }
-[targets.wide]
-factory = "hand"
-limit = 40
-[quotas.vcpus]
-amount = 8
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1", "bench-2"]
-[resources.licence]
-well = "locks"
-limit = 3
-"""
+SITE = site_toml(
+    targets={
+        "small": {"limit": 3, "uses": {"vcpus": 2}},
+        "big": {"limit": 2, "uses": {"vcpus": 6}},
+        "wide": {"limit": 40},
+    },
+    quotas={"vcpus": 8},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1", "bench-2"]}, "licence": {"well": "locks", "limit": 3}},
+)
 ROOT = User(name="root", privileges=("admin",), created=START, version=1)
 TWO = {"x": {"type": "licence"}, "y": {"type": "licence"}}
 WANTS: dict[str, list[dict[str, Any]]] = {
@@ -74,16 +60,16 @@ def lower(twin: Twin, pool: str, limit: int) -> None:
 
 def make_so(twin: Twin, act: Unblock) -> None:
     """Do exactly what is named."""
-    if act.way is Way.RESUME:
+    if act.way is Action.RESUME:
         apply.pause(twin.on, act.pool, paused=False)
-    elif act.way is Way.RAISE and act.is_named:
+    elif act.way is Action.RAISE and act.is_named:
         names = tuple(f"bench-{number}" for number in range(1, act.limit + 1))
         apply.set_pool(twin.on, act.pool, Shape(act.limit, names))
-    elif act.way is Way.RAISE:
+    elif act.way is Action.RAISE:
         apply.resize(twin.on, act.pool, act.limit)
-    elif act.way is Way.GIVE_BACK:
+    elif act.way is Action.GIVE_BACK:
         end(twin, act.job)
-    elif act.way is Way.HELLO:
+    elif act.way is Action.HELLO:
         hello(twin, act.job)
     twin.run()
 

@@ -12,42 +12,42 @@ from dataclasses import replace
 from penstock.domain.github import checks, policy
 from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, set_key
-from penstock.domain.github.policy import LEAST, Policy
+from penstock.domain.github.policy import DEFAULT_PERMISSIONS, Policy
 from penstock.domain.github.tokens import (
     BY,
-    LOOK,
     NAME,
+    RECHECK_INTERVAL,
     Minted,
+    count_try,
     is_dead,
+    is_expired,
     is_fresh,
-    is_over,
+    recheck,
     sealed_as,
-    tried,
-    waited,
 )
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.store import Value, value_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Delete, Replace
-from penstock.ports import Scope
+from penstock.ports import TokenScope
 from penstock.system import System
 from penstock.usecases.github import client, hints
 from penstock.usecases.github.client import Repository
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.logs import logs
 
 
-def wanted(on: System, job: Job, name: str) -> None:
+def request(on: System, job: Job, name: str) -> None:
     """A job asks for a value: if it is its token, see to it that it gets one, and none that is over. [SEC-1]"""
     if name != NAME or not job.check:
         return
     value, now = on.store.get(value_key(job.id, NAME), Value), on.world.now()
-    if value and is_over(value, now):
+    if value and is_expired(value, now):
         on.store.commit([Delete(value)])
     if not is_fresh(value, now):
-        hints.hint(on, {"token": job.id})
+        hints.send(on, {"token": job.id})
 
 
 def mint(on: System, job_id: str) -> bool:
@@ -66,9 +66,9 @@ def mint(on: System, job_id: str) -> bool:
     if not token:
         _deny(on, job, why)
         return False
-    _note(on, job, found.installation, token)
+    _record(on, job, found.installation, token)
     try:
-        store.put(on, job, Put(NAME, token, secret=True, by=BY), [fence])
+        store.put(on, job, NewValue(NAME, token, secret=True, by=BY), [fence])
     except Refused:  # it has ended meanwhile
         revoke(on, job.id)
         return False
@@ -81,16 +81,16 @@ def _deny(on: System, job: Job, why: str) -> None:
     What it is given is empty, so that its next step fails at once, and GitHub is not asked again for a while.
     """
     if on.store.get(value_key(job.id, NAME), Value) is None:
-        logs.say(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
+        logs.append(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
         with suppress(Refused):  # it has ended meanwhile
-            store.put(on, job, Put(NAME, "", by=BY), [fence])
+            store.put(on, job, NewValue(NAME, "", by=BY), [fence])
 
 
-def _note(on: System, job: Job, installation: int, token: str) -> None:
+def _record(on: System, job: Job, installation: int, token: str) -> None:
     """Note a token before anybody is given it, sealed so that nobody opens it but who revokes. [SEC-1]"""
     id, now = on.world.ulid(), on.world.now()
     sealed = on.minted.seal(token.encode(), sealed_as(job.id, id))
-    row = Minted(job=job.id, id=id, installation=installation, sealed=sealed, made=now, due=now + LOOK)
+    row = Minted(job=job.id, id=id, installation=installation, sealed=sealed, made=now, due=now + RECHECK_INTERVAL)
     on.store.commit([Create(row)])
 
 
@@ -103,27 +103,27 @@ def revoke(on: System, job_id: str) -> None:
         elif job is None or job.is_settled:
             _revoke(on, row)
         else:
-            on.store.commit([Replace(row, waited(row, on.world.now()))])
+            on.store.commit([Replace(row, recheck(row, on.world.now()))])
 
 
 def _revoke(on: System, row: Minted) -> None:
     """Revoke one; who dies here is followed by one who tries again, for as long as the token lives."""
-    begun = tried(row, on.world.now())
+    begun = count_try(row, on.world.now())
     if on.store.commit([Replace(row, begun)]):
         token = on.minted.open(row.sealed, sealed_as(row.job, row.id)).decode()
         if client.revoke(on, row.installation, token):
             on.store.commit([Delete(replace(begun, version=row.version + 1))])
 
 
-def _scope(on: System, found: CheckSet, check: CheckRun) -> Scope | None:
+def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
     """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
 
     GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.
     """
     of = Repository(found.installation, found.repository_id, found.repository)
-    raw = client.file(on, of, policy.PATH)
+    raw = client.read_file(on, of, policy.PATH)
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
     if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
         return None
-    granted = LEAST if check.reads else rules.granted(outsider=found.outsider)
-    return Scope(of.installation, of.id, granted, check.reads)
+    granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=found.outsider)
+    return TokenScope(of.installation, of.id, granted, check.reads)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from penstock import transaction
 from penstock.domain.jobs import holds
-from penstock.domain.jobs.holds import Held
-from penstock.domain.jobs.jobs import Job, Keep
+from penstock.domain.jobs.holds import HeldUnits
+from penstock.domain.jobs.jobs import HoldRequest, Job
 from penstock.domain.site.site import Site
 from penstock.domain.units import maintenance as rules
 from penstock.domain.units.units import HOLD_MOST, Unit, unit_key
@@ -33,11 +33,11 @@ def check(site: Site, user: User, seconds: int) -> None:
         raise Refused(422, "hold-too-long", f"{told} (limits.hold); ask an operator for more")
 
 
-def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
+def request(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
     """Hold what a job has when its script has ended. Raises Refused 400, 404, 409 or 422."""
     rules.check(reason, seconds, required=True)
     site = configuration.current(on)
-    kept = Keep(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
+    kept = HoldRequest(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
     check(site, user, kept.seconds)
 
     def decide() -> tuple[Sequence[Change], Job]:
@@ -50,15 +50,15 @@ def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *
 
     job = transaction.run(on, decide)
     when = "when its script has ended" if whatever else "if its script fails"
-    logs.say(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
+    logs.append(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
     return job
 
 
-def reported(on: System, job: Job) -> list[Change]:
+def on_reported(on: System, job: Job) -> list[Change]:
     """What is written with the report of an attempt whose worker and resources are to be held."""
     now = on.world.now()
-    keep = holds.wanted(job, now)
-    return [Replace(was, after) for was, after in holds.hold(keep, units_of(on, job), now)] if keep else []
+    keep = holds.wanted_hold(job, now)
+    return [Replace(was, after) for was, after in holds.hold_units(keep, units_of(on, job), now)] if keep else []
 
 
 def units_of(on: System, job: Job) -> list[Unit]:
@@ -68,15 +68,15 @@ def units_of(on: System, job: Job) -> list[Unit]:
     return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
 
 
-def held(on: System, job: Job) -> Held | None:
+def held_units(on: System, job: Job) -> HeldUnits | None:
     """What of a job is held now for its sake."""
-    return holds.held(job.keep, units_of(on, job), on.world.now()) if job.keep else None
+    return holds.held_units(job.keep, units_of(on, job), on.world.now()) if job.keep else None
 
 
 def release(on: System, user: User, job_id: str) -> Job:
     """Hold nothing of a job any more, now and when its script ends. Raises Refused 404, or 409 where nothing is."""
 
-    def decide() -> tuple[Sequence[Change], tuple[Job, Keep]]:
+    def decide() -> tuple[Sequence[Change], tuple[Job, HoldRequest]]:
         job = jobs.find(on, user, job_id)
         if job.keep is None:
             raise Refused(409, "not-held", f"nothing of job {job_id} is held, or to be held, for its sake")
@@ -84,8 +84,8 @@ def release(on: System, user: User, job_id: str) -> Job:
 
     job, keep = transaction.run(on, decide)
     for unit in units_of(on, job):
-        if holds.is_of(keep, unit.hold):
+        if holds.is_for_job(keep, unit.hold):
             with suppress(Refused):  # it ran out, or somebody else let it go
                 maintenance.release(on, user, unit.is_a, unit.id)
-    logs.say(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
+    logs.append(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
     return job

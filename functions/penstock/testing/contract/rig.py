@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
-from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.retries import MAX_MESSAGE_SECONDS
 from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import (
     DriverError,
@@ -21,7 +21,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import Driver, Informed, Keeper, NotYet, Order, Ready, Standing
+from penstock.ports import CleaningDriver, ContextDriver, Driver, NotYet, Order, Ready, UnitContext
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 METADATA_BYTES, NOTES_BYTES = 16 * 1024, 8 * 1024
@@ -73,7 +73,11 @@ class Rig:
     def driver(self, unit: str) -> Driver:
         """A new driver, that was told what the rows know of a unit, if it wants to."""
         made = self.make()
-        return made.informed(Standing(self.slot, 1, self._notes.get(unit, {}))) if isinstance(made, Informed) else made
+        return (
+            made.informed(UnitContext(self.slot, 1, self._notes.get(unit, {})))
+            if isinstance(made, ContextDriver)
+            else made
+        )
 
     def create(self, unit: str) -> Ready:
         """Have a unit made, however often that must be asked for."""
@@ -89,7 +93,7 @@ class Rig:
 
         def call() -> CleanProof | NotYet:
             driver = self.driver(unit)
-            if not isinstance(driver, Keeper):
+            if not isinstance(driver, CleaningDriver):
                 raise Broken("it says `keeps = True` and has no `clean`")
             return driver.clean(unit, self.now())
 
@@ -128,8 +132,10 @@ class Rig:
                 self._note(unit, notes)
             if not isinstance(done, NotYet):
                 return done
-            if not 0 < done.after <= MESSAGE_MOST:
-                raise Broken(f"`{what}` says to look again in {done.after} s; from 1 to {MESSAGE_MOST} it may say")
+            if not 0 < done.after <= MAX_MESSAGE_SECONDS:
+                raise Broken(
+                    f"`{what}` says to look again in {done.after} s; from 1 to {MAX_MESSAGE_SECONDS} it may say"
+                )
             reason = done.reason
             self.pause(done.after)
         raise Broken(f"`{what}` is not done after {self.patience} calls: {reason}")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.drivers.factories.checks import sentences, some
-from penstock.drivers.fake.offers import MARKETS, InstanceType, Settings
 from penstock.kernel.errors import Misconfigured
+from penstock.testing.fake.offers import MARKETS, InstanceType, Settings
 from penstock.toml.checks import Place, listed, record, text, wanted
 
 MOST = 48

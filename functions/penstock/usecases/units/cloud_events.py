@@ -1,8 +1,8 @@
-"""What a cloud says of machines by itself: one is being taken back, or is ending, without anybody having asked for it.
+"""Events that a cloud sends about machines: one is being reclaimed, or is ending, without our request.
 
-An event is a hint like any other: it may be lost, doubled or late, and most are about machines that are none of ours,
-or that we end ourselves. What follows is what an operator could ask for: a worker that is taken back is drained, one
-whose machine ends is recycled, both by its factory. Without any events, leases and comparisons find the same later.
+The factory function passes them on. An event may be lost, doubled or late, and most concern machines that are not ours,
+or that we end ourselves. A worker that is reclaimed is drained; one whose machine ends is recycled. Without events,
+leases and comparisons find the same later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = Logger(child=True)
 
 
 def handle(on: System, event: Mapping[str, Any]) -> None:
-    """Act upon an event of a cloud, if a factory of the site knows the worker that it is about."""
+    """Act on an event, if a factory of the site recognizes the worker that it is about."""
     site = configuration.current(on)
     for factory in site.factories:
         told = _parse(on, site, factory, event)
@@ -39,7 +39,7 @@ def handle(on: System, event: Mapping[str, Any]) -> None:
 
 
 def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> MachineNotice | None:
-    """What a factory makes of an event. One that cannot say now is not asked again: a lease tells it soon enough."""
+    """What a factory makes of an event. A factory that cannot answer now is not asked again: leases will notice."""
     try:
         driver = configuration.driver(on, site, UnitKind.WORKER, factory)
         return driver.tidings(event) if isinstance(driver, EventDriver) else None
@@ -63,9 +63,9 @@ def _apply(on: System, told: MachineNotice, factory: str) -> None:
 
 
 def _decide(on: System, told: MachineNotice, factory: str) -> tuple[Sequence[Change], tuple[Unit | None, bool]]:
-    """What follows for the worker, and whether it is news. What is on its way out already is left alone.
+    """The changes for the worker, and whether the event is new. A worker that is on its way out is left alone.
 
-    A held one is not touched, whatever becomes of its machine: only its journal says it. [UNIT-3]
+    A held worker is not touched, whatever becomes of its machine: only its journal records it. [UNIT-3]
     """
     unit, now = on.store.get(unit_key(told.unit), Unit), on.world.now()
     if unit is None or unit.is_a is not UnitKind.WORKER or unit.state is UnitState.GONE:
@@ -88,7 +88,7 @@ def _decide(on: System, told: MachineNotice, factory: str) -> tuple[Sequence[Cha
 
 
 def _sentence(on: System, told: MachineNotice) -> str:
-    """Why, and how long the machine works still."""
+    """The event's reason, and how long the machine still works."""
     if told.until is None:
         return told.why
     return f"{told.why}; {max(0, int((told.until - on.world.now()).total_seconds()))} s are left"

@@ -1,7 +1,7 @@
-"""What a host's agent is told when it asks: to wait, to work, to clean up, or that it is done with its last worker.
+"""What a host's agent gets when it polls: to wait, work, clean up, or forget its last worker. [JOB-2]
 
-A host asks again and again, and says what it has: no worker, or one that it is at, whose agent has ended, or that it
-has cleaned up after. Every answer follows from that and the rows, so asking twice is asking once. [JOB-2]
+A host polls with what it has: no worker, one that works, one whose agent has ended, or one that it has cleaned up
+after. Every answer follows from that and from the rows, so polling twice is safe.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from penstock.usecases.workers import agents, presence
 from penstock.usecases.workers.presence import HostSession
 
 SETTLING_SECONDS = 1
-"""How many seconds a host waits that has ended its worker's job, while the end is being written."""
+"""How many seconds a host waits after its worker's job ended, while the end is being written."""
 
 
 def poll(on: System, user: User, name: str, said: AgentHost) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _instruct(on: System, host: Host, said: AgentHost, bounds: Limits) -> dict[s
         return _instruction("forget", 0, bounds, said.worker)
     if unit is None:
         return _instruction("wait", min(agents.POLL_SECONDS, bounds.heartbeat), bounds)
-    if unit.state is UnitState.QUARANTINED:  # its operator has the next word, and the host nothing to do
+    if unit.state is UnitState.QUARANTINED:  # an operator decides; the host has nothing to do
         return _instruction("wait", bounds.heartbeat, bounds, unit.id)
     if not said.worker:
         return _without_worker(on, unit, said, bounds)
@@ -65,11 +65,16 @@ def _instruct(on: System, host: Host, said: AgentHost, bounds: Limits) -> dict[s
     return _after_worker(on, host, unit, said, bounds)
 
 
-def _without_worker(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
-    """A host that has no worker gets the one that holds its slot; or cleans up after it, if it comes too late.
+def _instruction(do: str, seconds: int, bounds: Limits, worker: str | None = None) -> dict[str, Any]:
+    told = {"do": do, "seconds": seconds, "lease_seconds": bounds.lease}
+    return told | ({"worker": worker} if worker else {})
 
-    One that is at work already, as the rows say, was at this very host before it lost its memory, or this call is an
-    old one: the worker's own heartbeats tell which.
+
+def _without_worker(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
+    """A host without a worker gets the one that holds its slot; or cleans up after it, if it comes too late.
+
+    If the rows say that the worker is at work, it was at this host before that lost its memory, or this call is an old
+    one: the worker's own heartbeats tell which.
     """
     if unit.state is UnitState.CREATING and not said.leaving:
         key = bootstrap_key(on.signing_key(), unit.id)
@@ -77,8 +82,16 @@ def _without_worker(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> 
     return _clean_up(on, unit, bounds)
 
 
+def _clean_up(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
+    """Have the host clean up, once it is too late for a hold; the host touches nothing before. [UNIT-3]"""
+    if unit.begun:
+        return _instruction("clean", 0, bounds, unit.id)
+    held = agents.held_seconds(on, unit)
+    return _instruction("wait", bounds.heartbeat if held else SETTLING_SECONDS, bounds, unit.id) | held
+
+
 def _after_worker(on: System, host: Host, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
-    """A host whose worker's agent has ended: what it did not report is lost; then it cleans up, and says so."""
+    """A host whose worker's agent has ended: an unreported attempt is lost; then the host cleans up and says so."""
     if unit.state in LEASED:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
         settle.lose(on, unit, cause, lambda _: True, cause)
@@ -89,16 +102,3 @@ def _after_worker(on: System, host: Host, unit: Unit, said: AgentHost, bounds: L
     elif said.trouble:
         driver_calls.retry_later(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MESSAGE_MOST)
     return _clean_up(on, unit, bounds)
-
-
-def _clean_up(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
-    """To clean up after a worker, from when it is too late to hold it; the host touches nothing before. [UNIT-3]"""
-    if unit.begun:
-        return _instruction("clean", 0, bounds, unit.id)
-    held = agents.held_seconds(on, unit)
-    return _instruction("wait", bounds.heartbeat if held else SETTLING_SECONDS, bounds, unit.id) | held
-
-
-def _instruction(do: str, seconds: int, bounds: Limits, worker: str | None = None) -> dict[str, Any]:
-    told = {"do": do, "seconds": seconds, "lease_seconds": bounds.lease}
-    return told | ({"worker": worker} if worker else {})

@@ -1,4 +1,6 @@
-"""Retention: how long what a job owns is kept. Begun at submit, set at settling, extended by dependents and failures."""
+"""Retention: how long what a job owns is kept. Begun at submit, set when it settles, extended by dependents and
+failures.
+"""
 
 from __future__ import annotations
 

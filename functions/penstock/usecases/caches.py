@@ -93,11 +93,11 @@ def _download(on: System, entry: CacheEntry) -> dict[str, Any]:
     touched = caches.touch(entry, on.world.now(), span)
     if touched != entry:
         on.store.commit([Replace(entry, touched)])
-    leave = on.objects.download(
+    signed = on.objects.download(
         object_name(entry.id), int(caches.SIGNED.total_seconds()), f"{entry.shelf.name}.tar.gz"
     )  # fmt: skip
     about = {"id": entry.id, "key": entry.words, "scope": entry.scope, "size": entry.size, "sha256": entry.sha256}
-    return {**about, "url": leave.url}
+    return {**about, "url": signed.url}
 
 
 def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composite: str = "") -> dict[str, Any]:

@@ -115,17 +115,17 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     """Record what a create met. Returns the reason for people, and when to retry if that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count_failure(on, maker, error)
-    news = cooldowns.met(error, unit.type, given.avoid)
-    for what in news:
+    shortages = cooldowns.met(error, unit.type, given.avoid)
+    for what in shortages:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
         if row.probe == unit.id:
-            (lift if row.stops and news else _release_probe)(on, row.key, unit)
+            (lift if row.stops and shortages else _release_probe)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
-    found = _ending_first(on, unit) if news or isinstance(error, Short) else None
+    found = _ending_first(on, unit) if shortages or isinstance(error, Short) else None
     if found is None:
         return reason, None
-    return (reason if news else cooldowns.say(found, now)), cooldowns.wait(found, unit.id, now)
+    return (reason if shortages else cooldowns.say(found, now)), cooldowns.wait(found, unit.id, now)
 
 
 def _ending_first(on: System, unit: Unit) -> CoolDown | None:
@@ -164,8 +164,8 @@ def unit_destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
     """
     own = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     for row in [*own, *(_shared(on, site, unit) if site else ())]:
-        told = cooldowns.sooner(row, on.world.now())
-        if told and on.store.commit([Replace(row, told)]):
+        sooner = cooldowns.sooner(row, on.world.now())
+        if sooner and on.store.commit([Replace(row, sooner)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
 
 
@@ -226,8 +226,8 @@ def count_failure(on: System, maker: str, error: DriverError) -> None:
     key = cooldowns.failure_key(maker, cooldowns.code_of(error))
     for tries in range(TRIES):
         row = on.store.get(key, Failure)
-        told = cooldowns.failed(row, maker, error, on.world.now())
-        if on.store.commit([Replace(row, told) if row else Create(told)]):
+        counted = cooldowns.failed(row, maker, error, on.world.now())
+        if on.store.commit([Replace(row, counted) if row else Create(counted)]):
             return
         on.world.pause(tries)
 
@@ -236,8 +236,8 @@ def start(on: System, maker: str, what: Met, unit: Unit) -> None:
     """Start a cool-down, or lengthen one."""
     for tries in range(TRIES):
         row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
-        told = cooldowns.meet(row, what, maker, unit.id, on.world.now())
-        if told is None or on.store.commit([Replace(row, told) if row else Create(told)]):
+        longer = cooldowns.meet(row, what, maker, unit.id, on.world.now())
+        if longer is None or on.store.commit([Replace(row, longer) if row else Create(longer)]):
             return
         on.world.pause(tries)
 

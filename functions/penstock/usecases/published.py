@@ -121,8 +121,8 @@ def publish_declared(on: System, job: Job) -> str:
         try:
             if each.path not in kept:
                 raise Refused(404, "no-such-output", f"the job kept no {each.path}; no output rule matched such a file")
-            row, is_news = _assign(on, job, kept[each.path], each, job.owner, again=False)
-            if is_news:
+            row, is_new = _assign(on, job, kept[each.path], each, job.owner, again=False)
+            if is_new:
                 logs.append(on, job.id, job.attempt, f"published {each.path} as {row.full}")
         except Refused as refused:
             wrong.append(refused.detail)
@@ -246,8 +246,8 @@ def set_access(on: System, user: User, of: str, series: str, access: Access | No
             raise Refused(409, "too-many-series", f"of at most {MOST_SERIES} series something may be said")
         if now:
             changes = [Replace(was, now) if was else Create(now)]
-        told = " ".join(filter(None, (access or "as the others", privilege)))
-        return audit.record(on, changes, user.name, "open series", f"{of}/{series}", told), now
+        text = " ".join(filter(None, (access or "as the others", privilege)))
+        return audit.record(on, changes, user.name, "open series", f"{of}/{series}", text), now
 
     return transaction.run(on, decide)
 

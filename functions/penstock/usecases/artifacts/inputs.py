@@ -153,8 +153,8 @@ def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
 
 
 def _signed(on: System, path: str, row: Input | Output) -> dict[str, Any]:
-    leave = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
-    return {"path": path, "size": row.size, "sha256": row.sha256, "url": leave.url, "artifact": row.artifact}
+    signed = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
+    return {"path": path, "size": row.size, "sha256": row.sha256, "url": signed.url, "artifact": row.artifact}
 
 
 def _outputs(

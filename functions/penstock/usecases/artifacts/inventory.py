@@ -46,8 +46,8 @@ def compare_next(on: System) -> None:
         return
     begun = row if row and row.after else Inventory(began=now)
     part = _read_range(on, begun.after)
-    told = replace(begun, after=part.upto)
-    if on.store.commit([Replace(row, told) if row else Create(told)]):
+    continued = replace(begun, after=part.upto)
+    if on.store.commit([Replace(row, continued) if row else Create(continued)]):
         _adopt_strays(on, part, spans)
         _mark_missing(on, part)
 

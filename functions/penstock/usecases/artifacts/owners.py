@@ -34,16 +34,16 @@ def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
     return [Create(replace(artifact, due=due)), Create(volume)]
 
 
-def arrival_changes(on: System, id: str, owner: str, **told: Any) -> list[Change] | None:
+def arrival_changes(on: System, id: str, owner: str, **known: Any) -> list[Change] | None:
     """The changes by which an artifact whose bytes were seen gets an owner; None when it is gone. [ART-1]
 
-    `told` is what was not known when it was begun: its size and its digest.
+    `known` is what was not known when it was begun: its size and its digest.
     """
     artifact, volume = on.store.get(artifact_key(id), Artifact), on.store.get(volume_key(id), Volume)
     if artifact is None or volume is None or volume.state is VolumeState.DESTROYING:
         return None
-    there = replace(volumes.arrive(volume, on.world.now()), size=told.get("size", volume.size))
-    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **told), owner))]
+    there = replace(volumes.arrive(volume, on.world.now()), size=known.get("size", volume.size))
+    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **known), owner))]
     return [*changes, Replace(volume, there)] if there != volume else changes
 
 

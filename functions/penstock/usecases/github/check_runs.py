@@ -79,9 +79,9 @@ def _synced(on: System, row: CheckRun, taken: CheckRun, job: Job | None) -> Chec
     ended = replace(taken, past=(), tries=0, due=None)
     if not (row.job or row.told or row.run_id):
         return ended  # its job is not accepted yet
-    said = _content(on, row, job)
-    run_id, shown = _send(on, row, said)
-    over = said["status"] == "completed"
+    content = _content(on, row, job)
+    run_id, shown = _send(on, row, content)
+    over = content["status"] == "completed"
     return replace(ended, run_id=run_id or 0, shown=shown, over=over, due=_next_look(on, run_id, job))
 
 
@@ -117,19 +117,19 @@ def _awaits(found: CheckSet) -> bool:
     return found.stage is Stage.AWAITING
 
 
-def _send(on: System, row: CheckRun, said: Mapping[str, Any]) -> tuple[int | None, str]:
+def _send(on: System, row: CheckRun, content: Mapping[str, Any]) -> tuple[int | None, str]:
     """Send GitHub what it does not show yet; returns the check run, and a digest of what it shows."""
     of = Repository(row.installation, row.repository_id, row.repository)
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
     if row.run_id:
         if digest != row.shown:
-            client.update_check_run(on, of, row.run_id, said)
+            client.update_check_run(on, of, row.run_id, content)
         return row.run_id, digest
     run = client.find_check_run(on, of, row.sha, row.name, row.external_id) if row.begun else None
     if run is None:
         named = {"name": row.name, "head_sha": row.sha, "external_id": row.external_id}
-        return client.create_check_run(on, of, {**named, **said}), digest
-    client.update_check_run(on, of, run, said)
+        return client.create_check_run(on, of, {**named, **content}), digest
+    client.update_check_run(on, of, run, content)
     return run, digest
 
 

@@ -80,21 +80,21 @@ def call(on: System, ask: GitHubRequest) -> GitHubResponse:
 def read_file(on: System, of: Repository, path: str, sha: str = "") -> bytes | None:
     """A file at a commit; without a commit, in the default branch. None if there is none."""
     query = {"ref": sha} if sha else {}
-    told = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, query, raw=True))
-    return told.body if told.status == 200 and isinstance(told.body, bytes) else None
+    response = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, query, raw=True))
+    return response.body if response.status == 200 and isinstance(response.body, bytes) else None
 
 
 def list_folder(on: System, of: Repository, path: str, sha: str) -> list[tuple[str, str]]:
     """The names and kinds (file, dir, symlink, submodule) of a folder's entries at a commit."""
-    told = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, {"ref": sha}))
-    found = told.body if told.status == 200 and isinstance(told.body, list) else []
+    response = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, {"ref": sha}))
+    found = response.body if response.status == 200 and isinstance(response.body, list) else []
     return sorted((str(each["name"]), str(each["type"])) for each in found)
 
 
 def may_write(on: System, of: Repository, login: str) -> bool:
     """Whether somebody may write to a repository. [SEC-2]"""
-    told = call(on, GitHubRequest("GET", f"{of.path}/collaborators/{quote(login)}/permission", of.scope))
-    return told.status == 200 and told.body.get("permission") in WRITERS
+    response = call(on, GitHubRequest("GET", f"{of.path}/collaborators/{quote(login)}/permission", of.scope))
+    return response.status == 200 and response.body.get("permission") in WRITERS
 
 
 def find_sibling(on: System, of: Repository, name: str) -> int | None:
@@ -103,15 +103,15 @@ def find_sibling(on: System, of: Repository, name: str) -> int | None:
     installed = call(on, GitHubRequest("GET", f"{path}/installation"))
     if installed.status != 200 or installed.body["id"] != of.installation:
         return None
-    told = call(on, GitHubRequest("GET", path, TokenScope(of.installation, 0, METADATA_ONLY)))
-    return int(told.body["id"]) if told.status == 200 else None
+    response = call(on, GitHubRequest("GET", path, TokenScope(of.installation, 0, METADATA_ONLY)))
+    return int(response.body["id"]) if response.status == 200 else None
 
 
 def may_read(on: System, of: Repository, name: str, login: str) -> bool:
     """Whether somebody may read another repository of the same installation. [SEC-2]"""
     scope = TokenScope(of.installation, 0, METADATA_ONLY)
-    told = call(on, GitHubRequest("GET", f"/repos/{quote(name)}/collaborators/{quote(login)}/permission", scope))
-    return told.status == 200 and told.body.get("permission") in READERS
+    response = call(on, GitHubRequest("GET", f"/repos/{quote(name)}/collaborators/{quote(login)}/permission", scope))
+    return response.status == 200 and response.body.get("permission") in READERS
 
 
 def is_member(on: System, of: Repository, login: str) -> bool:
@@ -124,19 +124,21 @@ def head_of(on: System, of: Repository, line: str) -> str | None:
     """The commit that a branch or pull request points to now; None if it is gone."""
     kind, _, name = line.partition("/")
     path = f"{of.path}/pulls/{name}" if kind == "pull" else f"{of.path}/git/ref/heads/{quote(name)}"
-    told = call(on, GitHubRequest("GET", path, of.scope))
-    if told.status != 200:
+    response = call(on, GitHubRequest("GET", path, of.scope))
+    if response.status != 200:
         return None
-    return str(told.body["head" if kind == "pull" else "object"]["sha"])
+    return str(response.body["head" if kind == "pull" else "object"]["sha"])
 
 
 def mint(on: System, scope: TokenScope) -> tuple[str, str]:
     """A new token for a job; or "", and why GitHub refuses one. It is stored nowhere here. [SEC-1]"""
-    told = call(on, GitHubRequest("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks))
-    if told.status == 201:
-        return str(told.body["token"]), ""
-    said = told.body.get("message") if isinstance(told.body, dict) else None
-    return "", f"GitHub answers {told.status}: {str(said or 'it does not say why')[:ERROR_CHARS]}"
+    response = call(
+        on, GitHubRequest("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks)
+    )
+    if response.status == 201:
+        return str(response.body["token"]), ""
+    message = response.body.get("message") if isinstance(response.body, dict) else None
+    return "", f"GitHub answers {response.status}: {str(message or 'it does not say why')[:ERROR_CHARS]}"
 
 
 def revoke(on: System, installation: int, token: str) -> bool:
@@ -147,8 +149,8 @@ def revoke(on: System, installation: int, token: str) -> bool:
 
 def create_check_run(on: System, of: Repository, body: Mapping[str, Any]) -> int | None:
     """A new check run; None if GitHub accepts none for this commit."""
-    told = call(on, GitHubRequest("POST", f"{of.path}/check-runs", of.scope, body=body))
-    return int(told.body["id"]) if told.status == 201 else None
+    response = call(on, GitHubRequest("POST", f"{of.path}/check-runs", of.scope, body=body))
+    return int(response.body["id"]) if response.status == 201 else None
 
 
 def update_check_run(on: System, of: Repository, run: int, body: Mapping[str, Any]) -> None:
@@ -159,8 +161,8 @@ def update_check_run(on: System, of: Repository, run: int, body: Mapping[str, An
 def find_check_run(on: System, of: Repository, sha: str, name: str, external_id: str) -> int | None:
     """The check run with an id of ours, if there is one."""
     path, query = f"{of.path}/commits/{sha}/check-runs", {"check_name": name, "filter": "all", "per_page": "100"}
-    for told in pages(on, GitHubRequest("GET", path, of.scope, query)):
-        for run in told.body["check_runs"]:
+    for response in pages(on, GitHubRequest("GET", path, of.scope, query)):
+        for run in response.body["check_runs"]:
             if run["external_id"] == external_id:
                 return int(run["id"])
     return None
@@ -170,10 +172,10 @@ def pages(on: System, ask: GitHubRequest) -> Iterator[GitHubResponse]:
     """The pages of a list, at most PAGES."""
     following: Mapping[str, str] | None = ask.query
     for _ in range(PAGES):
-        told = call(on, replace(ask, query=following or {}))
-        if told.status != 200:
+        response = call(on, replace(ask, query=following or {}))
+        if response.status != 200:
             return
-        yield told
-        following = told.next
+        yield response
+        following = response.next
         if following is None:
             return

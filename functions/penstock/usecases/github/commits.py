@@ -110,12 +110,12 @@ def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
     def decide() -> tuple[Sequence[Change], CheckRun | None]:
         if on.store.get(found.key, CheckSet) != found:
             return [], None
-        changes, told = _control_changes(on, found, wrong)
-        return [*changes, Replace(found, to)], told
+        changes, check = _control_changes(on, found, wrong)
+        return [*changes, Replace(found, to)], check
 
-    told = transaction.run(on, decide)
-    if told:
-        on.forge.tell({"check": told.id})
+    check = transaction.run(on, decide)
+    if check:
+        on.forge.tell({"check": check.id})
 
 
 def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tuple[Sequence[Change], CheckRun | None]:
@@ -123,8 +123,8 @@ def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tu
     if was is None and wrong is None:
         return [], None
     check = was or checks.begin(found, CONTROL, CONTROL_NAME, (), on.world.now())
-    told, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
-    now = checks.refused(check, told, on.world.now(), notes)
+    text, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
+    now = checks.refused(check, text, on.world.now(), notes)
     return [Replace(was, now) if was else Create(now)], now
 
 
@@ -209,9 +209,9 @@ def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Membe
 
 def _clear_control_check(on: System, found: CheckSet) -> None:
     """The check of the whole commit, if there is one, passes again."""
-    told = transaction.run(on, partial(_control_changes, on, found, None))
-    if told:
-        on.forge.tell({"check": told.id})
+    check = transaction.run(on, partial(_control_changes, on, found, None))
+    if check:
+        on.forge.tell({"check": check.id})
 
 
 def submit(

@@ -109,8 +109,8 @@ def _why_unreadable(
     what = ", ".join(names)
     if found.approved_by:
         return Unreadable(f"`access_repos`: {found.approved_by} approved this, and may not read all of {what} either")
-    told = f"`access_repos`: who brought this commit may not read all of {what}. Somebody who may, and may write here"
-    return Unreadable(f"{told}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)
+    text = f"`access_repos`: who brought this commit may not read all of {what}. Somebody who may, and may write here"
+    return Unreadable(f"{text}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)
 
 
 def requested_repositories(file: JobFile, own: str) -> list[str]:

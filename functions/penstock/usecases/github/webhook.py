@@ -140,13 +140,13 @@ def _fetch_missed(on: System) -> int:
     first = client.call(on, GitHubRequest("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
     if first.status != 200:
         return 0
-    found, told = 0, first
+    found, response = 0, first
     for _ in range(PAGES_MOST):
-        found += sum(_fetch(on, item) for item in told.body if matters(item["event"], item["action"] or ""))
-        if told.next is None or not told.body or _time(told.body[-1]) < since:
+        found += sum(_fetch(on, item) for item in response.body if matters(item["event"], item["action"] or ""))
+        if response.next is None or not response.body or _time(response.body[-1]) < since:
             break
-        told = client.call(on, GitHubRequest("GET", PATH, query=told.next))
-        if told.status != 200:
+        response = client.call(on, GitHubRequest("GET", PATH, query=response.next))
+        if response.status != 200:
             return found
     else:
         return found
@@ -160,11 +160,11 @@ def _fetch(on: System, item: Mapping[str, Any]) -> int:
     guid = str(item["guid"])
     if not is_id(guid) or on.store.get(delivery_key(guid), Delivery):
         return 0
-    told = client.call(on, GitHubRequest("GET", f"{PATH}/{int(item['id'])}"))
-    if told.status != 200:
+    response = client.call(on, GitHubRequest("GET", f"{PATH}/{int(item['id'])}"))
+    if response.status != 200:
         return 0
     with suppress(Refused):  # it is stored with its error
-        store_delivery(on, guid, str(item["event"]), told.body["request"]["payload"], missed=True)
+        store_delivery(on, guid, str(item["event"]), response.body["request"]["payload"], missed=True)
     return 1
 
 

@@ -32,8 +32,8 @@ def check(site: Site, user: User, seconds: int) -> None:
     """Raises Refused 422 for a hold that this user may not request: others wait for what is held."""
     most = HOLD_MOST if user.is_admin else site.limits.hold
     if seconds > most:
-        told = f"this site holds what a job has for at most {most} s" if most else "this site holds nothing for users"
-        raise Refused(422, "hold-too-long", f"{told} (limits.hold); ask an operator for more")
+        text = f"this site holds what a job has for at most {most} s" if most else "this site holds nothing for users"
+        raise Refused(422, "hold-too-long", f"{text} (limits.hold); ask an operator for more")
 
 
 def request(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:

@@ -119,8 +119,8 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     ended = leases.end(lease, on.world.now())
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
     if unit:
-        told = job.report is not None and job.report.result is not Result.LOST
-        well = told or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
+        has_reported = job.report is not None and job.report.result is not Result.LOST
+        well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
         dirty = units.soil(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
     return changes
@@ -199,8 +199,8 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         later = Replace(fresh, retries.later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
-        told = jobs.report(job, Report(Result.LOST, cause, now))
-        return [later, Replace(job, told)], (told, True)
+        reported = jobs.report(job, Report(Result.LOST, cause, now))
+        return [later, Replace(job, reported)], (reported, True)
 
     found = transaction.run(on, decide)
     if found is None:
@@ -259,5 +259,5 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
     found = logs.last_lines(on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.LINES)
-    said = failures.said(failure, [line.payload for line in found], is_console=is_console)
-    return replace(said, task=found[-1].task if found else None)
+    detailed = failures.said(failure, [line.payload for line in found], is_console=is_console)
+    return replace(detailed, task=found[-1].task if found else None)

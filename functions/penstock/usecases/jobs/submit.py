@@ -350,9 +350,9 @@ def _matrix_values(file: JobFile) -> dict[str, Any]:
 
 def _requested_dependencies(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
     """The dependencies that the request names jobs for. Request or file say how those must end."""
-    said = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
+    declared = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
     return {
-        name: {**said.get(name.partition("/")[0], {}), **given} if isinstance(given, dict) else given
+        name: {**declared.get(name.partition("/")[0], {}), **given} if isinstance(given, dict) else given
         for name, given in (ask.dependencies or {}).items()
     }
 

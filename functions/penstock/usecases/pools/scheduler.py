@@ -86,8 +86,8 @@ def _claim_changes(
     every = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     held = [lease for lease in every if lease.step == step]
     if held:
-        told = [replace(lease, token=token) for lease in held]
-        return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
+        renewed = [replace(lease, token=token) for lease in held]
+        return [Replace(was, now) for was, now in zip(held, renewed, strict=True) if was.token != token], renewed
     now = on.world.now()
     fresh = [_lease(job, need, token, now) for need in needs]
     claims = grants.claims(job, step, now)

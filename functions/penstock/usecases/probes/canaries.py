@@ -32,14 +32,14 @@ log = Logger(child=True)
 
 def schedule_new(on: System, site: Site) -> list[str]:
     """Make every canary of a site due that is new; one that the site no longer has rests when it is due next."""
-    now, told = on.world.now(), []
+    now, changes = on.world.now(), []
     for pool in site.canaries():
         was = on.store.get(canary_key(pool), Canary)
         if was and was.due:
             continue
         if on.store.commit([Replace(was, replace(was, due=now)) if was else Create(Canary(pool=pool, due=now))]):
-            told.append(f"canary of {pool}: new")
-    return told
+            changes.append(f"canary of {pool}: new")
+    return changes
 
 
 def advance(on: System, key: Key) -> None:

@@ -48,8 +48,8 @@ def _driver_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
     for table, kind, entries in (("targets", "factory", site.targets), ("resources", "well", site.resources)):
         for entry in entries.values():
             if entry.warm and not on.drivers.keeps(kind, site.maker(entry).driver):
-                told = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
-                yield Fault(told, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
+                text = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
+                yield Fault(text, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
 
 
 def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
@@ -59,11 +59,11 @@ def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
             continue
         here, driver = f"targets.{target.name}", site.maker(target).driver
         if target.names is None and on.drivers.hosts(driver):
-            told = "the machines of its factory exist already, each with a name"
-            yield Fault(told, where=here, file=path, hint='name them, like names = ["bench-7"], instead of a `limit`')
+            text = "the machines of its factory exist already, each with a name"
+            yield Fault(text, where=here, file=path, hint='name them, like names = ["bench-7"], instead of a `limit`')
         elif target.names is not None and not on.drivers.hosts(driver):
-            told = "its factory makes its machines, so they have no names yet"
-            yield Fault(told, where=f"{here}.names", file=path, hint="give it a `limit` instead")
+            text = "its factory makes its machines, so they have no names yet"
+            yield Fault(text, where=f"{here}.names", file=path, hint="give it a `limit` instead")
 
 
 def apply(on: System, by: str, toml: str, path: str) -> list[str]:
@@ -75,15 +75,15 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
 
     def decide() -> tuple[Sequence[Change], list[str]]:
         was = on.store.get(SITE_KEY, SiteText)
-        told = differences(configuration.parsed(was.toml) if was else Site(), site)
+        changed = differences(configuration.parsed(was.toml) if was else Site(), site)
         row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         if was and was.toml == toml:
-            return [], told
+            return [], changed
         written = [Replace(was, row) if was else Create(row)]
-        return audit.record(on, written, by, "apply config", path, "; ".join(told)), told
+        return audit.record(on, written, by, "apply config", path, "; ".join(changed)), changed
 
-    told = transaction.run(on, decide)
-    return told + _fit_pools(on, site) + canaries.schedule_new(on, site)
+    changed = transaction.run(on, decide)
+    return changed + _fit_pools(on, site) + canaries.schedule_new(on, site)
 
 
 def _fit_pools(on: System, site: Site) -> list[str]:
@@ -91,15 +91,15 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     wanted = site.pools()
     existing = {pool.name: pool for pool in on.store.listed("pools", Pool, limit=1000)}
     gone = {name: replace(_shape(pool), limit=0) for name, pool in existing.items() if name not in wanted}
-    told = []
+    changed = []
     for name, shape in {**wanted, **gone}.items():
         was = on.store.get(pool_key(name), Pool)
         if was and _shape(was) == shape and was.due is None and was.setback is None:
             continue
         set_pool(on, name, shape)
         if was is None or _shape(was) != shape:
-            told.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
-    return told
+            changed.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
+    return changed
 
 
 def _shape(pool: Pool) -> Shape:
@@ -116,13 +116,13 @@ def _describe(shape: Shape) -> str:
 
 def differences(before: Site, after: Site) -> list[str]:
     """What differs between two sites, a sentence each."""
-    told: list[str] = []
+    found: list[str] = []
     for table in TABLES:
         was, now = getattr(before, table), getattr(after, table)
-        told += [f"{table}.{name} added" for name in now if name not in was]
-        told += [f"{table}.{name} removed" for name in was if name not in now]
-        told += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
-    return told + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
+        found += [f"{table}.{name} added" for name in now if name not in was]
+        found += [f"{table}.{name} removed" for name in was if name not in now]
+        found += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
+    return found + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
 
 
 def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:

@@ -89,8 +89,8 @@ def _worker_silent(on: System, unit: Unit) -> None:
         if unit.reason != NO_HELLO:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
-        told = replace(unit, is_unheard=unit.leases == 1)
-        on.store.commit([Replace(unit, retries.later(told, NO_HELLO, now, units.STEP_WITHIN))])
+        marked = replace(unit, is_unheard=unit.leases == 1)
+        on.store.commit([Replace(unit, retries.later(marked, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:

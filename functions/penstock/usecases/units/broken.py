@@ -63,7 +63,7 @@ def _uncleanable_changes(on: System, worker: str, shown: str, why: str) -> tuple
     token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
     if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
         return [], None
-    told = units.breaks(unit, why, now)
+    marked = units.breaks(unit, why, now)
     if unit.state is UnitState.CLEANING and not units.is_held(unit, now):  # [UNIT-3]
-        told = units.give_up(told, f"it could not be cleaned: {why}", now)
-    return ([Replace(unit, told)] if told != unit else []), told
+        marked = units.give_up(marked, f"it could not be cleaned: {why}", now)
+    return ([Replace(unit, marked)] if marked != unit else []), marked

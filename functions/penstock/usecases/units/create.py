@@ -193,6 +193,6 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
     if isinstance(done, NotYet):
         driver_calls.retry_later(on, units.noting(unit, done.notes), done.reason, done.after)
     else:
-        told = renewals.renewed(unit, sealed, on.world.now(), done.expires)
-        on.store.commit([Replace(unit, units.noting(told, done.notes))])
+        renewed = renewals.renewed(unit, sealed, on.world.now(), done.expires)
+        on.store.commit([Replace(unit, units.noting(renewed, done.notes))])
     cooldowns.create_answered(on, unit, permission, done)

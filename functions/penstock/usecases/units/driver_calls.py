@@ -55,9 +55,9 @@ def create(driver: Driver, order: Order) -> Ready | NotYet:
         _redact_error(error, order.key)
         raise
     except Exception as error:  # it reaches the function's log
-        told = "".join(traceback.format_exception(error))
-        if _redact(told, order.key) != told:
-            raise RuntimeError(_redact(told, order.key)) from None
+        trace = "".join(traceback.format_exception(error))
+        if _redact(trace, order.key) != trace:
+            raise RuntimeError(_redact(trace, order.key)) from None
         raise
     if isinstance(done, NotYet) and done.reason:
         return replace(done, reason=_redact(done.reason, order.key))
@@ -76,9 +76,9 @@ def _redact(text: str, key: str) -> str:
 
 def log_evidence(on: System, unit: Unit, hide: str) -> None:
     """Write what the driver knows of the unit's machine into the job's log, if the driver can tell."""
-    told = evidence(on, unit, hide)
-    if told:
-        logs.append(on, unit.job, unit.attempt, told, "worker")
+    text = evidence(on, unit, hide)
+    if text:
+        logs.append(on, unit.job, unit.attempt, text, "worker")
 
 
 def evidence(on: System, unit: Unit, hide: str) -> str | None:
@@ -88,17 +88,17 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     """
     try:
         driver = configuration.driver(on, configuration.current(on), unit.is_a, unit.maker)
-        told = driver.evidence(unit.id) if isinstance(driver, EvidenceDriver) else None
+        text = driver.evidence(unit.id) if isinstance(driver, EvidenceDriver) else None
     except DriverError as error:
-        told = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
-    return told.replace(hide, "(its key)") if told else None
+        text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
+    return text.replace(hide, "(its key)") if text else None
 
 
-def shorten(told: str) -> str:
+def shorten(text: str) -> str:
     """As much as fits into a journal entry: the beginning, and the end, which was printed last."""
-    if len(told) <= JOURNAL_CHARS:
-        return told
-    return f"{told[:HEAD_CHARS]} … {told[-(JOURNAL_CHARS - HEAD_CHARS - 3) :]}"
+    if len(text) <= JOURNAL_CHARS:
+        return text
+    return f"{text[:HEAD_CHARS]} … {text[-(JOURNAL_CHARS - HEAD_CHARS - 3) :]}"
 
 
 def check_visibility(on: System, unit_id: str) -> None:
@@ -115,12 +115,12 @@ def check_visibility(on: System, unit_id: str) -> None:
         fresh = on.store.get(unit_key(unit_id), Unit)
         if fresh is None or visibility.phase(fresh) != phase:
             return [], None
-        told = visibility.saw(fresh, sight, on.world.now())
-        return [Replace(fresh, told)], told
+        updated = visibility.saw(fresh, sight, on.world.now())
+        return [Replace(fresh, updated)], updated
 
-    told = transaction.run(on, decide)
-    if told and visibility.phase(told):
-        on.queues.advance(unit_id, told.is_a is UnitKind.WORKER, visibility.EACH)
+    updated = transaction.run(on, decide)
+    if updated and visibility.phase(updated):
+        on.queues.advance(unit_id, updated.is_a is UnitKind.WORKER, visibility.EACH)
 
 
 def _list_unit(on: System, unit: Unit) -> Sight:

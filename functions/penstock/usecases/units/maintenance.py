@@ -65,8 +65,8 @@ def _check_script_runs(on: System, unit: Unit) -> list[Change]:
         return []
     if job.report and (unit.broken or job.report.result is not Result.LOST):
         doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
-        said = f"the job of worker {unit.id} has ended at {clock(job.report.time)}, and {doing}"
-        raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
+        text = f"the job of worker {unit.id} has ended at {clock(job.report.time)}, and {doing}"
+        raise Refused(409, "too-late-to-hold", f"{text}: it is too late to hold it")
     return [Check(job)]
 
 

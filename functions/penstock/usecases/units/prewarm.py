@@ -107,8 +107,8 @@ def hello_missed(on: System, unit: Unit, hide: str) -> None:
 
     There is no job whose log could say why, so what its driver knows goes into its journal and the factory's failures.
     """
-    said = driver_calls.evidence(on, unit, hide)
-    why = driver_calls.shorten(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
+    known = driver_calls.evidence(on, unit, hide)
+    why = driver_calls.shorten(f"worker {unit.id}: {NO_HELLO}{f': {known}' if known else ''}")
     if retire.retire(on, unit.id, NO_HELLO, is_setback=True, if_coming=True, known=why):
         cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), Unknown(why, NO_HELLO_CODE))
 

@@ -50,8 +50,8 @@ def _count_broken(on: System, unit: Unit) -> list[Change]:
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool is None:
         return []
-    told = quarantine.count_broken(pool, unit)
-    return [Replace(pool, told)] if told != pool else []
+    counted = quarantine.count_broken(pool, unit)
+    return [Replace(pool, counted)] if counted != pool else []
 
 
 def remind(on: System, unit: Unit) -> None:
@@ -59,10 +59,10 @@ def remind(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.due and unit.due > now:
         return
-    told = quarantine.remind(unit, now)
-    if on.store.commit([Replace(unit, told)]):
-        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": told.reminders}
-        log.warning(quarantine.say(told), extra=extra)
+    reminded = quarantine.remind(unit, now)
+    if on.store.commit([Replace(unit, reminded)]):
+        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": reminded.reminders}
+        log.warning(quarantine.say(reminded), extra=extra)
 
 
 def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) -> Unit:

@@ -81,9 +81,9 @@ def reconcile(on: System) -> Reconciled:
 def _is_recovering(on: System) -> bool:
     """Whether sweeps have not been running again for long enough after an outage. Records this sweep."""
     row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
-    told = comparison.swept(row, now)
-    on.store.commit([Replace(row, told) if row else Create(told)])
-    return now - told.resumed < comparison.GRACE
+    recorded = comparison.swept(row, now)
+    on.store.commit([Replace(row, recorded) if row else Create(recorded)])
+    return now - recorded.resumed < comparison.GRACE
 
 
 def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList]:
@@ -100,8 +100,8 @@ def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList
             extra = {"maker": name, "why": str(error)}
             log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
             done.unlisted += 1
-            told = comparison.unlisted(row, name, f"{type(error).__name__}: {error}", start)
-            on.store.commit([Replace(row, told) if row else Create(told)])
+            recorded = comparison.unlisted(row, name, f"{type(error).__name__}: {error}", start)
+            on.store.commit([Replace(row, recorded) if row else Create(recorded)])
             if isinstance(error, DriverError):
                 remembering.count_failure(on, name, error)
 

@@ -97,24 +97,24 @@ def _record_destroy(on: System, unit: Unit) -> Unit | None:
 def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: retry later, or quarantine it when that no longer helps. [UNIT-1]"""
     unit = units.noting(unit, error.notes)
-    told = units_quarantine.count_failure(unit, error)
-    if units_quarantine.is_stuck(told, error):
-        why = f"tried {told.stuck} times to destroy it: {type(error).__name__}: {error}"
+    counted = units_quarantine.count_failure(unit, error)
+    if units_quarantine.is_stuck(counted, error):
+        why = f"tried {counted.stuck} times to destroy it: {type(error).__name__}: {error}"
         quarantine.enter(on, unit, why)
         return
     after = error.seconds if isinstance(error, RateLimited) else None
-    driver_calls.retry_later(on, told, f"cleaning failed: {type(error).__name__}: {error}", after)
+    driver_calls.retry_later(on, counted, f"cleaning failed: {type(error).__name__}: {error}", after)
 
 
-def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
+def _not_yet(on: System, unit: Unit, answer: NotYet, lease: timedelta) -> None:
     """Retry later. If the job stops itself, its lease may end before the machine is clean. [JOB-2]"""
     left = ceil((unit.since + lease - on.world.now()).total_seconds())
-    if said.stops_itself and left > 0:
-        driver_calls.retry_later(on, unit, unit.reason, min(said.after, left))
+    if answer.stops_itself and left > 0:
+        driver_calls.retry_later(on, unit, unit.reason, min(answer.after, left))
         return
-    if said.stops_itself:
+    if answer.stops_itself:
         _end_lease_early(on, unit)
-    driver_calls.retry_later(on, units.noting(unit, said.notes), said.reason, said.after)
+    driver_calls.retry_later(on, units.noting(unit, answer.notes), answer.reason, answer.after)
 
 
 def _end_lease_early(on: System, unit: Unit) -> None:

@@ -56,21 +56,21 @@ def _call_clean(on: System, begun: Unit) -> None:
             return
         proof = counters.count_unit_call(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
     except DriverError as error:
-        told = retries.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
+        postponed = retries.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
             unit_cleaned(on, begun.id, proof, timedelta(0))
             return
         noted = units.noting(begun, proof.notes)
-        told = retries.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
-    _clean_later(on, begun, told)
+        postponed = retries.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+    _clean_later(on, begun, postponed)
 
 
-def _clean_later(on: System, begun: Unit, told: Unit) -> None:
+def _clean_later(on: System, begun: Unit, postponed: Unit) -> None:
     """Send the message for the next try, since the one that led here was the last."""
-    if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
-        seconds = int((told.due - on.world.now()).total_seconds())
-        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, retries.MESSAGE_MOST)))
+    if on.store.commit([Replace(begun, replace(postponed, busy=None))]) and postponed.due:
+        seconds = int((postponed.due - on.world.now()).total_seconds())
+        on.queues.advance(postponed.id, is_worker=False, after=max(1, min(seconds, retries.MESSAGE_MOST)))
 
 
 def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
@@ -133,8 +133,8 @@ def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     now = on.world.now()
     if unit.busy and unit.busy > now:
         return None
-    told = units.begin(unit, now) if is_to_clean else unit
-    busy = replace(told, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
+    marked = units.begin(unit, now) if is_to_clean else unit
+    busy = replace(marked, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
     if not on.store.commit([Replace(unit, busy)]):
         return None
     begun = on.store.get(unit.key, Unit)

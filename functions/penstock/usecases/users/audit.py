@@ -22,9 +22,9 @@ def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, 
     """The changes with an entry for who made them. Nothing is recorded without changes, or without a person."""
     if not changes or not by:
         return list(changes)
-    now, told = on.world.now(), audit.clipped(detail)
+    now, text = on.world.now(), audit.clipped(detail)
     chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
-    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=told))]
+    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=text))]
 
 
 def list_entries(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:

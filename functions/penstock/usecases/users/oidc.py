@@ -40,22 +40,22 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
 
     def decide() -> tuple[Sequence[Change], dict[str, Any]]:
         fresh, now = _running_job(on, job), on.world.now()
-        said = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
-        if said["exp"] <= said["iat"]:
+        claims = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
+        if claims["exp"] <= claims["iat"]:
             raise Refused(409, "too-late", "the job's time is over: no identity token would outlive this answer")
         if fresh.identities >= limits.IDENTITIES:
             raise Refused(409, "too-many-tokens", f"a job has at most {limits.IDENTITIES} identity tokens")
         counted = Replace(fresh, replace(fresh, identities=fresh.identities + 1))
         changes: list[Change] = [counted, fence(on, fresh), *_check_owner(on, allowed, fresh)]
-        detail = f"{said['sub']} for {audience}, attempt {job.attempt}, jti {said['jti']}"
-        return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
+        detail = f"{claims['sub']} for {audience}, attempt {job.attempt}, jti {claims['jti']}"
+        return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), claims
 
-    said = transaction.run(on, decide)
-    text = oidc.unsigned(kid, said)
+    claims = transaction.run(on, decide)
+    text = oidc.unsigned(kid, claims)
     made = oidc.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)
-    logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}", DETAIL)
-    return {"token": made, "expires": datetime.fromtimestamp(said["exp"], UTC).isoformat()}
+    logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {claims['jti']}", DETAIL)
+    return {"token": made, "expires": datetime.fromtimestamp(claims["exp"], UTC).isoformat()}
 
 
 def _check_audience(allowed: Identity, audience: str) -> None:

@@ -63,8 +63,8 @@ def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> Us
     if name == canaries.USER:
         raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
     user = User(name=name, privileges=_validated(privileges), created=on.world.now())
-    told = ", ".join(user.privileges)
-    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", told)):
+    text = ", ".join(user.privileges)
+    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", text)):
         raise Refused(409, "user-exists", f"there is a user {name!r} already")
     return user
 
@@ -103,8 +103,8 @@ def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> 
     secret = PREFIX + on.world.secret()
     expires = now + timedelta(seconds=expires_in) if expires_in else None
     token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
-    told = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", told))
+    text = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
+    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", text))
     return secret, token
 
 

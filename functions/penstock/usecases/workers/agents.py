@@ -179,8 +179,8 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         hints.job_changed(on, job)
         host = f", host {ask.host[:64]}" if ask.host else ""
         took = int((on.world.now() - before.since).total_seconds())
-        told = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
-        logs.append(on, job.id, job.attempt, told)
+        text = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
+        logs.append(on, job.id, job.attempt, text)
     health = assignment.health(site, job)
     if unit and before and not health.before:
         broken.probe_succeeded(on, unit)
@@ -297,11 +297,13 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
         unit = on.store.get(caller.unit.key, Unit) if broken else None
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise LeaseGone
-        told = jobs.report(job, report, failure)
+        reported = jobs.report(job, report, failure)
         found = units.breaks(unit, broken, on.world.now()) if unit else None
-        changes: list[Change] = [Replace(job, told)] if told != job else []
-        changes += [*holds.on_reported(on, told), *canaries.on_reported(on, told)] if changes and not broken else []
-        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
+        changes: list[Change] = [Replace(job, reported)] if reported != job else []
+        changes += (
+            [*holds.on_reported(on, reported), *canaries.on_reported(on, reported)] if changes and not broken else []
+        )
+        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], reported
 
     job = transaction.run(on, decide)
     canaries.on_succeeded(on, job)
@@ -313,14 +315,14 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
 def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a machine is broken, found before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
-    told = failure or failures.of(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
-    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, told)
+    explained = failure or failures.of(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
+    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, explained)
 
 
 def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a job's inputs could not be fetched, so its script was not begun: the attempt is lost. [JOB-1]"""
-    told = failure or failures.of(Kind.INPUT_FAILED, {"error": why})
-    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", told)
+    explained = failure or failures.of(Kind.INPUT_FAILED, {"error": why})
+    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained)
 
 
 def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:

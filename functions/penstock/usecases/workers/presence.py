@@ -32,33 +32,33 @@ class HostSession:
     machine: str = ""
 
 
-def check_in(on: System, came: HostSession, lease: timedelta) -> Host:
+def check_in(on: System, session: HostSession, lease: timedelta) -> Host:
     """Record that a host is present; one write in half a lease while it stays.
 
     Raises Refused 404 for a host that the site does not know, 409 for a host's second agent.
     """
-    host, touched = transaction.run(on, lambda: _check_in_changes(on, came, lease))
+    host, touched = transaction.run(on, lambda: _check_in_changes(on, session, lease))
     _schedule_resize(on, touched)
     return host
 
 
 def _check_in_changes(
-    on: System, came: HostSession, lease: timedelta
+    on: System, session: HostSession, lease: timedelta
 ) -> tuple[Sequence[Change], tuple[Host, list[str]]]:
-    was, now = on.store.get(host_key(came.name), Host), on.world.now()
+    was, now = on.store.get(host_key(session.name), Host), on.world.now()
     if was is None:
-        if came.pool is None:
-            raise not_found("host", came.name)
-        new = Host(name=came.name, pool=came.pool, session=came.session, machine=came.machine, since=now)
-        return [Create(hosts.come(None, new, now, lease)), *_make_due(on, [came.pool])], (new, [came.pool])
-    is_known = hosts.is_known(was, came.session)
+        if session.pool is None:
+            raise not_found("host", session.name)
+        new = Host(name=session.name, pool=session.pool, session=session.session, machine=session.machine, since=now)
+        return [Create(hosts.come(None, new, now, lease)), *_make_due(on, [session.pool])], (new, [session.pool])
+    is_known = hosts.is_known(was, session.session)
     if not is_known:
         _refuse_second_agent(on, was, now)
-    pool, moved = _served_pool(on, was, came.pool)
+    pool, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.heard(was, now, lease)
         return ([Replace(was, heard)] if heard != was else []), (heard, [])
-    there = hosts.come(was, replace(was, pool=pool, session=came.session, machine=came.machine), now, lease)
+    there = hosts.come(was, replace(was, pool=pool, session=session.session, machine=session.machine), now, lease)
     touched = list(dict.fromkeys((was.pool, pool)))
     return [Replace(was, there), *moved, *_make_due(on, touched)], (there, touched)
 
@@ -77,8 +77,8 @@ def _refuse_second_agent(on: System, host: Host, now: datetime) -> None:
     """
     unit = worker_on(on, host)
     if not hosts.is_silent(host, now) or (unit and _may_be_working(unit, now)):
-        said = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
-        raise Refused(409, "host-taken", f"{said}; this one is let in when nothing was heard of that for a lease")
+        text = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
+        raise Refused(409, "host-taken", f"{text}; this one is let in when nothing was heard of that for a lease")
 
 
 def _may_be_working(unit: Unit, now: datetime) -> bool:

@@ -18,18 +18,18 @@ from tests.simulation.test_planted import SEEDS
 def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
     """A unit's next step is taken whether it is held or not."""
     patch.setattr(maintenance, "wait_for_hold", lambda on, unit: False)
-    patch.setattr(advance.units, "begin", lambda unit, now: replace(unit, begun=unit.begun or now))
+    patch.setattr(advance.units, "begin_end", lambda unit, now: replace(unit, begun=unit.begun or now))
 
 
 def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     """A driver is told to destroy, and nothing says so before: a hold that comes meanwhile is granted."""
     patch.setattr(release, "_record_destroy", lambda on, unit: unit)
-    original = advance.units.soil
+    original = advance.units.end_lease
 
-    def soil(unit: Unit, *given: Any, **more: Any) -> Unit:
+    def end_lease(unit: Unit, *given: Any, **more: Any) -> Unit:
         return replace(original(unit, *given, **more), begun=None)
 
-    patch.setattr(advance.units, "soil", soil)
+    patch.setattr(advance.units, "end_lease", end_lease)
 
 
 @pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 3), (destroyed_before_it_is_written, 40)])

@@ -23,7 +23,7 @@ def step(message: dict[str, Any]) -> None:
         case {"unit": str(unit)}:
             advance.advance(bootstrap.aws(), unit)
         case {"source": str(), "detail": dict()}:
-            cloud_events.hear(bootstrap.aws(), message)
+            cloud_events.handle(bootstrap.aws(), message)
         case _:
             log.error("a message that nobody understands")
 

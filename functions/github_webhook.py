@@ -12,7 +12,7 @@ from penstock import bootstrap
 from penstock.api.app import answer, reply, resolver
 from penstock.kernel.errors import Refused
 from penstock.usecases.github import webhook
-from penstock.usecases.github.webhook import Hook
+from penstock.usecases.github.webhook import WebhookRequest
 
 log = Logger()
 app = resolver()
@@ -21,7 +21,7 @@ app = resolver()
 @app.post("/v1/github/webhook")
 def github_webhook() -> Response[Any]:
     headers = app.current_event.headers
-    said = Hook(
+    said = WebhookRequest(
         _body(),
         headers.get("x-hub-signature-256") or "",
         headers.get("x-github-delivery") or "",

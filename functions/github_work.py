@@ -26,6 +26,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch, or look for what was missed."""
     if "Records" in event:
         return sqs.each(event, context, step)
-    found = webhook.look(bootstrap.aws())
+    found = webhook.fetch_missed(bootstrap.aws())
     log.info("looked for missed deliveries", extra={"found": found})
     return {"found": found}

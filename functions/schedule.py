@@ -22,17 +22,17 @@ def step(message: dict[str, Any]) -> None:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
             scheduler.acquire(on, job, attempt, number, token)
         case {"do": "run", "job": job, "attempt": attempt, "token": token}:
-            scheduler.run(on, job, attempt, token)
+            scheduler.park_run(on, job, attempt, token)
         case {"do": "serve", "pool": pool}:
             scheduler.serve(on, pool)
         case {"do": "resize", "pool": pool}:
             resize.resize(on, pool)
         case {"do": "start", "job": job}:
-            scheduler.start(on, job)
+            scheduler.start_flow(on, job)
         case {"do": "judge", "job": job}:
             prerequisites.judge(on, job)
         case {"do": "wake", "job": job, "after": after}:
-            settle.wake(on, job, after)
+            settle.notify_dependents(on, job, after)
         case {"do": "github", "message": dict(hint)}:
             on.forge.tell(hint)
         case _:

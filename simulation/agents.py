@@ -14,8 +14,8 @@ from zlib import crc32
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.logs import Line
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Refused
+from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
 from simulation import stale_tokens
 from simulation.interfaces import Run
@@ -191,9 +191,9 @@ class Machine:
         )
         caller = agents.authenticate(engine.on, self.job, self.token)
         if self.broken == "before":
-            return agents.broken(engine.on, caller, "it is hot")
+            return agents.report_broken(engine.on, caller, "it is hot")
         broken = "it is hot" if self.broken else ""
-        return agents.finish(engine.on, caller, result, f"the script ended: {result}", 0, broken)
+        return agents.report_finished(engine.on, caller, result, f"the script ended: {result}", 0, broken)
 
     def _finished(self, task: Task) -> None:
         if task.error is None and self.reuse and not self.broken:
@@ -214,7 +214,9 @@ class Machine:
 
     def _speak(self) -> Any:
         line = Line(self._engine.world.now(), "stdout", "hello", 0)
-        return agents.events(self._engine.on, agents.authenticate(self._engine.on, self.job, self.token), 1, [line])
+        return agents.append_events(
+            self._engine.on, agents.authenticate(self._engine.on, self.job, self.token), 1, [line]
+        )
 
     def _heard(self, task: Task, sent: datetime, *, is_beat: bool) -> None:
         now = self._engine.world.now()

@@ -158,7 +158,7 @@ class Promises:
 
     def _may_be_granted(self, name: str) -> bool:
         """Whether the rule allows to grant anybody in a pool's queue, the first or not."""
-        stocks = scheduler.read(self._engine.on, name)
+        stocks = scheduler.read_stocks(self._engine.on, name)
         return bool(stocks) and grants.pick(name, stocks) is not None
 
     def _has_room(self, claim: Claim, name: str) -> bool:

@@ -25,7 +25,7 @@ from penstock.aws.stepfunctions import StepFlows
 from penstock.domain.metrics import Level
 from penstock.drivers import Registry
 from penstock.ports import Signer
-from penstock.system import Keyless, System
+from penstock.system import NoSigner, System
 
 
 class Lazy:
@@ -59,7 +59,7 @@ def aws() -> System:
             )
         ),
         flows=Lazy(lambda: StepFlows(boto3.client("stepfunctions", config=config), env["FLOW"])),
-        objects=Lazy(lambda: S3Objects(boto3.client("s3", config=_for_s3(config)), env["BUCKET"])),
+        objects=Lazy(lambda: S3Objects(boto3.client("s3", config=_s3_config(config)), env["BUCKET"])),
         drivers=Registry(env),
         world=RealWorld(),
         vault=Lazy(lambda: KmsVault(boto3.client("kms", config=config), env["METADATA_KEY"])),
@@ -105,10 +105,10 @@ def metered(handler: Handler) -> Handler:
 def _signer(keys: str, config: Config) -> Signer:
     """What signs identity tokens: with the first key. Of the others the public half is known too."""
     named = [key for key in keys.split(",") if key]
-    return KmsSigner(boto3.client("kms", config=config), named) if named else Keyless()
+    return KmsSigner(boto3.client("kms", config=config), named) if named else NoSigner()
 
 
-def _for_s3(config: Config) -> Config:
+def _s3_config(config: Config) -> Config:
     """Path-style where there is an endpoint of our own: a local one has no names below it."""
     style: Literal["path", "virtual"] = "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"
     return config.merge(Config(signature_version="s3v4", s3={"addressing_style": style}))

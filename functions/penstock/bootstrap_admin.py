@@ -14,7 +14,7 @@ from penstock.usecases.users import users
 NAME = "admin"
 
 
-BY = "(AWS credentials)"
+CREATED_BY = "(AWS credentials)"
 
 
 def create_admin(environment: Mapping[str, str]) -> str:
@@ -23,9 +23,9 @@ def create_admin(environment: Mapping[str, str]) -> str:
     nothing: object = None
     on = System(store, nothing, nothing, nothing, nothing, RealWorld(), nothing, "", str)  # type: ignore[arg-type]
     try:
-        users.create(on, NAME, [ADMIN], BY)
+        users.create(on, NAME, [ADMIN], CREATED_BY)
     except Refused as refused:
         if refused.code != "user-exists":
             raise
-    secret, _ = users.issue(on, NAME, None, BY)
+    secret, _ = users.issue_token(on, NAME, None, CREATED_BY)
     return secret

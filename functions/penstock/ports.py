@@ -325,7 +325,7 @@ class Signer(Protocol):
 
 
 @runtime_checkable
-class Keeper(Driver, Protocol):
+class CleaningDriver(Driver, Protocol):
     """A driver whose units can be made as new: for wells that clean, and factories whose workers' agents do."""
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
@@ -338,7 +338,7 @@ class Keeper(Driver, Protocol):
 
 
 @dataclass(frozen=True)
-class Standing:
+class UnitContext:
     """What our rows know of a unit: the slot that it has, the fence of its lease, and what its driver noted of it."""
 
     slot: str
@@ -347,18 +347,18 @@ class Standing:
 
 
 @runtime_checkable
-class Informed(Protocol):
+class ContextDriver(Protocol):
     """What a driver may have besides: it wants to know more of a unit than its id.
 
     It is asked before each call for one unit that has a row; a stray, which has none, is destroyed without.
     """
 
-    def informed(self, of: Standing) -> Driver:
+    def informed(self, of: UnitContext) -> Driver:
         """The driver, for the next call for this unit."""
 
 
 @runtime_checkable
-class Witness(Protocol):
+class EvidenceDriver(Protocol):
     """What a driver may have besides: it can tell what a machine that never said hello said of itself."""
 
     def evidence(self, unit: str) -> str | None:
@@ -366,7 +366,7 @@ class Witness(Protocol):
 
 
 @runtime_checkable
-class Identifier(Protocol):
+class IdentityDriver(Protocol):
     """What a driver may have besides: it knows the machine that it made by what that shows of itself.
 
     It is asked only where its settings have `identity`, by whoever answers agents, and asks nobody.
@@ -377,7 +377,7 @@ class Identifier(Protocol):
 
 
 @runtime_checkable
-class Chooser(Protocol):
+class PlacementDriver(Protocol):
     """What a driver may have besides: it makes things in several ways, and knows scopes by their names. Asks nobody."""
 
     def has_way(self, order: Order) -> bool:
@@ -387,7 +387,7 @@ class Chooser(Protocol):
         """Whether what this driver makes counts towards the quota of this scope, whichever maker met it."""
 
 
-class Fate(StrEnum):
+class MachineFate(StrEnum):
     """What becomes of a worker's machine, whatever we do."""
 
     DRAINING = "draining"  # it works still, and should get nothing new
@@ -395,25 +395,25 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True)
-class Tidings:
+class MachineNotice:
     """What is said of a worker's machine, and why. `until` is how long it works still, as far as that is said."""
 
     unit: str
-    fate: Fate
+    fate: MachineFate
     why: str
     until: datetime | None = None
 
 
 @runtime_checkable
-class Listener(Protocol):
+class EventDriver(Protocol):
     """What a driver may have besides: it understands what its cloud says of machines by itself."""
 
-    def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
+    def tidings(self, event: Mapping[str, Any]) -> MachineNotice | None:
         """What an event says of a worker of this site; None when it says nothing of any. Raises DriverError."""
 
 
 @dataclass(frozen=True)
-class Scope:
+class TokenScope:
     """What a token of an installation is good for: one repository and maybe others, and what may be done there.
 
     Without a repository, 0, it is good for all that the installation has.
@@ -432,7 +432,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Ask:
+class GitHubRequest:
     """One call of GitHub's API. Without a scope it is the App itself that asks.
 
     With `raw` the answer is a file's bytes; with an `etag` GitHub may say that nothing is new: 304. A `token` is shown
@@ -441,7 +441,7 @@ class Ask:
 
     method: str
     path: str
-    scope: Scope | None = None
+    scope: TokenScope | None = None
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     etag: str = ""
@@ -450,7 +450,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Told:
+class GitHubResponse:
     """What GitHub answered. `next` are the parameters of the page that follows."""
 
     status: int
@@ -465,7 +465,7 @@ class Forge(Protocol):
     def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Hint to the front end to take a step, after some seconds (at most 900). As with all hints, it may be lost."""
 
-    def call(self, app: GitHubApp, ask: Ask) -> Told:
+    def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
         """Ask GitHub. Raises RateLimited, or Unknown for an answer of 5xx or none, or of 401 to a token of our own."""
 
     def secret(self) -> str:

@@ -10,10 +10,23 @@ from penstock.domain.metrics import Metric
 from penstock.domain.site.site import GitHubApp
 from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Misconfigured, Refused
-from penstock.ports import Ask, Drivers, Flows, Forge, Metrics, Objects, Queues, Signer, Store, Told, Vault, World
+from penstock.ports import (
+    Drivers,
+    Flows,
+    Forge,
+    GitHubRequest,
+    GitHubResponse,
+    Metrics,
+    Objects,
+    Queues,
+    Signer,
+    Store,
+    Vault,
+    World,
+)
 
 
-class Untold:
+class NoMetrics:
     """Metrics that nobody watches."""
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
@@ -24,7 +37,7 @@ class Untold:
         return False
 
 
-class Keyless:
+class NoSigner:
     """A deployment that has no key to sign identity tokens with."""
 
     def kid(self) -> str:
@@ -46,7 +59,7 @@ class NoForge:
     def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Nobody is there to take a step."""
 
-    def call(self, app: GitHubApp, ask: Ask) -> Told:
+    def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
         """Raises Misconfigured."""
         raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
 
@@ -83,7 +96,7 @@ class System:
     vault: Vault
     url: str
     signing_key: Callable[[], str]
-    metrics: Metrics = field(default_factory=Untold)
-    signer: Signer = field(default_factory=Keyless)
+    metrics: Metrics = field(default_factory=NoMetrics)
+    signer: Signer = field(default_factory=NoSigner)
     forge: Forge = field(default_factory=NoForge)
     minted: Vault = field(default_factory=NoVault)

@@ -16,7 +16,7 @@ TRIES = 12
 T = TypeVar("T")
 
 
-class Torn(Exception):
+class StaleRead(Exception):
     """The rows that were read are not of one moment: what they say together was never so."""
 
 
@@ -27,7 +27,7 @@ def run(on: System, decide: Callable[[], tuple[Sequence[Change], T]]) -> T:
     as they were read; who refuses without one sees to that by `stands`. Raises Moved after TRIES.
     """
     for tries in range(TRIES):
-        with suppress(Torn):
+        with suppress(StaleRead):
             changes, answer = decide()
             if not changes or on.store.commit(changes):
                 return answer
@@ -35,7 +35,7 @@ def run(on: System, decide: Callable[[], tuple[Sequence[Change], T]]) -> T:
     raise Moved()
 
 
-def stands(on: System, row: Row) -> None:
+def check_unchanged(on: System, row: Row) -> None:
     """Make sure that a row is still as it was read before the others. Raises Torn, which `run` decides again for."""
     if on.store.get(row.key, type(row)) != row:
-        raise Torn
+        raise StaleRead

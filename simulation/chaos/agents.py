@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.domain.jobs.jobs import Result
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Unreached
+from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
 from simulation.agents import NEVER, Machine
 from simulation.chaos.interfaces import ChaosRun
@@ -130,7 +130,7 @@ class BadMachine(Machine):
             else Result.SUCCEEDED
         )  # fmt: skip
         caller = agents.authenticate(self._engine.on, self.job, self.token)
-        return agents.finish(self._engine.on, caller, result, f"the script ended with {self.code}", self.code)
+        return agents.report_finished(self._engine.on, caller, result, f"the script ended with {self.code}", self.code)
 
     def _finished(self, task: Task) -> None:
         if task.error is None:

@@ -10,7 +10,7 @@ from libcloud.common.exceptions import BaseHTTPError
 from libcloud.compute.types import NodeState
 
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
-from penstock.ports import Chooser, NotYet, Ready
+from penstock.ports import NotYet, PlacementDriver, Ready
 from tests.clouds.fake import Books
 from tests.clouds.helpers import KEY, OTHER, WORKER, clean, factory, order
 
@@ -180,7 +180,7 @@ def test_an_account_is_shared_by_all_factories_that_ask_as_the_same_and_by_no_ot
     assert scopes
     assert all(factory(books, name="second", sizes=["Large"]).shares(scope) for scope in scopes)
     assert not any(factory(books, arguments={"host": "elsewhere"}).shares(scope) for scope in scopes)
-    assert isinstance(factory(books), Chooser)
+    assert isinstance(factory(books), PlacementDriver)
 
 
 def test_a_quota_among_other_shortages_is_still_one(books: Books) -> None:

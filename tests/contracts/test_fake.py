@@ -13,7 +13,6 @@ import pytest
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
@@ -23,7 +22,8 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import Driver, Keeper, NotYet, Order, Ready, Witness
+from penstock.ports import CleaningDriver, Driver, EvidenceDriver, NotYet, Order, Ready
+from penstock.testing.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,8 +54,8 @@ class Rig:
 
 def test_it_is_a_driver() -> None:
     driver: Driver = Rig().driver
-    assert isinstance(driver, Keeper)
-    assert isinstance(driver, Witness)
+    assert isinstance(driver, CleaningDriver)
+    assert isinstance(driver, EvidenceDriver)
 
 
 def _do(rig: Rig, dice: Random) -> None:

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from penstock.aws.github import GitHub
 from penstock.aws.kms import KmsAppKey
-from penstock.usecases.github.client import OURS
+from penstock.testing.twin import TestWorld
+from penstock.usecases.github.client import OUR_PERMISSIONS
 from tests.crash.faults import Seam, Way
 from tests.github.fake import Answer, FakeGitHub, Repo, signature
 from tests.github.rig import CONFIG
-from tests.twin.world import TestWorld
 
 SECRET = "it is a secret to everybody"
 NAME, ID = "oxide/hubris", 55
@@ -93,7 +93,7 @@ class Hub:
         """All of it that a run depends on. Of tokens only those of jobs: our own are made anew with each event."""
         fake = self.fake
         lines, files = sorted(self.repo.ends.items()), sorted(self.repo.files)
-        alive = [(token, each.until) for token, each in fake.tokens.items() if each.permissions != OURS]
+        alive = [(token, each.until) for token, each in fake.tokens.items() if each.permissions != OUR_PERMISSIONS]
         return sorted(fake.runs.items()), fake.deliveries, lines, files, alive
 
 

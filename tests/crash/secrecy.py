@@ -167,7 +167,7 @@ def run(sweep: Sweep, scenario: str, leak: str) -> Report:
     wanted = [form for secret in {PASSWORD, *kept.keys} for form in forms(secret)]
     leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
     told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
-    grumbles = {where for where, text in kept.said if GRUMBLES + driver_calls.KEY in text}
+    grumbles = {where for where, text in kept.said if GRUMBLES + driver_calls.REDACTED in text}
     return Report({where for where, _ in kept.said}, told, leaks, grumbles)
 
 
@@ -222,7 +222,7 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
     site, runtime = sweep.site, past.runtime
     site.rows()
     users.create(site.on, "eve", [])
-    other, _ = users.issue(site.on, "eve", None)
+    other, _ = users.issue_token(site.on, "eve", None)
     values = {
         "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
         "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",

@@ -21,6 +21,7 @@ from multiprocessing import get_context
 import pytest
 
 from penstock.domain.users.users import ADMIN
+from penstock.testing.twin import START
 from penstock.usecases.users import users
 from tests.crash import between, front, own, warm
 from tests.crash.branches import Branches, End, Trail
@@ -30,7 +31,6 @@ from tests.crash.runtime import Runtime
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.site import Site
 from tests.crash.sitefile import SITE
-from tests.twin.world import START
 
 OPERATOR = "root"
 MORE = (warm, between, own, front)
@@ -72,7 +72,7 @@ class Sweep:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.site = Site(patch)
         users.create(self.site.on, OPERATOR, [ADMIN])
-        self.token, _ = users.issue(self.site.on, OPERATOR, None)
+        self.token, _ = users.issue_token(self.site.on, OPERATOR, None)
         runtime = Runtime(self.site)
         reply = runtime.ask("user", "PUT", "/v1/config", self.token, {"toml": SITE})
         assert reply.status == 200, reply

@@ -20,7 +20,7 @@ from penstock.system import System
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.github import client
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import reuse
+from penstock.usecases.units import events
 from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
@@ -111,14 +111,14 @@ def test_every_handler_is_in_a_scenario(calm: Callable[[str], tuple[int, set[str
 
 
 def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = reuse.pass_turn
+    go_on = events.slot_freed
 
     def without_serving(on: System, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr(scheduler, "serve", lambda *_: None)
             go_on(on, unit)
 
-    monkeypatch.setattr(reuse, "pass_turn", without_serving)
+    monkeypatch.setattr(events, "slot_freed", without_serving)
     with pytest.raises(AssertionError, match="took 1 minutes, not 0"):
         sweep.sweep("hand-over")
 
@@ -135,7 +135,7 @@ def test_it_finds_a_transaction_that_is_none(sweep: Sweep, monkeypatch: pytest.M
 
 @pytest.mark.long
 def test_it_finds_a_check_run_that_is_made_twice(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "find_run", lambda *_: None)
+    monkeypatch.setattr(client, "find_check_run", lambda *_: None)
     assert sweep.sweep("github-push", [Mode.DIES_AFTER], FRONT, first=True).found
 
 

@@ -55,7 +55,7 @@ class Account:
         self.gateway = Gateway()
         self.site.on = replace(self.site.on, drivers=Registry({SITE: HERE}), url=self.gateway.url)
         users.create(self.site.on, "root", ["admin"])
-        self.token, _ = users.issue(self.site.on, "root", None)
+        self.token, _ = users.issue_token(self.site.on, "root", None)
         self.runtime = Runtime(self.site)
 
     def _page(self, params: dict[str, Any], **_: Any) -> None:

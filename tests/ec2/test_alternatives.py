@@ -9,7 +9,7 @@ import pytest
 from penstock.drivers.factories.ec2 import keys
 from penstock.drivers.factories.ec2.alternatives import Alternative, Reach, alternatives, group_of
 from penstock.drivers.factories.ec2.settings import Market, Subnet
-from penstock.ports import Chooser
+from penstock.ports import PlacementDriver
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import factory
 
@@ -72,7 +72,7 @@ def test_a_region_is_shared_by_all_factories_there_and_by_no_other() -> None:
     assert all(ours.shares(scope) for scope in way.scopes)
     assert not any(driver.shares(scope) for scope in way.scopes for driver in (longer, other))
     assert not ours.shares("type/linux")
-    assert isinstance(ours, Chooser)
+    assert isinstance(ours, PlacementDriver)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.units.units import CleanProof
 from penstock.drivers.factories.ec2.factory import EVIDENCE
 from penstock.kernel.errors import Misconfigured, RateLimited
-from penstock.ports import NotYet, Witness
+from penstock.ports import EvidenceDriver, NotYet
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import MORE, NOW, OTHER, WORKER, clean, factory, only, order
 
@@ -128,4 +128,4 @@ class TestEvidence:
             factory(ec2).evidence(WORKER)
 
     def test_the_core_can_see_that_it_may_ask(self, ec2: Ec2) -> None:
-        assert isinstance(factory(ec2), Witness)
+        assert isinstance(factory(ec2), EvidenceDriver)

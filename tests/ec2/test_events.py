@@ -9,7 +9,7 @@ import pytest
 
 from penstock.drivers.factories.ec2.events import news
 from penstock.kernel.errors import Misconfigured
-from penstock.ports import Fate, Listener, Tidings
+from penstock.ports import EventDriver, MachineFate, MachineNotice
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import WORKER, factory, only, order
 
@@ -35,7 +35,7 @@ def event(kind: str, **detail: Any) -> dict[str, Any]:
 def test_a_machine_that_ends_is_lost(state: str) -> None:
     found = news(event("EC2 Instance State-change Notification", state=state))
     assert found
-    assert (found.instance, found.region, found.fate, found.until) == (ID, HERE, Fate.LOST, None)
+    assert (found.instance, found.region, found.fate, found.until) == (ID, HERE, MachineFate.LOST, None)
     assert state in found.why
 
 
@@ -50,7 +50,7 @@ def test_a_machine_that_begins_is_no_news(state: str) -> None:
 def test_a_spot_machine_that_is_taken_back_has_two_minutes_from_the_event_on(action: str, until: str) -> None:
     found = news(event("EC2 Spot Instance Interruption Warning", **{"instance-action": action}))
     assert found
-    assert (found.instance, found.fate) == (ID, Fate.DRAINING)
+    assert (found.instance, found.fate) == (ID, MachineFate.DRAINING)
     assert found.until == datetime.fromisoformat(f"2026-11-11T{until}+00:00")
     assert action in found.why
 
@@ -59,13 +59,13 @@ def test_a_spot_machine_that_is_taken_back_has_two_minutes_from_the_event_on(act
 def test_a_warning_that_does_not_say_when_says_no_time(time: Any) -> None:
     found = news({**event("EC2 Spot Instance Interruption Warning"), "time": time})
     assert found
-    assert (found.fate, found.until) == (Fate.DRAINING, None)
+    assert (found.fate, found.until) == (MachineFate.DRAINING, None)
 
 
 def test_a_recommendation_says_no_time() -> None:
     found = news(event("EC2 Instance Rebalance Recommendation"))
     assert found
-    assert (found.instance, found.fate, found.until) == (ID, Fate.DRAINING, None)
+    assert (found.instance, found.fate, found.until) == (ID, MachineFate.DRAINING, None)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ class TestWhose:
         factory(ec2).create(order())
         name = only(ec2).id
         why = f"EC2 says that {name} is terminated"
-        assert factory(ec2).tidings(ends(name)) == Tidings(WORKER, Fate.LOST, why)
+        assert factory(ec2).tidings(ends(name)) == MachineNotice(WORKER, MachineFate.LOST, why)
         warning = event("EC2 Spot Instance Interruption Warning", **{"instance-id": name})
         until = datetime(2026, 11, 11, 21, 31, 54, tzinfo=UTC)
         why = f"EC2 takes the spot machine {name} back (terminate)"
-        assert factory(ec2).tidings(warning) == Tidings(WORKER, Fate.DRAINING, why, until)
+        assert factory(ec2).tidings(warning) == MachineNotice(WORKER, MachineFate.DRAINING, why, until)
 
     def test_also_one_whose_factory_is_called_otherwise_by_now(self, ec2: Ec2) -> None:
         factory(ec2, name="aws").create(order())
@@ -150,4 +150,4 @@ class TestWhose:
             factory(ec2).tidings(ends(ID))
 
     def test_the_core_can_see_that_it_may_ask(self, ec2: Ec2) -> None:
-        assert isinstance(factory(ec2), Listener)
+        assert isinstance(factory(ec2), EventDriver)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
 from penstock.drivers.factories.ec2 import keys
 from penstock.drivers.factories.ec2.identity import PublicKey, certified, is_signed, stranger
-from penstock.ports import Identifier
+from penstock.ports import IdentityDriver
 from tests.ec2.authority import INSTANCE, authority, certificate
 from tests.ec2.fake import ACCOUNT, Ec2
 from tests.ec2.helpers import SETTINGS, factory
@@ -196,7 +196,7 @@ class TestCertificates:
     def test_a_factory_that_was_not_asked_to_checks_nothing(self, ec2: Ec2) -> None:
         assert factory(ec2).stranger({}, MADE) is None
         asked = factory(ec2, identity=authority().pem)
-        assert isinstance(asked, Identifier)
+        assert isinstance(asked, IdentityDriver)
         assert asked.stranger({}, MADE)
         assert asked.stranger(authority().shown(), MADE) is None
         assert ec2.calls == []

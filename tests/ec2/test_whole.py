@@ -25,6 +25,8 @@ from penstock.domain.users.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from penstock.kernel.errors import Refused
+from penstock.testing.site import site_toml
+from penstock.testing.twin import TestDrivers, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.logs import logs
@@ -35,21 +37,22 @@ from tests.ec2.authority import authority
 from tests.ec2.fake import Crash, Ec2, Instance
 from tests.ec2.helpers import HERE
 from tests.ec2.test_events import ends, event
-from tests.twin.world import TestDrivers, Twin
 from tests.usecases.test_one_job import job_of, slots, submit
 
 ADA = User(name="ada", created=datetime(2026, 1, 1, tzinfo=UTC), version=1)
-CONFIG = """
-[factories.aws]
-driver = "ec2"
-region = "eu-west-1"
-image = "ami-0a"
-types = ["m7g.large", "m7a.large"]
-subnets = ["subnet-a", "subnet-b"]
-market = "spot-first"
-[targets.default]
-factory = "aws"
-"""
+CONFIG = site_toml(
+    factories={
+        "aws": {
+            "driver": "ec2",
+            "region": "eu-west-1",
+            "image": "ami-0a",
+            "types": ["m7g.large", "m7a.large"],
+            "subnets": ["subnet-a", "subnet-b"],
+            "market": "spot-first",
+        }
+    },
+    targets={"default": {"factory": "aws"}},
+)
 CALLS = ("DescribeInstances", "RunInstances", "TerminateInstances", "DescribeVolumes")
 
 
@@ -106,7 +109,7 @@ class Whole:
         for _, machine in self.welcome:
             with suppress(Refused, Crash):
                 caller = agents.authenticate(self.twin.on, job, f"{machine:t>43}")
-                agents.finish(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+                agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
 
 def config_of(machine: Instance) -> dict[str, str]:
@@ -231,13 +234,13 @@ def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
     (first,) = whole.ec2.instances
     whole.ec2.end(first, "Server.SpotInstanceTermination")
     for _ in range(2):
-        cloud_events.hear(whole.twin.on, ends(first))
+        cloud_events.handle(whole.twin.on, ends(first))
     whole.twin.run()
     assert job_of(whole.twin, job).attempt == 2
     assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).attempts[0].reason
     assert_it_went_well(whole, see_off(whole, job))
     for machine in whole.ec2.instances:
-        cloud_events.hear(whole.twin.on, ends(machine))
+        cloud_events.handle(whole.twin.on, ends(machine))
     assert_it_went_well(whole, job)
 
 
@@ -247,7 +250,7 @@ def test_what_a_machine_printed_that_ended_at_boot_is_told_when_its_end_is(whole
     (first,) = whole.ec2.instances
     whole.ec2.consoles[first] = "kernel panic"
     whole.ec2.end(first, "Client.InstanceInitiatedShutdown")
-    cloud_events.hear(whole.twin.on, ends(first))
+    cloud_events.handle(whole.twin.on, ends(first))
     assert "kernel panic" in [event.line.payload for event in logs.read(whole.twin.on, job, 0, 99)]
     assert_it_went_well(whole, see_off(whole, job))
 
@@ -256,7 +259,7 @@ def test_a_spot_machine_that_is_taken_back_finishes_what_it_can(whole: Whole) ->
     job = submit(whole.twin, ADA)
     whole.twin.run()
     (first,) = whole.ec2.instances
-    cloud_events.hear(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
+    cloud_events.handle(whole.twin.on, event("EC2 Spot Instance Interruption Warning", **{"instance-id": first}))
     assert_it_went_well(whole, see_off(whole, job))
     assert job_of(whole.twin, job).attempt == 1
 

@@ -65,7 +65,7 @@ def measure(servers: int) -> Served:
 def _fill(orders: Orders) -> None:
     """Slots that are free and claims that wait, as rows: nobody is served."""
     on, _, _ = crew.system(orders)
-    like = submit.make(on, site.USER, SubmitJob("#!/bin/sh\n", resources=["licence"])).job
+    like = submit.prepare(on, site.USER, SubmitJob("#!/bin/sh\n", resources=["licence"])).job
     for number in range(CLAIMS):
         name = f"more-{number}"
         slot = Slot(pool=POOL, name=name, state=SlotState.FREE)

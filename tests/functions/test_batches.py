@@ -11,9 +11,9 @@ import pytest
 from penstock.domain.jobs.jobs import Job, Outcome, job_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create
-from penstock.ports import Fate, Tidings
+from penstock.ports import MachineFate, MachineNotice
+from penstock.testing.twin import START
 from tests.functions.service import Context, Service
-from tests.twin.world import START
 
 
 def batch(*bodies: Any) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def test_what_a_cloud_says_of_a_machine_is_heard(service: Service, monkeypatch: 
     unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
     heard = []
 
-    def tidings(event: dict[str, Any]) -> Tidings | None:
+    def tidings(event: dict[str, Any]) -> MachineNotice | None:
         heard.append(event)
-        return Tidings(unit.id, Fate.LOST, "it ended") if event == ENDED else None
+        return MachineNotice(unit.id, MachineFate.LOST, "it ended") if event == ENDED else None
 
     monkeypatch.setattr(service.twin.drivers.hand, "tidings", tidings, raising=False)
     other = {**ENDED, "detail": {"instance-id": "i-2", "state": "terminated"}}
@@ -95,7 +95,7 @@ def test_what_the_factory_function_does_not_understand_is_dropped(service: Servi
 def test_an_event_that_meets_an_error_of_ours_is_delivered_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tidings(event: dict[str, Any]) -> Tidings | None:
+    def tidings(event: dict[str, Any]) -> MachineNotice | None:
         raise ConnectionError("the table is not there")
 
     monkeypatch.setattr(service.twin.drivers.hand, "tidings", tidings, raising=False)

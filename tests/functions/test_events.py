@@ -35,7 +35,7 @@ def archive(stage: Stage) -> Archive:
     twin.run()
     for _ in range(26):
         twin.pass_time(3600)
-        archives.look(twin.on, stage.job)
+        archives.advance(twin.on, stage.job)
     found = twin.store.get(archive_key(stage.job), Archive)
     assert found
     assert found.state == "archived"
@@ -64,7 +64,7 @@ def test_an_archived_log_has_the_same_shape_and_pages(stage: Stage) -> None:
 
 def test_a_log_that_is_gone_says_since_when(stage: Stage) -> None:
     archive(stage)
-    archives.end(stage.service.twin.on, stage.job)
+    archives.delete(stage.service.twin.on, stage.job)
     answer = stage.service.ask("GET", f"/v1/jobs/{stage.job}/events")
     assert "is gone since" in refused(answer, 410, "log-gone")["detail"]
 

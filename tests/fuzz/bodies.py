@@ -27,11 +27,11 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Row
 from penstock.system import NoForge
+from penstock.testing.twin import Twin
 from penstock.usecases.github import webhook as github_webhook
-from penstock.usecases.github.webhook import Hook
-from penstock.usecases.workers.agents import parse
+from penstock.usecases.github.webhook import WebhookRequest
+from penstock.usecases.workers.agents import parse_lines
 from tests.functions.service import StrictStore
-from tests.twin.world import Twin
 
 MOST = LogLimits(events=100, bytes=4096)
 """How much of a job's log is kept here: little, so that a batch fills it."""
@@ -60,7 +60,7 @@ def events(data: bytes) -> None:
     if not isinstance(found, AgentEvents):
         return
     try:
-        lines = parse(found.events)
+        lines = parse_lines(found.events)
     except Refused as refused:
         _declared(refused)
         return
@@ -80,7 +80,7 @@ def webhook(data: bytes) -> None:
     on, raw = _with_forge(), data[1:]
     on.store.rows.clear()
     said = "sha256=" + hmac.new(b"secret", raw, hashlib.sha256).hexdigest()
-    hook = Hook(raw, said, "d-1", NAMES[data[0] % len(NAMES)] if data else "push")
+    hook = WebhookRequest(raw, said, "d-1", NAMES[data[0] % len(NAMES)] if data else "push")
     try:
         told = github_webhook.receive(on, hook)
     except Refused as refused:

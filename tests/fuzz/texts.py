@@ -14,8 +14,8 @@ from penstock.domain.site.site import Site, Target
 from penstock.drivers import Registry
 from penstock.kernel.errors import Fault, Refused
 from penstock.system import System
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 
 SAID = 4000
 """How many characters a message or a hint has at most, however long what it is about is."""
@@ -46,7 +46,7 @@ def site(data: bytes) -> None:
         _bad_site(text, refused)
         return
     assert site_parse.parse(text, "site.toml") == found
-    assert apply.changes(found, found) == []
+    assert apply.differences(found, found) == []
     _asked(found)
 
 

@@ -89,19 +89,19 @@ def test_what_cannot_be_accepted(rig: Rig, name: str, id: int, status: int) -> N
 
 
 def test_a_name_of_no_user_is_nobody_elses(rig: Rig) -> None:
-    assert repositories.is_of(rig.on, "oxide:none", NEW)
+    assert repositories.may_be(rig.on, "oxide:none", NEW)
 
 
 def test_what_is_revoked_while_it_is_accepted_stays_revoked(taken: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    users.change(taken.on, NAME, "target.lab", grant=True)
-    note = audit.note
+    users.change_privilege(taken.on, NAME, "target.lab", grant=True)
+    note = audit.record
 
     def meanwhile(*told: Any) -> Any:
-        monkeypatch.setattr(audit, "note", note)
-        users.change(taken.on, NAME, "target.lab", grant=False)
+        monkeypatch.setattr(audit, "record", note)
+        users.change_privilege(taken.on, NAME, "target.lab", grant=False)
         return note(*told)
 
-    monkeypatch.setattr(audit, "note", meanwhile)
+    monkeypatch.setattr(audit, "record", meanwhile)
     assert repositories.accept(taken.on, NAME, NEW, "root").privileges == ()
     assert users.find(taken.on, NAME).privileges == ()
 
@@ -109,28 +109,28 @@ def test_what_is_revoked_while_it_is_accepted_stays_revoked(taken: Rig, monkeypa
 def test_an_acceptance_is_in_the_audit_and_twice_is_once(taken: Rig) -> None:
     for _ in range(2):
         repositories.accept(taken.on, NAME, NEW, "root")
-    found, _ = audit.listed(taken.on, "root", None, 100, "")
+    found, _ = audit.list_entries(taken.on, "root", None, 100, "")
     assert [(each.what, each.detail) for each in found if each.did == "accept repository"] == [
         (f"user {NAME}", "55 to 77")
     ]
-    users.change(taken.on, NAME, "target.lab", grant=True)
+    users.change_privilege(taken.on, NAME, "target.lab", grant=True)
     assert users.find(taken.on, NAME).repository_id == NEW
 
 
 def test_who_is_bound_keeps_what_was_changed_meanwhile_and_is_bound_once(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users.change(rig.on, NAME, "target.lab", grant=True)
+    users.change_privilege(rig.on, NAME, "target.lab", grant=True)
     is_of = User.is_of
 
     def meanwhile(user: User, id: int) -> bool:
         monkeypatch.setattr(User, "is_of", is_of)
-        users.change(rig.on, NAME, "target.lab", grant=False)
+        users.change_privilege(rig.on, NAME, "target.lab", grant=False)
         return is_of(user, id)
 
     monkeypatch.setattr(User, "is_of", meanwhile)
-    assert isinstance(repositories.owner(rig.on, NAME, 55), User)
+    assert isinstance(repositories.bind_owner(rig.on, NAME, 55), User)
     bound = users.find(rig.on, NAME)
     assert (bound.privileges, bound.repository_id) == ((), 55)
-    assert repositories.owner(rig.on, NAME, 55) == bound
+    assert repositories.bind_owner(rig.on, NAME, 55) == bound
     assert users.find(rig.on, NAME).version == bound.version

@@ -46,7 +46,7 @@ def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pyte
     def and_show(message: Mapping[str, Any], after: int = 0) -> None:
         if "check" in message and not shown:
             shown.append(message)
-            check_runs.show(rig.on, checks.key_of(message["check"]))
+            check_runs.sync(rig.on, checks.key_of(message["check"]))
         else:
             tell(message, after)
 
@@ -203,7 +203,7 @@ def test_what_was_refused_can_be_tried_again(rig: Rig) -> None:
     rig.commit(A, build=job("build", more='#: target = "lab"\n'), test=job("test", "build"))
     rig.say("push", push(A))
     assert not rig.all_jobs()
-    users.change(rig.on, "oxide:hubris", "target.lab", grant=True)
+    users.change_privilege(rig.on, "oxide:hubris", "target.lab", grant=True)
     assert press(rig, "build", "rerun") == "2 to be run again"
     assert set(rig.jobs()) == {"build", "test"}
 

@@ -18,10 +18,10 @@ from penstock.domain.jobs.store import Value, value_key
 from penstock.domain.published import ALL_SERIES, Access, Series, series_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
-from penstock.ports import Ask, Scope, Told
+from penstock.ports import GitHubRequest, GitHubResponse, TokenScope
 from penstock.usecases import published
 from penstock.usecases.github import client, commits, hints, tokens, webhook
-from penstock.usecases.github.webhook import Hook
+from penstock.usecases.github.webhook import WebhookRequest
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from tests.github.fake import INSTALLATION, signature
@@ -46,14 +46,14 @@ def test_only_the_token_of_a_check_is_hinted_at(rig: Rig, monkeypatch: pytest.Mo
     by_hand = submit.submit(rig.on, rig.user, SubmitJob("#!/bin/sh\n"), None)
     other = next(each for each in rig.all_jobs() if each.id == by_hand)
     hinted: list[Any] = []
-    monkeypatch.setattr(hints, "hint", lambda on, message: hinted.append(message))
-    tokens.wanted(rig.on, mine, "OTHER")
-    tokens.wanted(rig.on, other, "GITHUB_TOKEN")
+    monkeypatch.setattr(hints, "send", lambda on, message: hinted.append(message))
+    tokens.request(rig.on, mine, "OTHER")
+    tokens.request(rig.on, other, "GITHUB_TOKEN")
     assert hinted == []
-    tokens.wanted(rig.on, mine, "GITHUB_TOKEN")
+    tokens.request(rig.on, mine, "GITHUB_TOKEN")
     assert hinted == [{"token": mine.id}]
     tokens.mint(rig.on, mine.id)
-    tokens.wanted(rig.on, mine, "GITHUB_TOKEN")
+    tokens.request(rig.on, mine, "GITHUB_TOKEN")
     assert len(hinted) == 1, "it is fresh"
 
 
@@ -62,7 +62,7 @@ def test_a_token_that_was_made_meanwhile_is_not_taken_away(rig: Rig) -> None:
     assert ask(rig, mine)
     rig.twin.pass_time(56 * 60)
     before_the_next_commit(rig.twin, lambda: tokens.mint(rig.on, mine.id))
-    tokens.wanted(rig.on, mine, "GITHUB_TOKEN")
+    tokens.request(rig.on, mine, "GITHUB_TOKEN")
     assert rig.on.store.get(value_key(mine.id, "GITHUB_TOKEN"), Value)
 
 
@@ -99,25 +99,27 @@ def test_who_may_have_none_is_given_an_empty_one(
 
 def test_a_token_that_github_does_not_make_is_told_as_it_said(rig: Rig) -> None:
     app = client.app(rig.on)
-    scope = Scope(INSTALLATION, 55, {"packages": "write"})
-    assert rig.forge.call(app, Ask("GET", "/repositories/55", scope)).status == 422
+    scope = TokenScope(INSTALLATION, 55, {"packages": "write"})
+    assert rig.forge.call(app, GitHubRequest("GET", "/repositories/55", scope)).status == 422
 
 
 def test_a_token_is_made_anew_while_the_old_one_is_good_for_a_while(rig: Rig) -> None:
-    app, scope = client.app(rig.on), Scope(INSTALLATION, 55, {"contents": "read"})
-    rig.forge.call(app, Ask("GET", "/repositories/55", scope))
+    app, scope = client.app(rig.on), TokenScope(INSTALLATION, 55, {"contents": "read"})
+    rig.forge.call(app, GitHubRequest("GET", "/repositories/55", scope))
     before = len(rig.fake.tokens)
     ((_, until),) = (each for each in rig.forge._tokens.values())
     for left, more in ((EARLY + 1, 0), (EARLY, 1)):
         rig.twin.pass_time((until - rig.now()).total_seconds() - left)
-        rig.forge.call(app, Ask("GET", "/repositories/55", scope))
+        rig.forge.call(app, GitHubRequest("GET", "/repositories/55", scope))
         assert len(rig.fake.tokens) == before + more
 
 
 def test_only_an_answer_of_200_says_who_may_write(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     of = client.Repository(1, 55, "oxide/hubris")
     for status, may in ((404, False), (200, True)):
-        monkeypatch.setattr(client, "call", lambda on, ask, status=status: Told(status, {"permission": "admin"}))
+        monkeypatch.setattr(
+            client, "call", lambda on, ask, status=status: GitHubResponse(status, {"permission": "admin"})
+        )
         assert client.may_write(rig.on, of, "eve") is may
 
 
@@ -125,7 +127,7 @@ def test_a_body_may_be_as_big_as_that_and_no_bigger(rig: Rig) -> None:
     for size, status in ((BODY_BYTES, 400), (BODY_BYTES + 1, 413)):
         body = b"x" * size
         with pytest.raises(Refused) as error:
-            webhook.receive(rig.on, Hook(body, signature(SECRET, body), "d-1", "push"))
+            webhook.receive(rig.on, WebhookRequest(body, signature(SECRET, body), "d-1", "push"))
         assert error.value.status == status
 
 
@@ -212,7 +214,7 @@ def test_what_a_private_repository_publishes_is_private(rig: Rig, private: bool 
 
 
 def test_what_its_owner_said_stays(rig: Rig) -> None:
-    published.open_to(rig.on, rig.user, "oxide:hubris", ALL_SERIES, Access.PUBLIC, "")
+    published.set_access(rig.on, rig.user, "oxide:hubris", ALL_SERIES, Access.PUBLIC, "")
     payload = push(A)
     payload["repository"]["private"] = True
     rig.say("push", payload)
@@ -223,9 +225,9 @@ def test_what_its_owner_said_stays(rig: Rig) -> None:
 
 def test_what_its_owner_says_meanwhile_stays(rig: Rig) -> None:
     before_the_next_commit(
-        rig.twin, lambda: published.open_to(rig.on, rig.user, "oxide:hubris", ALL_SERIES, Access.PUBLIC, "")
+        rig.twin, lambda: published.set_access(rig.on, rig.user, "oxide:hubris", ALL_SERIES, Access.PUBLIC, "")
     )
-    published.keep_private(rig.on, "oxide:hubris")
+    published.make_private(rig.on, "oxide:hubris")
     rule = said(rig)
     assert rule
     assert rule.access is Access.PUBLIC

@@ -29,7 +29,7 @@ def test_a_push_runs_the_jobs_of_its_commit_and_shows_each(rig: Rig) -> None:
     assert [each["identifier"] for each in shown["actions"]] == ["cancel"]
     rig.hello(found["build"].id)
     assert rig.fake.shown("build")["status"] == "in_progress"
-    logs.say(rig.on, found["build"].id, 1, "all is \x1b[31mwell\x1b[0m\n``` @oxide/all", "stdout")
+    logs.append(rig.on, found["build"].id, 1, "all is \x1b[31mwell\x1b[0m\n``` @oxide/all", "stdout")
     rig.finish(found["build"].id)
     shown = rig.fake.shown("build")
     assert (shown["status"], shown["conclusion"]) == ("completed", "success")

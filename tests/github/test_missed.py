@@ -32,12 +32,12 @@ def asked_for(rig: Rig) -> int:
 
 def test_what_never_came_is_taken_as_if_it_had(rig: Rig) -> None:
     sent(rig, "one", push(A))
-    assert webhook.look(rig.on) == 1
+    assert webhook.fetch_missed(rig.on) == 1
     rig.twin.run()
     row = rig.delivery("one")
     assert (row.outcome, row.missed) == (f"jobs of {A[:12]}", True)
     assert len(rig.all_jobs()) == 2
-    assert webhook.look(rig.on) == 0
+    assert webhook.fetch_missed(rig.on) == 0
     assert asked_for(rig) == 1
 
 
@@ -47,68 +47,68 @@ def test_what_came_is_not_asked_for_again(rig: Rig) -> None:
     sent(rig, "two", {"zen": "x"}, event="ping")
     sent(rig, "three", {"action": "created"}, event="check_run", action="created")
     sent(rig, "not an id", push(A))
-    assert (webhook.look(rig.on), asked_for(rig)) == (0, 0)
+    assert (webhook.fetch_missed(rig.on), asked_for(rig)) == (0, 0)
 
 
 def test_all_pages_are_looked_through(rig: Rig) -> None:
     rig.fake.page = 3
     for number in range(10):
         sent(rig, f"g{number}", push(A))
-    assert webhook.look(rig.on) == 10
+    assert webhook.fetch_missed(rig.on) == 10
     found = rig.on.store.get(LIST_CHECK_KEY, ListCheck)
     assert found is not None
     assert (found.at, found.found) == (rig.now(), 10)
 
 
 def test_an_outage_longer_than_one_look_is_made_good_by_several(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "PAGES", 2)
+    monkeypatch.setattr(webhook, "PAGES_MOST", 2)
     rig.fake.page = 3
     for number in range(7):
         sent(rig, f"g{number}", push(A))
-    assert webhook.look(rig.on) == 6
+    assert webhook.fetch_missed(rig.on) == 6
     assert rig.on.store.get(LIST_CHECK_KEY, ListCheck) is None  # not all was seen: nothing says that it was
 
 
 def test_one_does_not_look_behind_the_last_look(rig: Rig) -> None:
     rig.fake.page = 1
     sent(rig, "old", push(A), ago=-60)
-    webhook.look(rig.on)
+    webhook.fetch_missed(rig.on)
     rig.twin.pass_time(2 * 3600 + 60)
     for number in range(3):
         sent(rig, f"g{number}", push(B), ago=10)
     before = len(rig.fake.asked)
-    assert webhook.look(rig.on) == 3
+    assert webhook.fetch_missed(rig.on) == 3
     assert len(rig.fake.asked) - before == 3 + 4  # each, and the pages down to the first that is too old
 
 
 def test_nothing_new_costs_nothing(rig: Rig) -> None:
     sent(rig, "one", push(A))
-    webhook.look(rig.on)
+    webhook.fetch_missed(rig.on)
     first = rig.on.store.get(LIST_CHECK_KEY, ListCheck)
     rig.twin.pass_time(300)
     rig.fake.asked.clear()
-    assert webhook.look(rig.on) == 0
+    assert webhook.fetch_missed(rig.on) == 0
     assert rig.fake.asked == [("GET", "/app/hook/deliveries")]  # which says 304
     assert rig.on.store.get(LIST_CHECK_KEY, ListCheck) == first
 
 
 def test_what_is_malformed_is_stored_and_not_asked_for_for_ever(rig: Rig) -> None:
     sent(rig, "bad", {"ref": 7})
-    assert webhook.look(rig.on) == 1
+    assert webhook.fetch_missed(rig.on) == 1
     assert rig.delivery("bad").outcome.startswith("malformed")
     sent(rig, "good", push(A))
-    assert webhook.look(rig.on) == 1
+    assert webhook.fetch_missed(rig.on) == 1
     assert asked_for(rig) == 2
 
 
 def test_a_github_that_is_limited_or_broken_is_asked_later(rig: Rig) -> None:
     sent(rig, "one", push(A))
     rig.fake.limit(120)
-    assert webhook.look(rig.on) == 0
-    assert webhook.look(rig.on) == 0
+    assert webhook.fetch_missed(rig.on) == 0
+    assert webhook.fetch_missed(rig.on) == 0
     assert rig.fake.rude == 1  # nobody calls until it is over
     rig.twin.pass_time(130)
-    assert webhook.look(rig.on) == 1
+    assert webhook.fetch_missed(rig.on) == 1
 
 
 def test_the_function_looks_when_no_message_brings_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

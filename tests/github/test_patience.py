@@ -95,7 +95,7 @@ def test_who_dies_before_noting_a_check_run_makes_no_second(rig: Rig, monkeypatc
     rig.commit(A, build=job("build"))
     rig.hook("push", push(A))
     with monkeypatch.context() as patch:
-        patch.setattr(check_runs, "_next", die)
+        patch.setattr(check_runs, "_next_look", die)
         with pytest.raises(Died):
             rig.twin.run()
     rig.twin.run()
@@ -113,7 +113,7 @@ def test_who_dies_between_submit_and_note_submits_no_second(rig: Rig, monkeypatc
 
     rig.hook("push", push(A))
     with monkeypatch.context() as patch:
-        patch.setattr(commits, "_note", die)
+        patch.setattr(commits, "_record_submit", die)
         with pytest.raises(Died):
             rig.twin.run()
     assert len(rig.all_jobs()) == 1
@@ -130,7 +130,7 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
     rig.commit(B, build=job("build"))
     rig.hook("pull_request", pull_request(A, author="ada"))
     with monkeypatch.context() as patch:
-        patch.setattr(commits, "_note", die)
+        patch.setattr(commits, "_record_submit", die)
         with pytest.raises(Died):
             rig.twin.run()
     rig.repo.ends["pull/12"] = B
@@ -143,11 +143,11 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
 def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = commits._note
+    note = commits._record_submit
     rig.commit(B, build=job("build"))
 
     def slowly(*given: object) -> object:
-        monkeypatch.setattr(commits, "_note", note)
+        monkeypatch.setattr(commits, "_record_submit", note)
         rig.repo.ends["pull/12"] = B
         rig.hook("pull_request", pull_request(B, author="ada"))
         rig.step({"delivery": rig.id})
@@ -156,7 +156,7 @@ def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
         return note(*given)  # type: ignore[arg-type]
 
     rig.hook("pull_request", pull_request(A, author="ada"))
-    monkeypatch.setattr(commits, "_note", slowly)
+    monkeypatch.setattr(commits, "_record_submit", slowly)
     rig.twin.run()
     found = [each for each in rig.all_jobs() if each.tags["commit"] == A]
     assert {each.outcome for each in found} == {Outcome.CANCELLED}

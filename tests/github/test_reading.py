@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.github.commits import Stage
 from penstock.kernel.errors import Refused
-from penstock.ports import Told
+from penstock.ports import GitHubResponse
 from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
 from penstock.usecases.jobs import submit
@@ -93,7 +93,7 @@ def test_who_may_read_is_what_github_says_and_nothing_else(two: Rig, monkeypatch
     of = Repository(INSTALLATION, 55, "oxide/hubris")
     assert client.may_read(two.on, of, "oxide/keys", "ada")
     assert not client.may_read(two.on, of, "oxide/keys", "eve")
-    monkeypatch.setattr(two.forge, "call", lambda *_: Told(404, {"permission": "read"}))
+    monkeypatch.setattr(two.forge, "call", lambda *_: GitHubResponse(404, {"permission": "read"}))
     assert not client.may_read(two.on, of, "oxide/keys", "ada")
 
 

@@ -11,16 +11,17 @@ import pytest
 
 from penstock.aws import dynamodb
 from penstock.domain.commands import SubmitJob
+from penstock.domain.github import tokens as github_tokens
 from penstock.domain.github.tokens import LIFE, RECHECK_INTERVAL
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.store import Value, sealed_as, value_key
 from penstock.kernel.errors import Refused, Unknown
 from penstock.kernel.rows import Create, Delete, Replace
-from penstock.ports import Told
+from penstock.ports import GitHubResponse
 from penstock.usecases.github import hints, tokens
 from penstock.usecases.jobs import store, submit
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 from tests.github.fake import Minted
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig
@@ -37,7 +38,7 @@ def running(rig: Rig, name: str = "build") -> Job:
 def ask(rig: Rig, job: Job) -> str | None:
     """What `bmat store get GITHUB_TOKEN` finds, after another look."""
     for _ in range(2):
-        tokens.wanted(rig.on, job, "GITHUB_TOKEN")
+        tokens.request(rig.on, job, "GITHUB_TOKEN")
         found = store.read(rig.on, job, "GITHUB_TOKEN")
         if found:
             assert found[1] == bool(found[0]), "it is secret, if there is one"
@@ -69,7 +70,7 @@ def test_it_is_in_no_row_and_no_log_in_clear(rig: Rig) -> None:
     assert not [row.key for row in rig.twin.store.rows.values() if token in dynamodb.dump(row)]
     assert "GitHub front end put GITHUB_TOKEN (secret) into the job's store" in told(rig.twin, job.id)
     with pytest.raises(Refused):
-        store.shown(rig.on, job, "GITHUB_TOKEN")
+        store.show(rig.on, job, "GITHUB_TOKEN")
     rig.finish(job.id)
     assert rig.on.store.get(value_key(job.id, "GITHUB_TOKEN"), Value) is None
 
@@ -97,7 +98,7 @@ def test_an_old_one_is_replaced_and_one_that_is_over_is_not_handed_out(rig: Rig)
     second = ask(rig, job)
     assert second != first
     rig.twin.pass_time(56 * 60)
-    tokens.wanted(rig.on, job, "GITHUB_TOKEN")
+    tokens.request(rig.on, job, "GITHUB_TOKEN")
     assert store.read(rig.on, job, "GITHUB_TOKEN") is None
     assert ask(rig, job) not in (None, first, second)
 
@@ -144,7 +145,7 @@ def test_a_refusal_that_says_nothing_is_told_too(rig: Rig, monkeypatch: pytest.M
     job, call = running(rig), rig.forge.call
 
     def refuses(app: Any, ask: Any) -> Any:
-        return Told(401) if "access_tokens" in ask.path else call(app, ask)
+        return GitHubResponse(401) if "access_tokens" in ask.path else call(app, ask)
 
     monkeypatch.setattr(rig.forge, "call", refuses)
     assert not tokens.mint(rig.on, job.id)
@@ -182,10 +183,10 @@ def test_who_has_ended_meanwhile_is_given_nothing(rig: Rig, monkeypatch: pytest.
 
 def test_another_value_and_ones_own_of_that_name_are_left_alone(rig: Rig) -> None:
     job = running(rig)
-    tokens.wanted(rig.on, job, "OTHER")
-    store.put(rig.on, job, Put("GITHUB_TOKEN", "mine", by="oxide:hubris"))
+    tokens.request(rig.on, job, "OTHER")
+    store.put(rig.on, job, NewValue("GITHUB_TOKEN", "mine", by="oxide:hubris"))
     rig.twin.pass_time(3600)
-    tokens.wanted(rig.on, job, "GITHUB_TOKEN")
+    tokens.request(rig.on, job, "GITHUB_TOKEN")
     rig.twin.run()
     assert store.read(rig.on, job, "GITHUB_TOKEN") == ("mine", False)
     assert not tokens.mint(rig.on, job.id)
@@ -288,7 +289,7 @@ def test_a_hint_that_is_lost_costs_some_minutes(rig: Rig, monkeypatch: pytest.Mo
     (row,) = rows(rig)
     assert row.due
     assert row.due > rig.now() + RECHECK_INTERVAL - timedelta(seconds=1)  # its job goes on
-    monkeypatch.setattr(hints, "ended", lambda *_: None)
+    monkeypatch.setattr(hints, "job_settled", lambda *_: None)
     rig.finish(job.id)
     assert alive(rig, token)
     rig.later(RECHECK_INTERVAL.total_seconds())
@@ -317,7 +318,7 @@ def test_what_github_says_no_to_is_asked_again(rig: Rig, monkeypatch: pytest.Mon
     job = running(rig)
     token = ask(rig, job)
     call = rig.forge.call
-    monkeypatch.setattr(rig.forge, "call", lambda app, ask: Told(404) if ask.token else call(app, ask))
+    monkeypatch.setattr(rig.forge, "call", lambda app, ask: GitHubResponse(404) if ask.token else call(app, ask))
     rig.finish(job.id)
     (row,) = rows(rig)
     assert (row.tries, alive(rig, token)) == (1, True)
@@ -331,7 +332,7 @@ def test_of_a_job_that_is_gone_it_is_revoked(rig: Rig) -> None:
     token = ask(rig, job)
     (row,) = rows(rig)
     assert rig.on.store.commit([Delete(row), Create(replace(row, job="J", version=0))])
-    sealed = rig.on.minted.seal(str(token).encode(), tokens.sealed_as("J", row.id))
+    sealed = rig.on.minted.seal(str(token).encode(), github_tokens.sealed_as("J", row.id))
     (row,) = rows(rig)
     assert rig.on.store.commit([Replace(row, replace(row, sealed=sealed))])
     tokens.revoke(rig.on, "J")

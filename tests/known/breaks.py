@@ -18,10 +18,10 @@ from penstock.domain.pools.leases import LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, collection
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import submit
 from penstock.usecases.pools import scheduler
-from tests.twin.store import MemoryStore
-from tests.twin.world import MemoryFlows
 
 
 def _put(store: MemoryStore, change: Change) -> None:
@@ -94,29 +94,29 @@ def slot_stays_free(patch: pytest.MonkeyPatch) -> None:
 
 def claims_again(patch: pytest.MonkeyPatch) -> None:
     """`acquiring._claim`: a step that is told again does not look what it claimed before."""
-    original = scheduler._claim
+    original = scheduler._claim_changes
 
     def claim(on: Any, job: str, attempt: int, step: int, token: str) -> Any:
-        for lease in scheduler.step_of(on, job, attempt, step):
+        for lease in scheduler.leases_of_step(on, job, attempt, step):
             claim = on.store.find(collection(lease.pool), f"wait#500#{job}", Claim)
             on.store.commit([Delete(lease), *map(Delete, claim)])
         return original(on, job, attempt, step, token)
 
-    patch.setattr(scheduler, "_claim", claim)
+    patch.setattr(scheduler, "_claim_changes", claim)
 
 
 def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     """`acquiring._claim`: the unit is begun at once, and waits for its slot together with its lease."""
-    original = scheduler._claim
+    original = scheduler._claim_changes
 
     def claim(on: Any, *given: Any) -> Any:
         changes, held = original(on, *given)
-        made = [scheduler._unit(on, lease, "hand") for lease in held if changes]
+        made = [scheduler._new_unit(on, lease, "hand") for lease in held if changes]
         for unit in made:
             on.queues.advance(unit.id, False)
         return [*changes, *map(Create, made)], held
 
-    patch.setattr(scheduler, "_claim", claim)
+    patch.setattr(scheduler, "_claim_changes", claim)
 
 
 def as_named(patch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`granting.pick`: a claim that did not show itself for a minute has lost its place."""
-    stocks_of, pick = scheduler.read, grants.pick
+    stocks_of, pick = scheduler.read_stocks, grants.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
@@ -181,7 +181,7 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
         young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
         return pick(pool, {**stocks, pool: replace(stock, claims=young)})
 
-    patch.setattr(scheduler, "read", remember)
+    patch.setattr(scheduler, "read_stocks", remember)
     patch.setattr(grants, "pick", recent)
 
 
@@ -204,7 +204,7 @@ def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
 
     def now_or_never(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         acquire(on, job, attempt, step, token)
-        if any(lease.state is LeaseState.WAITING for lease in scheduler.step_of(on, job, attempt, step)):
+        if any(lease.state is LeaseState.WAITING for lease in scheduler.leases_of_step(on, job, attempt, step)):
             on.flows.fail(token, "Unsatisfiable", "nothing is available")
 
     patch.setattr(scheduler, "acquire", now_or_never)

@@ -24,19 +24,19 @@ from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import advance, driver_calls, reconcile, release, retire, reuse
-from penstock.usecases.units.reconcile import Compared
+from penstock.usecases.units import advance, create, driver_calls, events, reconcile, release, retire
+from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import agents
 
 
 def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
     """`units._order`: the driver is asked with an id of its own each time."""
-    order = advance._order
+    order = create.order_of
 
     def fresh(on: Any, unit: Unit) -> Order:
         return replace(order(on, unit), id=f"w-{on.world.ulid()}")
 
-    patch.setattr(advance, "_order", fresh)
+    patch.setattr(create, "order_of", fresh)
 
 
 def unit_is_never_due(patch: pytest.MonkeyPatch) -> None:
@@ -58,66 +58,68 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
             [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
         )
 
-    patch.setattr(advance, "_hand_over", hand_over)
+    patch.setattr(create, "_resource_ready", hand_over)
 
 
 def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     """`units._hand_over`: what was made goes to whoever is first in the queue by then."""
-    hand_over = advance._hand_over
+    hand_over = create._resource_ready
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
         on.store.commit(retire._give_back(on, unit))
         scheduler.serve(on, unit.pool)
         hand_over(on, unit, made)
 
-    patch.setattr(advance, "_hand_over", offered)
+    patch.setattr(create, "_resource_ready", offered)
 
 
 def errors_are_final(patch: pytest.MonkeyPatch) -> None:
     """`units._make`: any error of a driver fails the job."""
-    refused = cooldowns.refused
+    refused = cooldowns.create_failed
 
-    def fatal(on: Any, unit: Unit, leave: cooldowns.Leave, error: DriverError) -> Any:
-        advance._fail(on, unit, "Unsatisfiable", str(error))
+    def fatal(on: Any, unit: Unit, leave: cooldowns.Permission, error: DriverError) -> Any:
+        create.fail_step(on, unit, "Unsatisfiable", str(error))
         return refused(on, unit, leave, error)
 
-    patch.setattr(cooldowns, "refused", fatal)
+    patch.setattr(cooldowns, "create_failed", fatal)
 
 
 def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
     """`returning.put_back`: a slot comes back when its cleaning failed, or takes more than half an hour."""
-    again = driver_calls.again
+    again = driver_calls.retry_later
 
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
         is_old = on.world.now() - unit.since > timedelta(minutes=30)
         if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
-            transaction.run(on, lambda: release._release(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
-            reuse.pass_turn(on, unit)
+            transaction.run(
+                on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"))
+            )
+            events.slot_freed(on, unit)
         else:
             again(on, unit, reason, after)
 
-    patch.setattr(driver_calls, "again", hasty)
+    patch.setattr(driver_calls, "retry_later", hasty)
 
 
 def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
     """`returning.put_back`: what no row says was made, is not cleaned."""
-    put_back = release.put_back
+    put_back = release.destroy
 
     def only(on: Any, unit: Unit) -> None:
         if unit.made:
             put_back(on, unit)
             return
         transaction.run(
-            on, lambda: release._release(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
+            on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
         )
-        reuse.pass_turn(on, unit)
+        events.slot_freed(on, unit)
 
-    patch.setattr(release, "put_back", only)
+    patch.setattr(release, "destroy", only)
 
 
 def one_janitor(patch: pytest.MonkeyPatch) -> None:
     """`returning.put_back`: one thing is cleaned at a time, the oldest first."""
-    put_back = release.put_back
+    put_back = release.destroy
 
     def in_turn(on: Any, unit: Unit) -> None:
         rows = [*on.store.listed("resources", Unit), *on.store.listed("workers", Unit)]
@@ -125,21 +127,21 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
         if min(dirty, key=lambda row: row.since).id == unit.id:
             put_back(on, unit)
         else:
-            driver_calls.again(on, unit, None, 45)
+            driver_calls.retry_later(on, unit, None, 45)
 
-    patch.setattr(release, "put_back", in_turn)
+    patch.setattr(release, "destroy", in_turn)
 
 
 def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
     """`turns.go_on`: who frees a slot does not hand it over."""
-    go_on = reuse.pass_turn
+    go_on = events.slot_freed
 
     def silent(on: Any, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(scheduler, "serve", lambda on, pool: None)
             go_on(on, unit)
 
-    patch.setattr(reuse, "pass_turn", silent)
+    patch.setattr(events, "slot_freed", silent)
 
 
 def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
@@ -170,7 +172,7 @@ def outlives_its_lease(patch: pytest.MonkeyPatch) -> None:
 
 def silence_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
     """`units._lose`: an agent that is not heard of is waited for."""
-    patch.setattr(advance, "_lose", lambda on, unit: None)
+    patch.setattr(advance, "_worker_silent", lambda on, unit: None)
 
 
 def tries_without_end(patch: pytest.MonkeyPatch) -> None:
@@ -180,18 +182,18 @@ def tries_without_end(patch: pytest.MonkeyPatch) -> None:
 
 def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:
     """`agents.finish`: the flow goes on before the end is written."""
-    finish = agents.finish
+    finish = agents.report_finished
 
     def hasty(on: Any, caller: agents.Caller, *given: Any) -> Any:
         on.flows.succeed(caller.job.run_token)
         return finish(on, caller, *given)
 
-    patch.setattr(agents, "finish", hasty)
+    patch.setattr(agents, "report_finished", hasty)
 
 
 def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
     """`agents.finish`: that a job has finished is noted in memory before it is written."""
-    finish, done = agents.finish, set()
+    finish, done = agents.report_finished, set()
 
     def once(on: Any, caller: agents.Caller, *given: Any) -> Any:
         if caller.job.id in done:
@@ -199,7 +201,7 @@ def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
         done.add(caller.job.id)
         return finish(on, caller, *given)
 
-    patch.setattr(agents, "finish", once)
+    patch.setattr(agents, "report_finished", once)
 
 
 def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
@@ -210,31 +212,31 @@ def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
 def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
     """`sweeping.sweep`: what fails for one row stops the others."""
 
-    def sweep(on: Any) -> usecases_sweep.Swept:
+    def sweep(on: Any) -> usecases_sweep.SweepResult:
         for kind, key in on.store.overdue(on.world.now(), usecases_sweep.AT_ONCE):
             try:
                 usecases_sweep.nudge(on, kind, key)
             except Exception:
                 break
-        return usecases_sweep.Swept()
+        return usecases_sweep.SweepResult()
 
     patch.setattr(usecases_sweep, "sweep", sweep)
 
 
 def leaves_strays(patch: pytest.MonkeyPatch) -> None:
     """`reconciling.reconcile`: nobody looks what exists outside."""
-    patch.setattr(reconcile, "reconcile", lambda on: Compared())
+    patch.setattr(reconcile, "reconcile", lambda on: Reconciled())
 
 
 def absence_counts(patch: pytest.MonkeyPatch) -> None:
     """`reconciling.reconcile`: what its factory does not list is taken for gone."""
 
-    def destroy(on: Any) -> Compared:
+    def destroy(on: Any) -> Reconciled:
         there = set(on.drivers.factory("hand", {}).list())
         for unit in on.store.listed("workers", Unit):
             if unit.id not in there and unit.state is not UnitState.DIRTY:
                 on.store.commit([Replace(unit, domain_units.end_lease(unit, "not listed", on.world.now()))])
-        return Compared()
+        return Reconciled()
 
     patch.setattr(reconcile, "reconcile", destroy)
 
@@ -250,11 +252,11 @@ def starts_with_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def _destroy(patch: pytest.MonkeyPatch, known: Any) -> None:
-    def destroy(on: Any) -> Compared:
+    def destroy(on: Any) -> Reconciled:
         rows, driver = known(on), on.drivers.factory("hand", {})
         strays = [found for found in driver.list() if found not in rows]
         for found in strays:
             driver.destroy(found, on.world.now())
-        return Compared(strays=len(strays))
+        return Reconciled(strays=len(strays))
 
     patch.setattr(reconcile, "reconcile", destroy)

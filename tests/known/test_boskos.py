@@ -115,7 +115,7 @@ def test_a_lease_is_reaped_in_the_middle_of_its_teardown_and_given_to_another(tw
     sweep(twin, 61)
     assert holders(twin, "resource/bench") == {"bench-1": second}
     with pytest.raises(Refused):
-        agents.finish(twin.on, caller, Result.SUCCEEDED, "late", 0)
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "late", 0)
 
 
 @fails_with(breaks_later.silence_is_not_noticed)

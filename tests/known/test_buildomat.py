@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import advance, reuse
+from penstock.usecases.units import events, secrets
 from penstock.usecases.workers import agents
 from tests.known import breaks_later
 from tests.known.caught import fails_with
@@ -54,8 +54,8 @@ def test_a_job_counts_as_complete_in_memory_while_its_row_does_not(twin: Known, 
     twin.run()
     caller = hello(twin, job)
     with dying(twin.store, "commit"):
-        agents.finish(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
-    agents.finish(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+        agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+    agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     twin.run()
     assert (job_of(twin, job).outcome, job_of(twin, job).exit_code) == (Outcome.FAILED, 3)
     assert_nothing_is_left(twin)
@@ -71,7 +71,7 @@ def test_watchers_are_told_of_an_end_that_was_not_written(twin: Known, ada: User
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.store, "commit", lambda changes: False)
         with pytest.raises(Moved):
-            agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+            agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     twin.run()
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)
@@ -87,7 +87,7 @@ def test_leases_are_process_memory_and_lost_with_it(twin: Known, ada: User) -> N
     restart(twin)
     assert agents.heartbeat(twin.on, caller)["lease_seconds"] == 120
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reuse, "pass_turn", lambda on, unit: None)  # the process is gone before it hands anything over
+        patch.setattr(events, "slot_freed", lambda on, unit: None)  # the process is gone before it hands anything over
         finish(twin, first)
         for _ in range(2):
             restart(twin)
@@ -118,7 +118,7 @@ def test_a_job_is_taken_by_another_worker_than_the_one_that_was_made_for_it(twin
     first, second = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, second).id
-    given = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
+    given = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
     assert given["job"] == second
     hello(twin, first)
     with pytest.raises(Refused):

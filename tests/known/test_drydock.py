@@ -14,7 +14,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.jobs import cancel as jobs_cancel
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
@@ -152,7 +152,7 @@ def test_race_8_a_worker_says_hello_in_the_moment_in_which_it_is_given_up(twin: 
     twin.run()
     old = worker_of(twin, job).id
     twin.factory.unclean = [NotYet(5, "it is still going down")] * 4
-    key = advance.bootstrap_key(twin.on.signing_key(), old)
+    key = secrets.bootstrap_key(twin.on.signing_key(), old)
     twin.pass_time(601)
     usecases_sweep.sweep(twin.on)
     with just_before(twin, ends, lambda: agents.hello(twin.on, Hello(old, key, TOKEN))):
@@ -227,7 +227,7 @@ def test_race_14_a_task_that_fails_drops_its_clean_up(twin: Known, ada: User) ->
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    with dying(settle, "put_back"):
+    with dying(settle, "start_release"):
         finish(twin, job)
     assert job_of(twin, job).is_settled
     for _ in range(3):
@@ -241,7 +241,7 @@ def test_race_15_a_command_arrives_while_a_lease_is_activated(twin: Known, ada: 
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
+    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
     with just_before(twin, starts, lambda: cancel.cancel(twin.on, ada, job)), pytest.raises(Refused):
         agents.hello(twin.on, ask)
     twin.run()

@@ -15,7 +15,7 @@ from penstock.ports import Order
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
@@ -92,7 +92,7 @@ def test_a_runner_is_stolen_by_another_job(twin: Known, ada: User) -> None:
     """terraform-aws-github-runner#3130, cdk-github-runners#974: whoever had the label took it. SEC-2 JOB-2"""
     one, other = submit(twin, ada), submit(twin, ada)
     twin.run()
-    key = advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id)
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(worker_of(twin, other).id, key, "u" * 43))
     hello(twin, other)
@@ -149,7 +149,7 @@ def unreached(*_: Any) -> bool:
 def test_one_job_gets_two_runners(twin: Known, ada: User) -> None:
     """cdk-github-runners#382, #607: an event that came twice started two. JOB-2"""
     job = submit(twin, ada, target="linux")
-    assert not scheduler.start(twin.on, job), "the flow is named after the attempt, and there is one"
+    assert not scheduler.start_flow(twin.on, job), "the flow is named after the attempt, and there is one"
     messages = list(twin.queues.messages)
     twin.run()
     twin.queues.messages.extend(messages)

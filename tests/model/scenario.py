@@ -13,39 +13,26 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.model.observer import ObservedStore
-from tests.twin.world import START, Twin
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 1
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-limit = 1
-[resources.licence]
-well = "locks"
-limit = 2
-[resources.database]
-well = "locks"
-limit = 2
-uses = { licence = 1, tokens = 2 }
-[resources.sandbox]
-well = "locks"
-limit = 2
-uses = { tokens = 1 }
-[quotas.tokens]
-amount = 3
-"""
+SITE = site_toml(
+    targets={"default": {"limit": 1}},
+    wells={"locks": "lock"},
+    resources={
+        "bench": {"well": "locks", "limit": 1},
+        "licence": {"well": "locks", "limit": 2},
+        "database": {"well": "locks", "limit": 2, "uses": {"licence": 1, "tokens": 2}},
+        "sandbox": {"well": "locks", "limit": 2, "uses": {"tokens": 1}},
+    },
+    quotas={"tokens": 3},
+)
 ASKS: Sequence[Sequence[str]] = (["licence", "bench"], [], ["licence"], ["database"], ["database"], ["sandbox"])
 LIMITS = {"target/default": 1, "resource/licence": 2, "quota/tokens": 3}
 TOKEN = "t" * 43
@@ -209,14 +196,14 @@ class Scenario:
             (self.over if worker in self.welcome else self.welcome).add(worker)
 
     def _hello(self, worker: str) -> None:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), worker)
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), worker)
         agents.hello(self.twin.on, Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:
         job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)
         caller = agents.authenticate(self.twin.on, job, TOKEN)
         if caller.unit.id == worker:
-            agents.finish(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+            agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)
 
     def _cancel(self) -> None:
         with suppress(Refused):

@@ -20,13 +20,13 @@ from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import gone, insisted, surroundings, used, well
-from tests.twin.world import START, Twin
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -93,7 +93,7 @@ class Story:
         for unit in self.units(UnitKind.WORKER, UnitState.CREATING):
             if not unit.made:
                 continue
-            key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
+            key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
             told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))["resources"]["db"]["metadata"]
             self._use(told)
             self.running[unit.job] = told
@@ -113,7 +113,7 @@ class Story:
     def finish(self, job: str) -> None:
         """End a job, well or not; what it was told is worth nothing when its database is put back."""
         result = self.dice.choice([Result.SUCCEEDED, Result.FAILED])
-        agents.finish(self.twin.on, agents.authenticate(self.twin.on, job, TOKEN), result, "it ended", 0)
+        agents.report_finished(self.twin.on, agents.authenticate(self.twin.on, job, TOKEN), result, "it ended", 0)
         told = self.running.pop(job)
         self.settle()
         with pytest.raises(DatabaseError), used(self.cluster, told):

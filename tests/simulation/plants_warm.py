@@ -18,7 +18,7 @@ from penstock.domain.users import users
 from penstock.usecases.jobs import jobs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import reuse
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
 
 
@@ -26,14 +26,14 @@ def keep_without_cleaning(patch: pytest.MonkeyPatch) -> None:
     """A resource is kept as it is, and nobody asks its well."""
 
     def call(on: Any, unit: Unit) -> None:
-        reuse.keep(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"), timedelta(0))
+        reuse.unit_cleaned(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"), timedelta(0))
 
-    patch.setattr(reuse, "_call", call)
+    patch.setattr(reuse, "_call_clean", call)
 
 
 def called_by_two(patch: pytest.MonkeyPatch) -> None:
     """Two handlers make or clean a unit at the same time: the later of them may meet its next lease."""
-    patch.setattr(reuse, "alone", lambda on, unit, **_: unit)
+    patch.setattr(reuse, "lock", lambda on, unit, **_: unit)
 
 
 def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -48,18 +48,18 @@ def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def idle_makes_no_room(patch: pytest.MonkeyPatch) -> None:
     """Who waits for what an idle unit takes, waits until it has been idle for long enough."""
-    patch.setattr(scheduler, "make_room", lambda *_: None)
+    patch.setattr(scheduler, "evict", lambda *_: None)
 
 
 def key_opens_again(patch: pytest.MonkeyPatch) -> None:
     """The bootstrap key is good for every job of a worker, not only for its first."""
-    is_known = agents._is_known
+    is_known = agents._is_authentic
 
     def known(on: Any, unit: Unit, ask: Hello) -> bool:
         key = bootstrap_key(on.signing_key(), unit.id)
         return is_known(on, unit, ask) or hmac.compare_digest(key, ask.key)
 
-    patch.setattr(agents, "_is_known", known)
+    patch.setattr(agents, "_is_authentic", known)
 
 
 def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
@@ -69,9 +69,9 @@ def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
         if unit is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
-            raise jobs.Gone
+            raise jobs.LeaseGone
         if unit.token_hash != users.digest(token):
-            raise jobs.Gone
+            raise jobs.LeaseGone
         return agents.Caller(unit, job)
 
     patch.setattr(agents, "authenticate", authenticate)

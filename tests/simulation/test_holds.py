@@ -17,13 +17,13 @@ from tests.simulation.test_planted import SEEDS
 
 def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
     """A unit's next step is taken whether it is held or not."""
-    patch.setattr(maintenance, "waits", lambda on, unit: False)
+    patch.setattr(maintenance, "wait_for_hold", lambda on, unit: False)
     patch.setattr(advance.units, "begin", lambda unit, now: replace(unit, begun=unit.begun or now))
 
 
 def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     """A driver is told to destroy, and nothing says so before: a hold that comes meanwhile is granted."""
-    patch.setattr(release, "_begin", lambda on, unit: unit)
+    patch.setattr(release, "_record_destroy", lambda on, unit: unit)
     original = advance.units.soil
 
     def soil(unit: Unit, *given: Any, **more: Any) -> Unit:

@@ -9,22 +9,17 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import agents, hosts
-from tests.twin.world import START, Twin
 
-LAB = """
-[factories.lab]
-driver = "hosts"
-[targets.lab]
-factory = "lab"
-names = ["bench-7", "bench-8"]
-[wells.locks]
-driver = "lock"
-[resources.licence]
-well = "locks"
-limit = 1
-"""
+LAB = site_toml(
+    factories={"lab": "hosts"},
+    targets={"lab": {"factory": "lab", "names": ["bench-7", "bench-8"]}},
+    wells={"locks": "lock"},
+    resources={"licence": {"well": "locks", "limit": 1}},
+)
 LEASE = 120
 
 
@@ -51,7 +46,7 @@ class Bench:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
-        said = hosts.ask(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
+        said = hosts.poll(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
         self.twin.run()
         if said["do"] == "work":
             self.worker, self.key, self.stage = said["worker"], said["key"], "working"
@@ -75,7 +70,7 @@ class Bench:
 
     def report(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token)
-        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.twin.run()
 
     def clean(self) -> dict[str, Any]:

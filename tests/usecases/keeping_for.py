@@ -12,9 +12,9 @@ from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.archives import Archive, archive_key
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.exact import drop
 from tests.usecases.test_one_job import TOKEN, finish, hello, submit
 
@@ -60,7 +60,7 @@ def end_of(twin: Twin, job: str) -> datetime:
 
 def tidy(twin: Twin, times: int = 1) -> None:
     for _ in range(times):
-        assert expire.tidy(twin.on).failed == 0
+        assert expire.expire_overdue(twin.on).failed == 0
 
 
 def nothing_is_left(twin: Twin) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.domain.jobs.jobs import State
 from penstock.domain.units.units import Unit, UnitState
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import (
     finish,
     hello,
@@ -13,7 +13,7 @@ from tests.usecases.test_one_job import (
 )
 
 
-def sweep(twin: Twin, seconds: float = 61) -> usecases_sweep.Swept:
+def sweep(twin: Twin, seconds: float = 61) -> usecases_sweep.SweepResult:
     twin.pass_time(seconds)
     done = usecases_sweep.sweep(twin.on)
     twin.run()

@@ -19,12 +19,12 @@ from penstock.domain.logs.logs import Batch, Event, Line
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire
 from penstock.usecases.logs import archives as logs_archives
 from penstock.usecases.logs import logs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import drop, put, running
@@ -41,7 +41,7 @@ def ended(twin: Twin, ada: User, batches: int = BATCHES) -> str:
     caller = agents.authenticate(twin.on, job, TOKEN)
     for first in range(1, 3 * batches, 3):
         lines = [Line(twin.world.now(), "stdout", f"line {number} é\r", 0) for number in range(first, first + 3)]
-        agents.events(twin.on, caller, first, lines)
+        agents.append_events(twin.on, caller, first, lines)
     finish(twin, job)
     twin.pass_time(HOUR.total_seconds())
     return job
@@ -69,7 +69,7 @@ def look(twin: Twin, job: str, most: int = 40) -> None:
         if due is None:
             return
         twin.world.time = max(twin.world.time, due)
-        logs_archives.look(twin.on, job)
+        logs_archives.advance(twin.on, job)
     raise AssertionError(f"it never ends: {row_of(twin, job)}")
 
 
@@ -111,14 +111,14 @@ def test_a_log_is_one_object_an_hour_after_its_job_has_settled(twin: Twin, ada: 
 def test_a_job_that_goes_on_has_nothing_to_archive(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     assert twin.store.get(archive_key(job), Archive) is None
-    logs_archives.look(twin.on, job)
-    logs_archives.end(twin.on, job)
+    logs_archives.advance(twin.on, job)
+    logs_archives.delete(twin.on, job)
     assert twin.store.get(archive_key(job), Archive) is None
 
 
 def test_an_attempt_that_is_followed_by_another_settles_no_log(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    assert logs_archives.settled(twin.on, job_of(twin, job)) == []
+    assert logs_archives.on_settled(twin.on, job_of(twin, job)) == []
 
 
 @pytest.mark.usefixtures("small")
@@ -301,7 +301,7 @@ def test_it_waits_for_what_is_not_given_back_but_not_for_ever(twin: Twin, ada: U
     job = ended(twin, ada)
     (lease,) = of(twin, Lease)
     put(twin, lease, state=LeaseState.RELEASING)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     row = row_of(twin, job)
     assert (row.state, row.due) == (ArchiveState.WAITING, twin.world.now() + HOUR)
     look(twin, job)
@@ -316,10 +316,10 @@ def test_a_site_says_how_long_a_log_is_rows(twin: Twin, ada: User) -> None:
     apply.apply(twin.on, "admin", SITE + '[retention]\nlog = "2m"\n', "site.toml")
     finish(twin, job)
     twin.pass_time(119)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert not twin.objects.objects
     twin.pass_time(1)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert is_archived(twin, job)
 
 
@@ -328,7 +328,7 @@ def test_what_is_said_after_it_stays_in_rows_behind_it(twin: Twin, ada: User) ->
     before = paged(twin, job)
     look(twin, job)
     for text in ("later", "later still"):
-        logs.say(twin.on, job, 1, text)
+        logs.append(twin.on, job, 1, text)
     after = paged(twin, job)
     assert after[:-2] == before
     assert [(event.seq, event.line.payload) for event in after[-2:]] == [
@@ -340,7 +340,7 @@ def test_what_is_said_after_it_stays_in_rows_behind_it(twin: Twin, ada: User) ->
 @pytest.mark.usefixtures("small")
 def test_what_is_said_while_it_is_written_stays_in_rows_behind_it(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
-    Steps(twin, lambda number: logs.say(twin.on, job, 1, f"said {number}"))
+    Steps(twin, lambda number: logs.append(twin.on, job, 1, f"said {number}"))
     look(twin, job)
     found = paged(twin, job, 0, 1000)
     assert [event.seq for event in found] == list(range(1, len(found) + 1))
@@ -353,7 +353,7 @@ def test_a_job_of_which_nothing_was_said_has_no_object(twin: Twin, ada: User) ->
     job = ended(twin, ada)
     for batch in of(twin, Batch):
         drop(twin, batch)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert row_of(twin, job).due is None
     assert not of(twin, Artifact)
     assert logs.read(twin.on, job, 0, 10) == []
@@ -366,7 +366,7 @@ def test_an_object_that_is_not_as_it_was_written_is_written_anew(twin: Twin, ada
     for wrong in (lambda content: content[:-1], lambda content: content + b"x", lambda content: b"y" + content[1:]):
         twin.objects.store = lambda name, content, wrong=wrong: store(name, wrong(content))  # type: ignore[method-assign, misc]
         twin.world.time = max(twin.world.time, row_of(twin, job).due or twin.world.time)
-        logs_archives.look(twin.on, job)
+        logs_archives.advance(twin.on, job)
         assert row_of(twin, job).state is ArchiveState.WAITING
         assert paged(twin, job) == before
         assert not any(artifact.owners for artifact in of(twin, Artifact))
@@ -384,7 +384,7 @@ def test_an_upload_that_the_store_forgot_is_begun_anew(twin: Twin, ada: User, mo
     job = ended(twin, ada)
     before = paged(twin, job)
     monkeypatch.setattr(logs_archives, "STEPS", 3)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert len(row_of(twin, job).parts) == 1
     twin.objects.uploads.clear()
     look(twin, job)
@@ -401,7 +401,7 @@ def test_an_artifact_that_was_forgotten_meanwhile_is_begun_anew(twin: Twin, ada:
 
     store = twin.objects.store
     twin.objects.store = lambda name, content: (store(name, content), forget())[0]  # type: ignore[method-assign, func-returns-value]
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert row_of(twin, job).state is ArchiveState.WAITING
     twin.objects.store = store  # type: ignore[method-assign]
     look(twin, job)
@@ -418,7 +418,7 @@ def test_a_store_that_is_down_is_asked_again_later_and_later(twin: Twin, ada: Us
 
     twin.objects.store = down  # type: ignore[method-assign]
     for _ in range(40):
-        expire.tidy(twin.on)
+        expire.expire_overdue(twin.on)
         twin.pass_time(60)
     waits = [int((later - now).total_seconds()) // 60 for now, later in pairwise(asked)]
     assert waits == [1, 2, 4, 8, 16]
@@ -440,9 +440,9 @@ def test_a_log_is_gone_with_the_retention_of_its_job(twin: Twin, ada: User) -> N
     since = f"{job_of(twin, job).outputs_gone:%Y-%m-%d %H:%M} UTC"
     assert (refused.value.status, refused.value.code) == (410, "log-gone")
     assert refused.value.detail == f"the log of job {job} is gone since {since}"
-    logs.say(twin.on, job, 1, "too late")
+    logs.append(twin.on, job, 1, "too late")
     assert not of(twin, Batch)
-    assert logs.hear(twin.on, job_of(twin, job), 1, [Line(twin.world.now(), "stdout", "too late", 0)]) is None
+    assert logs.append_output(twin.on, job_of(twin, job), 1, [Line(twin.world.now(), "stdout", "too late", 0)]) is None
     assert not of(twin, Batch)
 
 
@@ -450,14 +450,14 @@ def test_a_log_is_gone_with_the_retention_of_its_job(twin: Twin, ada: User) -> N
 def test_a_retention_that_ends_at_any_step_leaves_nothing(twin: Twin, ada: User) -> None:
     def ends(twin: Twin, job: str) -> None:
         twin.world.time = end_of(twin, job)
-        expire.look(twin.on, job)
-        expire.look(twin.on, job)
+        expire.end_retention(twin.on, job)
+        expire.end_retention(twin.on, job)
 
     for at in range(1, 1000):
         twin = _anew(twin)
         job = ended(twin, ada, 6)
         steps = Steps(twin, lambda number, at=at, twin=twin, job=job: ends(twin, job) if number == at else None)  # type: ignore[misc]
-        logs_archives.look(twin.on, job)
+        logs_archives.advance(twin.on, job)
         if steps.count < at:
             break
         look(twin, job)
@@ -474,15 +474,15 @@ def test_a_retention_that_ends_at_any_step_leaves_nothing(twin: Twin, ada: User)
 def test_what_was_being_said_as_a_log_went_is_looked_for_once_more(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     (late,) = [batch for batch in of(twin, Batch) if batch.first == 1]
-    logs_archives.end(twin.on, job)
-    logs_archives.look(twin.on, job)
+    logs_archives.delete(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert not of(twin, Batch)
     assert row_of(twin, job).due == twin.world.now() + archives.LATE_ROWS_WITHIN
     twin.store.rows[late.key] = late
     look(twin, job)
     assert not of(twin, Batch)
     ends = row_of(twin, job)
-    logs_archives.end(twin.on, job)
+    logs_archives.delete(twin.on, job)
     assert row_of(twin, job) == ends
 
 
@@ -491,7 +491,7 @@ def test_a_pinned_log_outlives_its_job(twin: Twin, ada: User) -> None:
     look(twin, job)
     (artifact,) = of(twin, Artifact)
     put(twin, artifact, owners=(*artifact.owners, "pin#ada"))
-    logs_archives.end(twin.on, job)
+    logs_archives.delete(twin.on, job)
     (left,) = of(twin, Artifact)
     assert left.owners == ("pin#ada",)
     assert twin.objects.objects
@@ -526,7 +526,7 @@ def test_no_step_holds_much_and_no_look_takes_long(twin: Twin, ada: User, monkey
     looks = 0
     while row_of(twin, job).due:
         most.clear()
-        logs_archives.look(twin.on, job)
+        logs_archives.advance(twin.on, job)
         twin.pass_time(60)
         assert max(most) <= logs_archives.AT_ONCE
         assert sum(most) <= logs_archives.STEPS * logs_archives.DELETED
@@ -544,7 +544,7 @@ def test_rows_go_from_the_first_on_and_some_at_a_step(twin: Twin, ada: User, mon
     monkeypatch.setattr(logs_archives, "STEPS", 3)
     job = ended(twin, ada, 40)
     rows = len(of(twin, Batch))
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     left = sorted(batch.first for batch in of(twin, Batch))
     assert len(left) == rows - 20
     assert left[0] > 20
@@ -555,11 +555,11 @@ def test_rows_go_from_the_first_on_and_some_at_a_step(twin: Twin, ada: User, mon
 
 def test_a_look_before_its_time_does_nothing(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
-    before_the_next_commit(twin, lambda: logs_archives.look(twin.on, job))
-    logs_archives.look(twin.on, job)
+    before_the_next_commit(twin, lambda: logs_archives.advance(twin.on, job))
+    logs_archives.advance(twin.on, job)
     assert is_archived(twin, job)
     rows = dict(twin.store.rows)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert dict(twin.store.rows) == rows
 
 
@@ -578,8 +578,8 @@ def test_a_sweep_stops_in_time(twin: Twin, ada: User) -> None:
             Archive(job=job, state=ArchiveState.WAITING, since=settled, settled=settled, due=settled), version=1
         )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logs_archives, "look", slow)
-        expire.tidy(twin.on)
+        patch.setattr(logs_archives, "advance", slow)
+        expire.expire_overdue(twin.on)
     assert looked == sorted(jobs)[:2]
 
 
@@ -588,10 +588,10 @@ def test_a_full_log_is_told_to_the_agent(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
     lines = [Line(twin.world.now(), "stdout", "xx", 0) for _ in range(120)]
-    assert "full" not in agents.events(twin.on, caller, 1, lines[:10])
+    assert "full" not in agents.append_events(twin.on, caller, 1, lines[:10])
     kept = 100 - len(of(twin, Batch)) + 1 - 10
     for _ in range(2):
-        told = agents.events(twin.on, caller, 11, lines[10:])
+        told = agents.append_events(twin.on, caller, 11, lines[10:])
         assert told["full"] == {"lines": 110 - kept, "bytes": 2 * (110 - kept)}
     assert worker_of(twin, job).id
     finish(twin, job)

@@ -10,11 +10,11 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import (
     TOKEN,
@@ -39,7 +39,7 @@ def test_a_job_settles_once(twin: Twin, ada: User, error: str | None, outcome: O
     settle.settle(twin.on, job, 1, error, "again")
     settle.settle(twin.on, job, 2, error, "an attempt that never was")
     with pytest.raises(Refused):
-        agents.finish(twin.on, caller, Result.FAILED, "late", 1)
+        agents.report_finished(twin.on, caller, Result.FAILED, "late", 1)
     with pytest.raises(Refused):
         cancel.cancel(twin.on, ada, job)
     twin.run()
@@ -53,8 +53,8 @@ def test_the_first_report_stands(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    agents.finish(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
+    agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
     sweep(twin, 1000)
     assert (job_of(twin, job).outcome, job_of(twin, job).exit_code) == (Outcome.FAILED, 3)
     assert job_of(twin, job).attempt == 1
@@ -67,7 +67,7 @@ def test_a_worker_whose_greeting_was_not_passed_on_is_not_told_off(twin: Twin, a
     worker = worker_of(twin, job).id
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.flows, "succeed", lambda token: None)
-        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     flow = twin.flows.executions[job, 1]
     scheduler.acquire(twin.on, job, 1, 0, str(flow.token))
     twin.run()
@@ -104,7 +104,7 @@ def test_a_worker_is_known_by_its_key_and_its_first_token(twin: Twin, ada: User)
     job, other = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    key, others = (advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
+    key, others = (secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
     said = [status(twin, Hello(worker, wrong, TOKEN)) for wrong in ("", "0" * 64, others)]
     assert said == [401, 401, 401]
     assert status(twin, Hello(worker, key, TOKEN)) == 200
@@ -131,7 +131,7 @@ def test_secrets_are_kept_as_digests_and_die_with_their_lease(twin: Twin, ada: U
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    key = advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
     assert TOKEN not in str(twin.store.rows)
     assert key not in str(twin.store.rows)
     finish(twin, job)

@@ -13,11 +13,11 @@ from penstock.domain.users.audit import KEPT_FOR, Entry
 from penstock.domain.users.users import Token, User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
 from penstock.usecases.users import audit, privileges, users
-from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, worker_of
@@ -31,10 +31,10 @@ def entries(twin: Twin) -> list[tuple[str, str, str, str]]:
 
 def test_what_is_done_with_users(twin: Twin, root: User) -> None:
     users.create(twin.on, "eve", ["b", "a"], "root")
-    users.change(twin.on, "eve", "c", grant=True, by="root")
+    users.change_privilege(twin.on, "eve", "c", grant=True, by="root")
     privileges.revoke(twin.on, root, "eve", "a", at_once=False)
-    secret, _ = users.issue(twin.on, "eve", 60, "eve")
-    users.issue(twin.on, "eve", None, "root")
+    secret, _ = users.issue_token(twin.on, "eve", 60, "eve")
+    users.issue_token(twin.on, "eve", None, "root")
     assert entries(twin) == sorted(
         [
             ("root", "create user", "user eve", "a, b"),
@@ -93,7 +93,7 @@ def test_what_is_removed_by_hand(twin: Twin, ada: User, root: User) -> None:
         sweep(twin, 900)
     unit = worker_of(twin, job)
     assert unit.state is UnitState.QUARANTINED
-    quarantine.removed(twin.on, root, UnitKind.WORKER, unit.id, "sold")
+    quarantine.confirm_removed(twin.on, root, UnitKind.WORKER, unit.id, "sold")
     assert entries(twin) == [("root", "remove", f"worker {unit.id}", "sold")]
 
 
@@ -112,7 +112,7 @@ def test_what_changes_nothing_is_not_noted(twin: Twin) -> None:
     before = entries(twin)
     with pytest.raises(Refused):
         users.create(twin.on, "eve", [], "root")
-    users.change(twin.on, "eve", "a", grant=False, by="root")
+    users.change_privilege(twin.on, "eve", "a", grant=False, by="root")
     apply.apply(twin.on, "root", SITE, "site.toml")
     apply.pause(twin.on, "target/linux", paused=False, by="root")
     assert entries(twin) == before
@@ -120,9 +120,9 @@ def test_what_changes_nothing_is_not_noted(twin: Twin) -> None:
 
 DEEDS: dict[str, Callable[[Twin], object]] = {
     "create user": lambda twin: users.create(twin.on, "ben", [], "root"),
-    "grant": lambda twin: users.change(twin.on, "eve", "c", grant=True, by="root"),
-    "revoke": lambda twin: users.change(twin.on, "eve", "a", grant=False, by="root"),
-    "make token": lambda twin: users.issue(twin.on, "eve", None, "root"),
+    "grant": lambda twin: users.change_privilege(twin.on, "eve", "c", grant=True, by="root"),
+    "revoke": lambda twin: users.change_privilege(twin.on, "eve", "a", grant=False, by="root"),
+    "make token": lambda twin: users.issue_token(twin.on, "eve", None, "root"),
     "apply config": lambda twin: apply.apply(twin.on, "root", SITE + "\n", "s"),
     "resize": lambda twin: apply.resize(twin.on, "target/linux", 5, "root"),
     "pause": lambda twin: apply.pause(twin.on, "target/linux", paused=True, by="root"),
@@ -154,15 +154,15 @@ def test_entries_are_listed_by_page_by_whom_and_since_when(twin: Twin) -> None:
     for at in range(5):
         users.create(twin.on, f"u{at}", [], "root" if at % 2 else "ann")
         twin.world.time += timedelta(hours=1)
-    first, page = audit.listed(twin.on, "", None, 2, "")
+    first, page = audit.list_entries(twin.on, "", None, 2, "")
     assert [each.what for each in first] == ["user u4", "user u3"]
-    second, _ = audit.listed(twin.on, "", None, 2, page or "")
+    second, _ = audit.list_entries(twin.on, "", None, 2, page or "")
     assert [each.what for each in second] == ["user u2", "user u1"]
-    by_ann, page = audit.listed(twin.on, "ann", None, 100, "")
+    by_ann, page = audit.list_entries(twin.on, "ann", None, 100, "")
     assert ([each.what for each in by_ann], page) == (["user u4", "user u2", "user u0"], None)
-    late, page = audit.listed(twin.on, "", first[1].at, 100, "")
+    late, page = audit.list_entries(twin.on, "", first[1].at, 100, "")
     assert ([each.what for each in late], page) == (["user u4", "user u3"], None)
-    assert audit.listed(twin.on, "nobody", None, 100, "") == ([], None)
+    assert audit.list_entries(twin.on, "nobody", None, 100, "") == ([], None)
 
 
 def test_a_filtered_page_looks_at_so_many_and_goes_on_from_there(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,21 +171,21 @@ def test_a_filtered_page_looks_at_so_many_and_goes_on_from_there(twin: Twin, mon
     for at in range(5):
         twin.world.time += timedelta(seconds=1)
         users.create(twin.on, f"u{at}", [], "root" if at else "ann")
-    found, page = audit.listed(twin.on, "ann", None, 100, "")
+    found, page = audit.list_entries(twin.on, "ann", None, 100, "")
     assert found == []
     pages = 1
     while page:
-        more, page = audit.listed(twin.on, "ann", None, 100, page)
+        more, page = audit.list_entries(twin.on, "ann", None, 100, page)
         found, pages = [*found, *more], pages + 1
     assert ([each.what for each in found], pages) == (["user u0"], 4)
 
 
 def test_a_long_detail_is_clipped_and_an_entry_expires() -> None:
     twin = Twin()
-    (change,) = audit.note(twin.on, [Create(User(name="x", created=START))], "root", "did", "what", "y" * 5000)[1:]
+    (change,) = audit.record(twin.on, [Create(User(name="x", created=START))], "root", "did", "what", "y" * 5000)[1:]
     assert isinstance(change, Create)
     entry = change.row
     assert isinstance(entry, Entry)
     assert entry.detail == "y" * 997 + "..."
     assert entry.expiry == entry.at + KEPT_FOR
-    assert audit.note(twin.on, [], "root", "did", "what") == []
+    assert audit.record(twin.on, [], "root", "did", "what") == []

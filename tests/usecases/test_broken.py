@@ -15,13 +15,13 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User, digest
 from penstock.kernel.errors import NoCapacity, Refused
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance
-from penstock.usecases.units import quarantine as units_quarantine
+from penstock.usecases.units import broken as units_quarantine
+from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, unit_of
@@ -49,7 +49,7 @@ def running(twin: Twin, ada: User, target: str = "other", **ask: object) -> tupl
 
 def breaks(twin: Twin, job: str, why: str = WHY) -> None:
     """A job's agent finds its machine broken before the script begins."""
-    agents.broken(twin.on, agents.authenticate(twin.on, job, TOKEN), why)
+    agents.report_broken(twin.on, agents.authenticate(twin.on, job, TOKEN), why)
     twin.run()
 
 
@@ -58,7 +58,7 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         job = submit(twin, ada, target=target)
         twin.run()
         worker = worker_of(twin, job).id
-        key = advance.bootstrap_key(twin.on.signing_key(), worker)
+        key = secrets.bootstrap_key(twin.on.signing_key(), worker)
         reply = agents.hello(twin.on, Hello(worker, key, TOKEN))
         twin.run()
         assert reply["health"] == {"before": scripts[0], "after": scripts[1], "timeout_seconds": 60}
@@ -73,7 +73,7 @@ def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> 
     twin.run()
     apply.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
     worker = worker_of(twin, job).id
-    reply = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    reply = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert reply["health"]["before"] == ""
 
 
@@ -114,7 +114,7 @@ def test_a_broken_worker_is_not_kept(twin: Twin, ada: User) -> None:
     """UNIT-2: the job's outcome stands; the machine is lent to nobody again."""
     job, worker = running(twin, ada, target="linux")
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "its fan stands still")
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "its fan stands still")
     twin.run()
     found = unit_of(twin, worker.id)
     assert (found.state, found.broken) == (UnitState.GONE, "its fan stands still")
@@ -126,9 +126,9 @@ def test_a_broken_worker_is_not_kept(twin: Twin, ada: User) -> None:
 def test_what_was_said_first_stands(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada, target="linux")
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.finish(twin.on, caller, Result.FAILED, "it failed", 1, "first")
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "second")
-    agents.broken(twin.on, caller, "third")
+    agents.report_finished(twin.on, caller, Result.FAILED, "it failed", 1, "first")
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "second")
+    agents.report_broken(twin.on, caller, "third")
     assert unit_of(twin, worker.id).broken == "first"
     report = job_of(twin, job).report
     assert report
@@ -138,7 +138,7 @@ def test_what_was_said_first_stands(twin: Twin, ada: User) -> None:
 def test_a_machine_that_is_found_broken_is_on_its_way_out(twin: Twin, ada: User) -> None:
     """UNIT-3: of a hold and the end the end came first: its agent has reported."""
     job, worker = running(twin, ada)
-    agents.broken(twin.on, agents.authenticate(twin.on, job, TOKEN), WHY)
+    agents.report_broken(twin.on, agents.authenticate(twin.on, job, TOKEN), WHY)
     with pytest.raises(Refused) as refused:
         maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 60)
     assert refused.value.code == "too-late-to-hold"
@@ -227,7 +227,7 @@ def test_before_its_attempt_is_settled_it_is_noted(twin: Twin, ada: User) -> Non
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
-    agents.finish(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(agent.worker, "", agent.token(2), "", agent.token(1), broken="busy"))
     assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).broken) == (UnitState.READY, "busy")
@@ -257,7 +257,7 @@ def test_a_stranger_cannot_say_that_a_worker_is_broken(twin: Twin, ada: User) ->
     before = unit_of(twin, agent.worker)
     cannot_clean(twin, agent, "x" * 45)
     assert unit_of(twin, agent.worker) == before
-    units_quarantine.cannot_be_cleaned(twin.on, "w-none", digest(agent.token(1)), "busy")
+    units_quarantine.report_uncleanable(twin.on, "w-none", digest(agent.token(1)), "busy")
     idle = unit_of(twin, agent.worker)
     agent.hello()
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
@@ -283,7 +283,7 @@ def never_booted(twin: Twin, job: str) -> None:
 def broken_after(twin: Twin, job: str) -> None:
     hello(twin, job)
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "it is hot")
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "it is hot")
     twin.run()
 
 
@@ -355,7 +355,7 @@ def test_one_that_nobody_waited_for_tells_nothing(twin: Twin, ada: User) -> None
 def test_one_that_is_kept_begins_the_count_anew(twin: Twin, ada: User) -> None:
     for _ in range(2):
         job, _ = running(twin, ada, target="linux")
-        agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "", 0, "hot")
+        agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "", 0, "hot")
         twin.run()
     assert pool(twin, "target/linux").broken == 2
     agent = cleaning(twin, ada)
@@ -447,7 +447,7 @@ def test_a_probe_whose_machine_is_slow_to_order_goes_on_asking(twin: Twin, ada: 
     for _ in range(9):
         sweep(twin, 61)
     assert (worker_of(twin, job).is_probe, job_of(twin, job).state) == (True, State.ACQUIRING)
-    assert cooldowns.told(twin.on, worker_of(twin, job)) == []
+    assert cooldowns.blocking(twin.on, worker_of(twin, job)) == []
 
 
 def test_who_is_no_probe_takes_nothing_off(twin: Twin, ada: User) -> None:
@@ -460,5 +460,5 @@ def test_who_is_no_probe_takes_nothing_off(twin: Twin, ada: User) -> None:
 def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
     in_a_row(twin, ada, broken_before, 2)
-    units_quarantine.came_back(twin.on, worker)
+    units_quarantine.check_broken_in_a_row(twin.on, worker)
     assert rows(twin) == []

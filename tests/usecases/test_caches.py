@@ -31,13 +31,13 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
 from penstock.usecases.artifacts import expire, explain, pins
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import assignment
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put
@@ -95,7 +95,7 @@ def entries(twin: Twin) -> set[str]:
 def adds_up(twin: Twin) -> bool:
     """What is said to be taken is what the entries take."""
     rows = of(twin, CacheEntry)
-    use = caches.taken(twin.on, "ada")
+    use = caches.usage(twin.on, "ada")
     return (use.size, use.count) == (sum(row.size for row in rows), len(rows))
 
 
@@ -147,7 +147,7 @@ def test_the_first_of_two_writers_has_the_key_and_the_second_is_told(twin: Twin,
     assert found(twin, job) == first
     assert caches.begin(twin.on, job, ask(), 1, DIGEST) == {"there": True, "id": first, "job": job.id, "scope": "trunk"}
     twin.world.time += DOWNLOAD_WITHIN
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert set(twin.objects.objects) == {object_name(first)}
     assert adds_up(twin)
 
@@ -251,17 +251,17 @@ def test_what_nobody_restores_goes_in_time_and_not_before(twin: Twin, ada: User)
     id = save(twin, run(twin, ada))
     (row,) = of(twin, CacheEntry)
     twin.world.time = row.until - timedelta(seconds=1)
-    expire.tidy(twin.on)
-    caches.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    expire.expire_overdue(twin.on)
+    caches.expire(twin.on, "ada", row.key.sk.partition("#")[2])
     assert entries(twin) == {id}
-    (going,) = explain.foresee(twin.on, 60).going
+    (going,) = explain.dry_run(twin.on, 60).going
     assert (going.id, going.at) == (id, row.until)
     assert "the cache deps of ada" in going.why
     twin.world.time = row.until
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert entries(twin) == set()
     assert adds_up(twin)
-    caches.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    caches.expire(twin.on, "ada", row.key.sk.partition("#")[2])
 
 
 def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User) -> None:
@@ -272,10 +272,10 @@ def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User
     caches.delete(twin.on, ada, id)
     assert found(twin, job) is None
     twin.world.time += rules.DOWNLOAD_SECONDS
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert object_name(id) in twin.objects.objects
     twin.world.time += DOWNLOAD_WITHIN - rules.DOWNLOAD_SECONDS
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert object_name(id) not in twin.objects.objects
 
 
@@ -313,7 +313,7 @@ def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
     assert b not in entries(twin)
     assert refused(lambda: caches.begin(twin.on, job, ask("f"), 31, DIGEST)) == (413, "cache-too-big")
     assert save(twin, job, "g", 30) in entries(twin)
-    assert caches.taken(twin.on, "ada").size == 30
+    assert caches.usage(twin.on, "ada").size == 30
 
 
 def test_the_quota_of_one_owner_is_none_of_anothers(ada: User) -> None:
@@ -430,7 +430,7 @@ def test_an_archive_that_came_too_late_is_none(twin: Twin, ada: User) -> None:
     assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (404, "archive-not-found")
     other = sent(twin, job)
     twin.world.time += DAY
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert refused(lambda: caches.commit(twin.on, job, ask(), other)) == (404, "archive-not-found")
 
 
@@ -508,12 +508,12 @@ def test_who_may_see_and_delete_what_a_cache_has(twin: Twin, ada: User, root: Us
     eve = User(name="eve", created=twin.world.now(), version=1)
     job = run(twin, ada)
     a, b, c = (save(twin, job, key) for key in "abc")
-    rows, page = caches.listed(twin.on, ada, "ada", 2, "")
+    rows, page = caches.list_caches(twin.on, ada, "ada", 2, "")
     assert ([row.id for row in rows], page) == ([c, b], b)
-    rows, page = caches.listed(twin.on, root, "ada", 2, b)
+    rows, page = caches.list_caches(twin.on, root, "ada", 2, b)
     assert ([row.id for row in rows], page) == ([a], None)
-    assert refused(lambda: caches.listed(twin.on, eve, "ada", 2, "")) == (403, "privilege-missing")
-    assert refused(lambda: caches.listed(twin.on, root, "A b", 2, "")) == (400, "bad-request")
+    assert refused(lambda: caches.list_caches(twin.on, eve, "ada", 2, "")) == (403, "privilege-missing")
+    assert refused(lambda: caches.list_caches(twin.on, root, "A b", 2, "")) == (400, "bad-request")
     assert refused(lambda: caches.delete(twin.on, eve, a)) == (404, "cache-not-found")
     assert refused(lambda: caches.find_entry(twin.on, ada, "x" * 5000)) == (404, "cache-not-found")
     assert caches.find_entry(twin.on, root, a).words == "a"
@@ -558,7 +558,7 @@ def test_a_big_archive_comes_in_parts(twin: Twin, ada: User) -> None:
     job = run(twin, ada)
     begun = caches.begin(twin.on, job, ask(), size, whole, volumes.composite(digests))
     assert (begun["url"], begun["part_bytes"]) == ("", PART_BYTES)
-    leaves = caches.in_parts(twin.on, job, AgentParts(begun["id"], 1, digests))["parts"]
+    leaves = caches.sign_parts(twin.on, job, AgentParts(begun["id"], 1, digests))["parts"]
     assert refused(lambda: caches.commit(twin.on, job, ask(), begun["id"])) == (409, "cache-incomplete")
     for each, bytes_ in zip(leaves, data, strict=True):
         name, _, number = each["url"].removeprefix("memory://").partition("#")
@@ -571,9 +571,12 @@ def test_a_job_sends_parts_of_its_own_archives_alone(twin: Twin, ada: User) -> N
     """SEC-2"""
     first = run(twin, ada)
     id = caches.begin(twin.on, first, ask(), PART_BYTES + 1, DIGEST, DIGEST)["id"]
-    assert len(caches.in_parts(twin.on, first, AgentParts(id, 1, [DIGEST]))["parts"]) == 1
+    assert len(caches.sign_parts(twin.on, first, AgentParts(id, 1, [DIGEST]))["parts"]) == 1
     second = run(twin, ada)
-    assert refused(lambda: caches.in_parts(twin.on, second, AgentParts(id, 1, [DIGEST]))) == (404, "archive-not-found")
+    assert refused(lambda: caches.sign_parts(twin.on, second, AgentParts(id, 1, [DIGEST]))) == (
+        404,
+        "archive-not-found",
+    )
 
 
 def test_an_archive_may_be_bigger_than_what_is_taken_in_one_piece(ada: User) -> None:

@@ -18,14 +18,14 @@ from penstock.domain.probes.canaries import Canary, canary_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Delete, Replace, key_of
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import submit
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply
-from penstock.usecases.units import quarantine
+from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, worker_of
@@ -140,10 +140,10 @@ def test_it_is_sent_once_however_often_one_tries(twin: Twin) -> None:
 
     twin.store.commit = dies  # type: ignore[method-assign]
     with pytest.raises(Died):
-        canaries.nudge(twin.on, canary_key(LINUX))
+        canaries.advance(twin.on, canary_key(LINUX))
     twin.store.commit = commit  # type: ignore[method-assign]
     assert not of(twin).is_out
-    canaries.nudge(twin.on, canary_key(LINUX))
+    canaries.advance(twin.on, canary_key(LINUX))
     assert [row.id for row in jobs(twin)] == [of(twin).job]
 
 
@@ -160,7 +160,7 @@ def test_the_worker_that_it_fails_on_is_broken_and_three_in_a_row_stop_the_targe
         job = round_trip(twin, LINUX, Result.FAILED)
         assert of(twin).failures == failures
         assert f"canary job {job} failed on it" in (unit_of(twin, worker_of(twin, job).id).broken or "")
-    (row,) = [row for row in cooldowns.rows(twin.on, "factory/hand") if row.cause == "broken"]
+    (row,) = [row for row in cooldowns.cooldowns_of(twin.on, "factory/hand") if row.cause == "broken"]
     assert "3 in a row; the last: canary job" in row.why
 
 
@@ -170,7 +170,7 @@ def test_the_next_that_succeeds_opens_it_again() -> None:
         round_trip(twin, LINUX, Result.FAILED)
     twin.world.time += timedelta(minutes=31)
     round_trip(twin, LINUX, Result.SUCCEEDED)
-    assert [row for row in cooldowns.rows(twin.on, "factory/hand") if row.cause == "broken"] == []
+    assert [row for row in cooldowns.cooldowns_of(twin.on, "factory/hand") if row.cause == "broken"] == []
     assert of(twin).failures == 0
 
 
@@ -179,7 +179,7 @@ def test_a_resource_that_exists_already_is_quarantined_and_the_worker_is_not_bla
     twin.drivers.quarantining = True
     job = out(twin, DB)
     caller = hello(twin, job)
-    agents.finish(twin.on, caller, Result.TIMED_OUT, "it took too long", None)
+    agents.report_finished(twin.on, caller, Result.TIMED_OUT, "it took too long", None)
     twin.run()
     sweep(twin)
     worker = unit_of(twin, caller.unit.id)
@@ -192,10 +192,10 @@ def test_resources_that_are_made_are_made_no_more_after_three() -> None:
     twin = site_of(ONLY_DB)
     for _ in range(3):
         round_trip(twin, DB, Result.FAILED)
-    assert [row.cause for row in cooldowns.rows(twin.on, "well/spring")] == ["broken"]
+    assert [row.cause for row in cooldowns.cooldowns_of(twin.on, "well/spring")] == ["broken"]
     twin.world.time += timedelta(minutes=31)
     round_trip(twin, DB, Result.SUCCEEDED)
-    assert cooldowns.rows(twin.on, "well/spring") == []
+    assert cooldowns.cooldowns_of(twin.on, "well/spring") == []
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.SUCCEEDED])
@@ -212,7 +212,7 @@ def test_what_the_site_has_no_longer_is_not_sent(twin: Twin) -> None:
     apply.apply(twin.on, "admin", SITE.split("[wells")[0].split("[targets.linux.canary]")[0], "site.toml")
     sweep(twin, 3 * HOUR)
     assert jobs(twin) == []
-    assert canaries.listed(twin.on) == []
+    assert canaries.list_canaries(twin.on) == []
     with pytest.raises(Refused, match="canary"):
         canaries.send(twin.on, LINUX)
     apply.apply(twin.on, "admin", SITE, "site.toml")
@@ -236,7 +236,7 @@ def test_an_operator_sends_one_now_unless_it_is_out(twin: Twin) -> None:
     with pytest.raises(Refused) as refused:
         canaries.send(twin.on, LINUX)
     assert (refused.value.status, refused.value.code) == (409, "canary-is-out")
-    assert [row.pool for row in canaries.listed(twin.on)] == [DB, LINUX]
+    assert [row.pool for row in canaries.list_canaries(twin.on)] == [DB, LINUX]
 
 
 def test_an_operator_whose_call_died_asks_again_and_finds_the_same_job(twin: Twin) -> None:
@@ -283,10 +283,10 @@ def in_a_row(twin: Twin) -> int:
 
 def test_who_works_ends_the_row() -> None:
     twin, worker = counted_twice()
-    quarantine.proved(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert in_a_row(twin) == 0
     commits = twin.store.commits
-    quarantine.proved(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert twin.store.commits == commits
 
 
@@ -304,7 +304,7 @@ def test_whose_lease_has_ended_meanwhile_says_nothing_of_its_target(changes: dic
         ends()
     else:
         before_the_next_commit(twin, ends)
-    quarantine.proved(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert in_a_row(twin) == 2
 
 
@@ -313,7 +313,7 @@ def test_a_pool_that_is_gone_counts_nothing() -> None:
     pool = twin.store.get(pool_key(LINUX), Pool)
     assert pool is not None
     assert twin.store.commit([Delete(pool)])
-    quarantine.proved(twin.on, worker)
+    broken.mark_working(twin.on, worker)
 
 
 def test_who_was_counted_meanwhile_stays_counted() -> None:
@@ -325,7 +325,7 @@ def test_who_was_counted_meanwhile_stays_counted() -> None:
         assert twin.store.commit([Replace(pool, replace(pool, broken=3))])
 
     before_the_next_commit(twin, counted)
-    quarantine.proved(twin.on, worker)
+    broken.mark_working(twin.on, worker)
     assert in_a_row(twin) == 3
 
 

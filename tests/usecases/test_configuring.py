@@ -13,27 +13,17 @@ from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply as site_apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1"]
-[resources.licence]
-well = "locks"
-limit = 2
-[quotas.cores]
-amount = 8
-"""
+SITE = site_toml(
+    targets={"linux": {"limit": 2}},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1"]}, "licence": {"well": "locks", "limit": 2}},
+    quotas={"cores": 8},
+)
 
 
 @pytest.fixture
@@ -68,8 +58,8 @@ def test_a_driver_that_keeps_nothing_is_not_asked_to_keep_units_warm(twin: Twin)
 def test_what_differs_between_two_sites_is_told_and_nothing_else() -> None:
     before = parsed(SITE)
     after = parsed(SITE.replace("licence", "scope").replace("amount = 8", "amount = 9") + "[limits]\nlease = 100\n")
-    assert site_apply.changes(before, before) == []
-    assert site_apply.changes(before, after) == [
+    assert site_apply.differences(before, before) == []
+    assert site_apply.differences(before, after) == [
         "resources.scope added", "resources.licence removed", "quotas.cores changed", "limits changed",
     ]  # fmt: skip
 
@@ -199,7 +189,7 @@ def test_who_resumes_a_pool_has_it_served_and_not_measured_anew(twin: Twin, paus
 
 
 def test_the_longest_name_is_found(twin: Twin) -> None:
-    name = "quota/" + "a" * (site_apply.LONGEST - 6)
+    name = "quota/" + "a" * (site_apply.NAME_CHARS - 6)
     assert twin.store.commit([Create(Pool(name=name, is_amount=True, limit=1)), Create(Pool(name=name + "a", limit=1))])
     assert site_apply.find(twin.on, name).limit == 1
     with pytest.raises(Refused):

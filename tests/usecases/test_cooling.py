@@ -18,11 +18,11 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.units import quarantine
-from tests.twin.world import Hand, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of
@@ -72,7 +72,7 @@ def cloud(twin: Twin) -> Cloud:
 
 
 def cool(twin: Twin) -> dict[str, CoolDown]:
-    return {row.scope: row for row in cooldowns.rows(twin.on, MAKER)}
+    return {row.scope: row for row in cooldowns.cooldowns_of(twin.on, MAKER)}
 
 
 def go_on(twin: Twin, minutes: int) -> None:
@@ -139,15 +139,15 @@ def test_two_that_come_at_once_do_not_both_probe(twin: Twin, ada: User, cloud: C
     twin.pass_time(400)
     units = [worker_of(twin, job) for job in (first, second)]
     rows, commit = cool(twin), twin.store.commit
-    leaves: list[cooldowns.Leave] = []
+    leaves: list[cooldowns.Permission] = []
 
     def between(changes: list[Change]) -> bool:
         twin.store.commit = commit  # type: ignore[method-assign]
-        leaves.append(cooldowns.leave(twin.on, configuration.current(twin.on), units[1]))
+        leaves.append(cooldowns.request_create(twin.on, configuration.current(twin.on), units[1]))
         return commit(changes)
 
     twin.store.commit = between  # type: ignore[assignment]
-    leaves.append(cooldowns.leave(twin.on, configuration.current(twin.on), units[0]))
+    leaves.append(cooldowns.request_create(twin.on, configuration.current(twin.on), units[0]))
     assert [len(leave.probes) for leave in leaves] == [2, 0]
     assert leaves[1].avoid == set(rows)
 
@@ -201,7 +201,7 @@ def full_at_both(twin: Twin, ada: User, cloud: Cloud) -> tuple[str, str]:
     second = submit(twin, ada, target="other")
     twin.run()
     assert cool(twin) == {}
-    assert {row.cause for row in cooldowns.rows(twin.on, "factory/also")} == {rules.Cause.QUOTA}
+    assert {row.cause for row in cooldowns.cooldowns_of(twin.on, "factory/also")} == {rules.Cause.QUOTA}
     hello(twin, first)
     return first, second
 
@@ -214,12 +214,12 @@ def test_a_quota_comes_back_with_a_machine_of_another_factory_that_shares_it(
     finish(twin, first)
     twin.run()
     assert list(cloud.made) == [worker_of(twin, second).id]
-    assert "spot" not in {row.scope for row in cooldowns.rows(twin.on, "factory/also")}
+    assert "spot" not in {row.scope for row in cooldowns.cooldowns_of(twin.on, "factory/also")}
 
 
 def test_another_drivers_quota_is_another_and_one_factory_asks_once(twin: Twin, ada: User, cloud: Cloud) -> None:
     first, _ = full_at_both(twin, ada, cloud)
-    (row, *_) = cooldowns.rows(twin.on, "factory/also")
+    (row, *_) = cooldowns.cooldowns_of(twin.on, "factory/also")
     theirs = replace(row, maker="factory/elsewhere", version=0)
     assert twin.store.commit([Create(theirs)])
     asked, find = [], twin.store.find
@@ -229,7 +229,7 @@ def test_another_drivers_quota_is_another_and_one_factory_asks_once(twin: Twin, 
         return find(pk, *given, **more)
 
     twin.store.find = finds  # type: ignore[method-assign]
-    cooldowns.destroyed(twin.on, worker_of(twin, first), configuration.current(twin.on))
+    cooldowns.unit_destroyed(twin.on, worker_of(twin, first), configuration.current(twin.on))
     assert asked == ["maker#factory/hand", "maker#factory/also"]
     assert twin.store.get(theirs.key, CoolDown) == replace(theirs, version=1)
 
@@ -239,11 +239,11 @@ def test_a_quota_that_is_not_shared_is_not_tried_for_a_machine_that_it_never_cou
 ) -> None:
     first, _ = full_at_both(twin, ada, cloud)
     cloud.shared = {"spot"}
-    before = {row.scope: row for row in cooldowns.rows(twin.on, "factory/also")}
+    before = {row.scope: row for row in cooldowns.cooldowns_of(twin.on, "factory/also")}
     cloud.limit = 0
     finish(twin, first)
     twin.run()
-    after = {row.scope: row for row in cooldowns.rows(twin.on, "factory/also")}
+    after = {row.scope: row for row in cooldowns.cooldowns_of(twin.on, "factory/also")}
     assert after["on-demand"] == before["on-demand"]
     assert after["spot"].count == 2, "it was tried"
 
@@ -260,9 +260,9 @@ def test_what_an_operator_removed_by_hand_gives_its_quota_back_too(
     cloud.made.clear()
     worker = worker_of(twin, first)
     assert worker.state is UnitState.QUARANTINED
-    row = next(row for row in cooldowns.rows(twin.on, "factory/also") if row.scope == "spot")
+    row = next(row for row in cooldowns.cooldowns_of(twin.on, "factory/also") if row.scope == "spot")
     twin.store.commit([Replace(row, replace(row, until=twin.world.now() + timedelta(hours=1)))])
-    quarantine.removed(twin.on, root, UnitKind.WORKER, worker.id, "looked at the console")
+    quarantine.confirm_removed(twin.on, root, UnitKind.WORKER, worker.id, "looked at the console")
     twin.run()
     assert list(cloud.made) == [worker_of(twin, second).id]
 

@@ -12,10 +12,10 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, Unreached
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 
@@ -145,7 +145,7 @@ def test_who_settles_and_dies_before_waking_wakes_when_called_again(twin: Twin, 
 
 def finish_without_waking(twin: Twin, job: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle, "wake", lambda *_: None)
+        patch.setattr(settle, "notify_dependents", lambda *_: None)
         finish(twin, job)
 
 
@@ -166,12 +166,12 @@ def test_many_dependents_are_told_page_by_page(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, first)
     finish(twin, first)
-    settle.wake(twin.on, first)
+    settle.notify_dependents(twin.on, first)
     assert sum(each[2]["do"] == "judge" for each in twin.queues.messages) == settle.AT_ONCE
     twin.queues.messages.rotate(1)
     more = twin.queues.messages.popleft()[2]
     twin.queues.messages.clear()
-    settle.wake(twin.on, more["job"], more["after"])
+    settle.notify_dependents(twin.on, more["job"], more["after"])
     assert [each[2]["job"] for each in twin.queues.messages] == [f"D{number:04}" for number in range(100, 105)]
 
 

@@ -14,8 +14,8 @@ from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners, retain
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, kept, nothing_is_left, of, tidy
@@ -48,7 +48,7 @@ def test_it_is_there_until_its_end_and_gone_after_it(twin: Twin, ada: User) -> N
 def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.pass_time(10**9)
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     row = kept(twin, job)
     assert row
     assert row.ended is None
@@ -57,11 +57,11 @@ def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
 def test_many_names_are_taken_apart_some_at_a_time(twin: Twin, ada: User) -> None:
     job = ended(twin, ada, expire.NAMES_AT_ONCE + 1)
     at_the_end(twin, job)
-    expire.look(twin.on, job)
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
+    expire.end_retention(twin.on, job)
     assert len(of(twin, Output)) == 1
     assert job_of(twin, job).outputs_gone is None
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     assert of(twin, Output) == []
     assert job_of(twin, job).outputs_gone
 
@@ -70,9 +70,9 @@ def test_each_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -
     """ART-1: a crash between two writes leaves nothing that is owned by a job that has no name for it."""
     job = ended(twin, ada, 2)
     at_the_end(twin, job)
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     written = commits(twin)
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     kinds = [sorted(type(getattr(change, "was", None)).__name__ for change in changes) for changes in written]
     assert kinds == [["Artifact", "Output", "Volume"]] * 2 + [["Job", "Retention"]]
 
@@ -162,7 +162,7 @@ def test_who_comes_just_before_the_end_is_kept_for(twin: Twin, ada: User) -> Non
     dependent = submit(twin, ada)
     at_the_end(twin, job)
     before_the_next_commit(twin, lambda: twin.store.commit(retain.pin(twin.on, job, dependent)))
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     row = kept(twin, job)
     assert row
     assert (row.ended, row.dependents) == (None, (dependent,))
@@ -173,7 +173,7 @@ def test_who_comes_just_after_the_end_is_refused(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     at_the_end(twin, job)
     changes = retain.pin(twin.on, job, "D")
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     assert not twin.store.commit(changes)
     with pytest.raises(Refused, match="are gone since") as told:
         retain.pin(twin.on, job, "D")
@@ -186,11 +186,11 @@ def test_who_comes_just_after_the_end_is_refused(twin: Twin, ada: User) -> None:
 def test_two_sweeps_at_once_end_it_once(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     at_the_end(twin, job)
-    before_the_next_commit(twin, lambda: expire.look(twin.on, job))
-    expire.look(twin.on, job)
+    before_the_next_commit(twin, lambda: expire.end_retention(twin.on, job))
+    expire.end_retention(twin.on, job)
     for _ in range(2):
-        before_the_next_commit(twin, lambda: expire.look(twin.on, job))
-        expire.look(twin.on, job)
+        before_the_next_commit(twin, lambda: expire.end_retention(twin.on, job))
+        expire.end_retention(twin.on, job)
     tidy(twin, 2)
     assert nothing_is_left(twin)
 
@@ -208,7 +208,7 @@ def test_a_name_without_an_artifact_goes_alone(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     (name,), (artifact,) = of(twin, Output), of(twin, Artifact)
     put(twin, name, artifact="")
-    owners.let_go(twin.on, name.key, Output, f"job#{job}")
+    owners.release_name(twin.on, name.key, Output, f"job#{job}")
     assert (of(twin, Output), of(twin, Artifact)) == ([], [artifact])
 
 
@@ -239,10 +239,10 @@ def test_of_another_owner_it_is_another(twin: Twin, ada: User, root: User) -> No
 def test_the_failure_that_is_heard_of_late_does_not_take_the_place_of_a_later_one(twin: Twin, ada: User) -> None:
     first = failed(twin, ada, name="build")
     second = failed(twin, ada, name="build")
-    retain.remember(twin.on, job_of(twin, first))
+    retain.keep_latest_failure(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)
     written = commits(twin)
-    retain.remember(twin.on, job_of(twin, second))
+    retain.keep_latest_failure(twin.on, job_of(twin, second))
     assert written == []
 
 
@@ -264,7 +264,7 @@ def test_who_was_named_and_is_not_kept_longer_is(twin: Twin, ada: User) -> None:
     row = kept(twin, job)
     assert row
     put(twin, row, longer=None)
-    retain.remember(twin.on, job_of(twin, job))
+    retain.keep_latest_failure(twin.on, job_of(twin, job))
     assert days(twin, job) == 90
 
 
@@ -274,7 +274,7 @@ def test_a_latest_failure_ends_too_and_its_name_is_free(twin: Twin, ada: User) -
     tidy(twin, 3)
     assert nothing_is_left(twin)
     assert of(twin, LatestFailure) == []
-    retain.remember(twin.on, job_of(twin, job))
+    retain.keep_latest_failure(twin.on, job_of(twin, job))
     assert of(twin, LatestFailure) == []
 
 
@@ -292,7 +292,7 @@ def test_one_that_is_being_taken_apart_is_neither_remembered_nor_changed(twin: T
     row = kept(twin, first)
     assert row
     put(twin, row, longer=None, until=twin.world.now(), ended=twin.world.now())
-    retain.remember(twin.on, job_of(twin, first))
+    retain.keep_latest_failure(twin.on, job_of(twin, first))
     failed(twin, ada, name="build")
     row = kept(twin, first)
     assert row
@@ -307,6 +307,6 @@ def test_two_failures_at_once_keep_the_later_one(twin: Twin, ada: User) -> None:
         twin.store.commit([Replace(found, replace(found, name="build"))])
         put(twin, row, longer=None)
     later: Job = job_of(twin, second)
-    before_the_next_commit(twin, lambda: retain.remember(twin.on, later))
-    retain.remember(twin.on, job_of(twin, first))
+    before_the_next_commit(twin, lambda: retain.keep_latest_failure(twin.on, later))
+    retain.keep_latest_failure(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)

@@ -6,9 +6,9 @@ import pytest
 
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases.logs import logs
-from penstock.usecases.units import advance
-from tests.twin.world import Hand, Twin
+from penstock.usecases.units import secrets
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import submit, worker_of
 
@@ -37,7 +37,7 @@ def oversleep(twin: Twin, ada: User, hand: Talkative) -> str:
     job = submit(twin, ada)
     twin.run()
     if hand.tells == "config: KEY!":
-        hand.tells = f"config: {advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)}!"
+        hand.tells = f"config: {secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)}!"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.flows, "fail", lambda *given: None)
         for _ in range(3):

@@ -18,10 +18,10 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Key, Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,
@@ -40,7 +40,7 @@ def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
+    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
     for _ in range(2):
         agents.hello(twin.on, ask)
     assert [line for line in told(twin, job) if line.startswith("running on")] == [
@@ -56,7 +56,7 @@ def test_a_hello_that_is_repeated_while_it_is_heard_gets_the_same_answer(
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
+    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
     get, told_first = twin.store.get, list[Any]()
 
     def racing(key: Key, of_kind: type[Any]) -> Any:
@@ -76,7 +76,7 @@ def test_a_worker_whose_job_acquires_nothing_any_more_is_sent_home(twin: Twin, a
     worker = worker_of(twin, job).id
     put(twin, job_of(twin, job), state=State.RUNNING)
     with pytest.raises(Refused) as refused:
-        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert refused.value.status == 410
 
 
@@ -89,7 +89,7 @@ def test_a_worker_that_had_no_job_cannot_fail_to_clean_up_after_it(twin: Twin, a
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
+    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
     assert agents.hello(twin.on, ask)["job"] == job
     assert worker_of(twin, job).broken is None
 
@@ -100,7 +100,7 @@ def test_a_hello_that_is_repeated_says_nothing_new_of_its_target(twin: Twin, ada
     twin.run()
     put(twin, worker_of(twin, job), is_probe=True)
     worker = worker_of(twin, job).id
-    ask = Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
+    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
     for broken, left in ((2, 0), (1, 1)):
         put(twin, pool_row(twin, "target/linux"), broken=broken)
         assert agents.hello(twin.on, ask)["job"] == job
@@ -113,7 +113,7 @@ def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twi
     caller = agents.authenticate(twin.on, job, TOKEN)
     worker = caller.unit
     before_the_next_commit(twin, lambda: maintenance.hold(twin.on, root, worker.is_a, worker.id, "looking", 3600))
-    said = agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0, "its fan stands still")
+    said = agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, "its fan stands still")
     found = worker_of(twin, job)
     assert found.hold
     assert (found.hold.reason, found.broken) == ("looking", "its fan stands still")
@@ -127,7 +127,7 @@ def test_what_moves_while_an_agent_says_hello_is_not_written_over(twin: Twin, ad
     twin.run()
     row = lease_of(twin, job, 0) if what == "lease" else worker_of(twin, job)
     moved = {"state": LeaseState.RELEASING} if what == "lease" else {"state": UnitState.DIRTY}
-    ask = Hello(worker_of(twin, job).id, advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN)
+    ask = Hello(worker_of(twin, job).id, secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN)
     before_the_next_commit(twin, lambda: put(twin, row, **moved))
     with pytest.raises(Refused, match="no longer wanted"):
         agents.hello(twin.on, ask)
@@ -157,7 +157,7 @@ def test_a_worker_that_nobody_waits_for_is_sent_home(twin: Twin, ada: User, what
     NEWCOMER[what](twin, job)
     rows = dict(twin.store.rows)
     with pytest.raises(Refused, match="no longer wanted"):
-        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert twin.store.rows == rows
 
 
@@ -168,13 +168,13 @@ def test_a_key_has_served_its_turn_when_its_first_job_is_over(twin: Twin, ada: U
     worker = worker_of(twin, job)
     put(twin, worker, state=state, leases=1, token_hash=None, past_hash=worker.token_hash)
     with pytest.raises(Refused) as refused:
-        agents.hello(twin.on, Hello(worker.id, advance.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN))
+        agents.hello(twin.on, Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN))
     assert refused.value.code == "wrong-key"
 
 
 def test_a_worker_that_never_was_has_no_key(twin: Twin) -> None:
     with pytest.raises(Refused) as refused:
-        agents.hello(twin.on, Hello("w-none", advance.bootstrap_key(twin.on.signing_key(), "w-none"), TOKEN))
+        agents.hello(twin.on, Hello("w-none", secrets.bootstrap_key(twin.on.signing_key(), "w-none"), TOKEN))
     assert refused.value.code == "wrong-key"
 
 
@@ -195,14 +195,14 @@ def test_a_worker_that_reported_and_says_hello_again_is_sent_home(twin: Twin, ad
     put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START))
     worker = worker_of(twin, job).id
     with pytest.raises(Refused, match="no longer wanted"):
-        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
 
 
 def test_an_assignment_says_who_holds_what_until_when(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench"], timeout=600)
     twin.run()
     worker = worker_of(twin, job)
-    ask = Hello(worker.id, advance.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    ask = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     agents.hello(twin.on, ask)
     begun = job_of(twin, job).times.started
     assert begun
@@ -256,7 +256,7 @@ def test_a_report_of_an_attempt_that_is_over_is_refused(twin: Twin, ada: User, c
     else:
         drop(twin, job_of(twin, job))
     with pytest.raises(Refused, match="no longer wanted"):
-        agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
 
 
 def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> None:
@@ -264,20 +264,20 @@ def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> N
     caller = agents.authenticate(twin.on, job, TOKEN)
     flows, written = Flows(twin), commits(twin)
     for _ in range(2):
-        agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
     assert len(written) == 1
     assert len(flows.succeeded) == 2
     put(twin, job_of(twin, job), run_token=None)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
     assert len(flows.succeeded) == 2
     with pytest.raises(Refused, match="is not"):
-        agents.finish(twin.on, caller, Result.LOST, "", None)
+        agents.report_finished(twin.on, caller, Result.LOST, "", None)
 
 
 def test_an_agent_hears_whether_its_job_is_cancelled(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     for cancelled in (False, True):
-        assert agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE])["cancel"] is cancelled
+        assert agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE])["cancel"] is cancelled
         cancel.cancel(twin.on, ada, job) if not cancelled else None
 
 
@@ -292,20 +292,20 @@ def test_a_batch_may_be_as_big_as_is_said_and_no_bigger(twin: Twin) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "EVENT_BATCH_BYTES", 10)
-        assert agents.parse([line(4), line(6)])
+        assert agents.parse_lines([line(4), line(6)])
         with pytest.raises(Refused, match="send at most"):
-            agents.parse([line(4), line(7)])
-    kept = agents._kept([line(100)])
+            agents.parse_lines([line(4), line(7)])
+    kept = agents._row_bytes([line(100)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "ROW_BYTES", kept)
-        assert agents.parse([line(100)])
+        assert agents.parse_lines([line(100)])
         with pytest.raises(Refused, match="send at most"):
-            agents.parse([line(101)])
+            agents.parse_lines([line(101)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "EVENTS_PER_BATCH", 2)
-        assert agents.parse([line(1)] * 2)
+        assert agents.parse_lines([line(1)] * 2)
         with pytest.raises(Refused, match="send at most 2 lines"):
-            agents.parse([line(1)] * 3)
+            agents.parse_lines([line(1)] * 3)
 
 
 @pytest.fixture
@@ -321,7 +321,7 @@ def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("far_east")
 def test_a_time_is_kept_in_utc_whatever_the_machines_zone_is() -> None:
     def at(text: str) -> str:
-        return agents.parse([AgentLine(text, "stdout", "x", 0)])[0].time.isoformat()
+        return agents.parse_lines([AgentLine(text, "stdout", "x", 0)])[0].time.isoformat()
 
     assert at("2026-01-01T00:00:00") == "2026-01-01T00:00:00+00:00"
     assert at("2026-01-01T00:00:00+02:00") == "2025-12-31T22:00:00+00:00"
@@ -333,7 +333,7 @@ def test_a_resource_says_no_hello(twin: Twin, ada: User) -> None:
     twin.run()
     unit = unit_of(twin, job, 1)
     with pytest.raises(Refused, match="not the key"):
-        agents.hello(twin.on, Hello(unit.id, advance.bootstrap_key(twin.on.signing_key(), unit.id), TOKEN))
+        agents.hello(twin.on, Hello(unit.id, secrets.bootstrap_key(twin.on.signing_key(), unit.id), TOKEN))
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -342,7 +342,7 @@ def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) 
     twin.run()
     worker = worker_of(twin, job)
     put(twin, worker, is_kept=kept)
-    ask = Hello(worker.id, advance.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    ask = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     assert agents.hello(twin.on, ask)["reuse"] is kept
 
 
@@ -350,9 +350,9 @@ def test_lines_are_kept_until_the_report_and_not_after_it(twin: Twin, ada: User)
     """JOB-1: what an agent says after it said how the script ended is no part of the attempt."""
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.events(twin.on, caller, 1, [replace(LINE, payload="before")])
+    agents.append_events(twin.on, caller, 1, [replace(LINE, payload="before")])
     put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), 2, [replace(LINE, payload="after")])
+    agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), 2, [replace(LINE, payload="after")])
     assert [line for line in told(twin, job) if line in ("before", "after")] == ["before"]
 
 
@@ -363,7 +363,7 @@ def test_a_token_that_could_be_guessed_is_refused(twin: Twin, ada: User) -> None
     worker = worker_of(twin, job).id
     rows = dict(twin.store.rows)
     with pytest.raises(Refused, match="43 to 128 characters") as refused:
-        agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), "t" * 42))
+        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), "t" * 42))
     assert refused.value.code == "weak-token"
     assert twin.store.rows == rows
 

@@ -15,9 +15,9 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, prewarm, retire
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.test_ahead import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.test_one_job import submit
@@ -85,7 +85,7 @@ def test_a_site_that_was_changed_a_moment_ago_is_the_one_that_counts(twin: Twin,
     assert only(twin).id == agent.worker
     twin.pass_time(600)
     unit = change_unit(twin, only(twin), until=twin.world.now())
-    prewarm.end(twin.on, unit)
+    prewarm.idle_ended(twin.on, unit)
     assert unit_of(twin, unit.id).state is UnitState.DIRTY
 
 
@@ -154,13 +154,13 @@ def test_the_slot_of_one_that_is_held_says_since_when_it_is_held(twin: Twin, roo
 def test_a_call_lets_go_of_what_it_began_and_of_nothing_else() -> None:
     twin = a_twin(DB)
     unit, now = only(twin), twin.world.now()
-    prewarm.let_go(twin.on, replace(unit, id="r-none"))
-    prewarm.let_go(twin.on, unit)
+    prewarm.unlock(twin.on, replace(unit, id="r-none"))
+    prewarm.unlock(twin.on, unit)
     other = change_unit(twin, unit, busy=now + timedelta(seconds=9))
-    prewarm.let_go(twin.on, replace(unit, busy=now))
+    prewarm.unlock(twin.on, replace(unit, busy=now))
     assert (unit_of(twin, unit.id), list(twin.queues.messages)) == (other, [])
     before_the_next_commit(twin, lambda: change_unit(twin, unit, reason="it moved"))
-    prewarm.let_go(twin.on, other)
+    prewarm.unlock(twin.on, other)
     after = unit_of(twin, unit.id)
     assert (after.busy, after.reason) == (None, "it moved")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [("well", {"unit": unit.id})]
@@ -182,10 +182,10 @@ def lent(twin: Twin, unit: Unit) -> None:
 def test_who_does_not_stay(meddle: Callable[[Twin, Unit], None]) -> None:
     twin = a_twin(SITE.replace("uses = { vcpus = 4 }\nwarm", "warm"))
     unit = unit_of(twin, at_rest(twin).worker)
-    assert prewarm._stay(twin.on, unit.id)[1]
+    assert prewarm._stay_changes(twin.on, unit.id)[1]
     meddle(twin, unit)
-    assert prewarm._stay(twin.on, unit.id) == ([], False)
-    assert prewarm._stay(twin.on, "w-none") == ([], False)
+    assert prewarm._stay_changes(twin.on, unit.id) == ([], False)
+    assert prewarm._stay_changes(twin.on, "w-none") == ([], False)
 
 
 def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> None:
@@ -195,7 +195,7 @@ def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> Non
     unit = only(twin)
     kind = UnitKind.WORKER
     before_the_next_commit(twin, lambda: maintenance.hold(twin.on, root, kind, agent.worker, "looking", 3600))
-    prewarm.end(twin.on, unit)
+    prewarm.idle_ended(twin.on, unit)
     held = unit_of(twin, agent.worker)
     assert held.hold
     assert (held.state, held.due, held.until) == (UnitState.IDLE, held.hold.until, unit.until)
@@ -234,7 +234,7 @@ def test_a_slot_that_is_warmed_between_two_looks_is_one_slot(ada: User) -> None:
     Who warms it has looked before anybody waited, and writes late.
     """
     twin = wanting(name="resource/db")
-    decided = prewarm._decide(twin.on, "resource/db")
+    decided = prewarm._order_one(twin.on, "resource/db")
     assert decided is not None
     job = submit(twin, ada, target="linux", resources={"a": {"type": "db"}, "b": {"type": "db"}})
     before_the_next_look(twin, "free#warm#", lambda: twin.store.commit(decided[1]))

@@ -14,8 +14,8 @@ from penstock.domain.logs.archives import Archive, ArchiveState
 from penstock.domain.logs.logs import Batch
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.logs import archives as logs_archives
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.keeping_for import of
@@ -44,7 +44,7 @@ def begin(twin: Twin, job: str, monkeypatch: pytest.MonkeyPatch, parts: int) -> 
     with monkeypatch.context() as patched:
         patched.setattr(logs_archives, "STEPS", 1)
         for _ in range(40):
-            logs_archives.look(twin.on, job)
+            logs_archives.advance(twin.on, job)
             row = row_of(twin, job)
             if len(row.parts) >= parts and row.upload:
                 return row
@@ -88,7 +88,7 @@ def test_lines_that_do_not_follow_are_not_written(twin: Twin, ada: User, monkeyp
     (lost,) = (each for each in of(twin, Batch) if each.first == row.next)
     drop(twin, lost)
     twin.world.time = max(twin.world.time, row.due or twin.world.time)
-    logs_archives.look(twin.on, job)
+    logs_archives.advance(twin.on, job)
     assert row_of(twin, job).parts == row.parts
 
 
@@ -131,6 +131,6 @@ def test_every_part_is_read_back_also_the_last(twin: Twin, ada: User) -> None:
 def test_a_log_that_was_archived_while_its_retention_ended_is_owned_by_nobody(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     before_the_next_commit(twin, lambda: look(twin, job))
-    logs_archives.end(twin.on, job)
+    logs_archives.delete(twin.on, job)
     assert row_of(twin, job).state is ArchiveState.GONE
     assert not [row for row in of(twin, Artifact) if row.owners]

@@ -16,10 +16,10 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.rows import Key, Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory, outputs, owners, pins, retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, kept, of, tidy
@@ -81,8 +81,8 @@ def test_what_changes_while_a_failure_is_remembered_is_seen(
         written.clear()
 
     written = commits(twin)
-    monkeypatch.setattr(retain, "remember", meanwhile)
-    expire.look(twin.on, job)
+    monkeypatch.setattr(retain, "keep_latest_failure", meanwhile)
+    expire.end_retention(twin.on, job)
     assert written == []
 
 
@@ -93,7 +93,7 @@ def test_before_its_time_nothing_is_written(twin: Twin, ada: User) -> None:
     put(twin, row, longer=None)
     drop(twin, latest)
     written = commits(twin)
-    expire.look(twin.on, job)
+    expire.end_retention(twin.on, job)
     assert written == []
 
 
@@ -124,33 +124,33 @@ def test_a_volume_of_no_artifact_that_never_arrived_goes(twin: Twin, ada: User) 
 def test_what_has_lost_its_volume_cannot_be_owned_or_pinned(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     drop(twin, volume(twin))
-    assert owners.arrived(twin.on, artifact(twin).id, "job#J") is None
+    assert owners.arrival_changes(twin.on, artifact(twin).id, "job#J") is None
     assert refused(lambda: pin(twin, ada)) == (409, "no-bytes")
 
 
 def test_a_further_owner_writes_nothing_of_bytes_that_are_there(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    assert len(owners.arrived(twin.on, artifact(twin).id, "job#J") or ()) == 1
+    assert len(owners.arrival_changes(twin.on, artifact(twin).id, "job#J") or ()) == 1
 
 
 def test_who_does_not_own_it_lets_go_of_nothing(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    assert owners.without(twin.on, artifact(twin), "job#J") == []
+    assert owners.release_changes(twin.on, artifact(twin), "job#J") == []
 
 
 def test_an_end_writes_nothing_of_bytes_that_are_being_destroyed(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     put(twin, volume(twin), state=VolumeState.DESTROYING, due=START)
-    assert len(owners.gone(twin.on, artifact(twin))) == 1
+    assert len(owners.delete_changes(twin.on, artifact(twin))) == 1
     written = commits(twin)
-    owners.late(twin.on, volume(twin).artifact)
+    owners.expire_upload(twin.on, volume(twin).artifact)
     assert written == []
 
 
 def test_what_has_no_time_is_never_late(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     put(twin, volume(twin), state=VolumeState.CREATING, due=None)
-    owners.late(twin.on, volume(twin).artifact)
+    owners.expire_upload(twin.on, volume(twin).artifact)
     assert volume(twin).state is VolumeState.CREATING
 
 
@@ -160,7 +160,7 @@ def test_what_nobody_came_to_own_goes_also_without_a_name(twin: Twin, ada: User)
     outputs.begin(twin.on, agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN).job, files())
     drop(twin, of(twin, Output)[0])
     twin.pass_time(13 * 3600)
-    owners.forget(twin.on, artifact(twin).id)
+    owners.delete_unowned(twin.on, artifact(twin).id)
     assert (of(twin, Artifact), volume(twin).state) == ([], VolumeState.DESTROYING)
 
 
@@ -223,12 +223,12 @@ def test_a_pin_runs_out_once_in_its_time_and_also_of_nothing(twin: Twin, ada: Us
     ended(twin, ada)
     pin(twin, ada, 60)
     id = artifact(twin).id
-    pins.run_out(twin.on, id, "ada")
+    pins.expire(twin.on, id, "ada")
     assert len(of(twin, Pin)) == 1
     drop(twin, artifact(twin))
     twin.pass_time(60)
     for _ in range(2):
-        pins.run_out(twin.on, id, "ada")
+        pins.expire(twin.on, id, "ada")
     assert of(twin, Pin) == []
 
 
@@ -246,7 +246,7 @@ def test_nothing_is_asked_of_what_is_in_its_place(twin: Twin, ada: User, monkeyp
     del twin.objects.objects[rows[3].object_name]
     asked, looked = sizes(twin), gets(twin, Volume)
     for _ in range(5):
-        inventory.take(twin.on)
+        inventory.compare_next(twin.on)
     assert asked == [rows[3].object_name]
     assert looked == [volume_key(id) for id in strays]
 
@@ -269,7 +269,7 @@ def test_what_gets_its_row_meanwhile_is_no_stray(twin: Twin) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inventory.volumes, "stray", meanwhile)
-        inventory.take(twin.on)
+        inventory.compare_next(twin.on)
     assert twin.metrics.of(metrics.STRAY_OBJECTS) == []
 
 
@@ -278,14 +278,14 @@ def test_a_row_that_the_listing_does_not_have_yet_is_not_made_again(twin: Twin, 
     twin.objects.times[volume(twin).object_name] = PAST
     twin.store.listed = lambda *given, **more: []  # type: ignore[method-assign, assignment]
     written = commits(twin)
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert len(written) == 1
 
 
 def test_what_is_found_again_is_not_told_as_lost(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     put(twin, volume(twin), lost=twin.world.now())
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert (volume(twin).lost, twin.metrics.of(metrics.BYTES_LOST)) == (None, [])
 
 
@@ -293,8 +293,8 @@ def test_of_two_that_compare_at_once_one_tells(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     twin.objects.objects.clear()
     written = commits(twin)
-    before_the_next_commit(twin, lambda: inventory.take(twin.on))
-    inventory.take(twin.on)
+    before_the_next_commit(twin, lambda: inventory.compare_next(twin.on))
+    inventory.compare_next(twin.on)
     assert [[type(change).__name__ for change in changes] for changes in written].count(["Replace"]) == 1
     assert twin.metrics.of(metrics.BYTES_LOST) == [1]
 
@@ -305,7 +305,7 @@ def test_only_those_are_told_whose_it_is(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     put(twin, artifact(twin), owners=("job#gone", f"job#{job}", f"pin#{other}"))
     twin.objects.objects.clear()
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert any("is lost" in line for line in told(twin, job))
     assert not any("is lost" in line for line in told(twin, other))
 
@@ -314,7 +314,7 @@ def test_lost_bytes_of_nobody_are_counted(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     drop(twin, artifact(twin))
     twin.objects.objects.clear()
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert twin.metrics.of(metrics.BYTES_LOST) == [1]
 
 
@@ -325,7 +325,7 @@ def test_a_comparison_began_with_its_first_part(twin: Twin, ada: User, monkeypat
     for _ in range(2):
         at = twin.world.now()
         for _ in range(2):
-            inventory.take(twin.on)
+            inventory.compare_next(twin.on)
             twin.pass_time(60)
         row = twin.store.get(INVENTORY_KEY, Inventory)
         assert row

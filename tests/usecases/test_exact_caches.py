@@ -6,8 +6,8 @@ from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.caches import CacheEntry
 from penstock.domain.users.users import User
+from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
 from tests.usecases.keeping_for import of
@@ -35,7 +35,7 @@ def test_an_entry_that_is_restored_when_its_time_is_over_stays(twin: Twin) -> No
     (row,) = of(twin, CacheEntry)
     twin.world.time = row.until
     before_the_next_commit(twin, lambda: found(twin, job))
-    caches.run_out(twin.on, "ada", row.key.sk.partition("#")[2])
+    caches.expire(twin.on, "ada", row.key.sk.partition("#")[2])
     assert entries(twin) == {id}
     assert adds_up(twin)
 
@@ -51,7 +51,7 @@ def test_what_is_deleted_twice_at_one_instant_is_counted_once(twin: Twin) -> Non
     id = save(twin, run(twin, ADA))
     (row,) = of(twin, CacheEntry)
     before_the_next_commit(twin, lambda: caches.delete(twin.on, ADA, id))
-    caches.drop(twin.on, row.key)
+    caches.remove(twin.on, row.key)
     assert entries(twin) == set()
     assert adds_up(twin)
 
@@ -73,4 +73,4 @@ def test_what_is_no_id_is_not_looked_up(twin: Twin) -> None:
 
 
 def test_who_has_nothing_takes_nothing(twin: Twin) -> None:
-    assert (caches.taken(twin.on, "eve").size, caches.taken(twin.on, "eve").count) == (0, 0)
+    assert (caches.usage(twin.on, "eve").size, caches.usage(twin.on, "eve").count) == (0, 0)

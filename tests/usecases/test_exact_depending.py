@@ -11,10 +11,10 @@ from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import State
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import configuration
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop
 from tests.usecases.test_dependencies import depends
@@ -106,7 +106,7 @@ def test_files_of_ones_own_are_all_where_nothing_else_is_copied(twin: Twin, ada:
     job = submit(twin, ada, inputs=["a"], **depends(submit(twin, ada), copy_outputs=False))
     send(twin, job, "a", b"x")
     inputs.commit(twin.on, job_of(twin, job), "a")
-    page = inputs.fetched(twin.on, job_of(twin, job), "")
+    page = inputs.list_for_agent(twin.on, job_of(twin, job), "")
     assert ([each["path"] for each in page["inputs"]], page["next"]) == (["/input/a"], None)
 
 
@@ -114,6 +114,6 @@ def test_files_of_ones_own_are_all_where_nothing_else_is_copied(twin: Twin, ada:
 def test_the_first_page_is_what_was_sent(twin: Twin, ada: User, after: str) -> None:
     job = submit(twin, ada, inputs=["a"])
     send(twin, job, "a", b"x")
-    assert [each["path"] for each in inputs.fetched(twin.on, job_of(twin, job), after)["inputs"]] == ["/input/a"]
+    assert [each["path"] for each in inputs.list_for_agent(twin.on, job_of(twin, job), after)["inputs"]] == ["/input/a"]
     assert len(all_inputs(twin, job)) == 1
     assert next(row for row in twin.store.rows.values() if isinstance(row, Input)).is_committed is False

@@ -20,12 +20,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Row
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
-from tests.twin.world import START, Twin
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
 from tests.usecases.test_one_job import job_of, submit, worker_of
 from tests.usecases.test_warm import SITE, slots, worker_at_rest
@@ -86,7 +86,7 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
     hand = Allocator(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
-    lent = scheduler._handed_over(warm_twin.on, hand, slot, job.needs[-1])
+    lent = scheduler._assign_warm(warm_twin.on, hand, slot, job.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 
@@ -105,7 +105,7 @@ def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_h
 def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: Twin) -> None:
     there(twin, replace(WORKER, hold=hold_of(twin.world.now() + HOUR)))
     written = commits(twin)
-    assert agents.wait(twin.on, "r-1", "hash", "all of it", Limits())
+    assert agents.wait_for_job(twin.on, "r-1", "hash", "all of it", Limits())
     assert not written
     assert row_of(twin).state is UnitState.CLEANING
 
@@ -120,9 +120,9 @@ def test_an_agent_is_told_of_a_hold_that_stands(twin: Twin, seconds: int, said: 
 
 def test_the_agent_of_a_held_machine_asks_as_seldom_as_it_beats(warm_twin: Twin, ada: User) -> None:
     agent = worker_at_rest(warm_twin, ada)
-    assert agent.hello()["seconds"] == agents.ASK_AGAIN
+    assert agent.hello()["seconds"] == agents.POLL_SECONDS
     put(warm_twin, row_of(warm_twin, agent.worker), hold=hold_of(warm_twin.world.now() + HOUR))
-    assert Limits().heartbeat > agents.ASK_AGAIN
+    assert Limits().heartbeat > agents.POLL_SECONDS
     assert agent.hello()["seconds"] == Limits().heartbeat
 
 
@@ -132,7 +132,7 @@ def test_one_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks
     maintenance.hold(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, agent.worker, "looking", 10)
     held = row_of(warm_twin, agent.worker)
     warm_twin.pass_time(5)
-    assert agents.still_there(warm_twin.on, held, timedelta(seconds=Limits().lease)) == []
+    assert agents.idle_renewal(warm_twin.on, held, timedelta(seconds=Limits().lease)) == []
     assert agent.hello()["held_seconds"] == 5
     assert row_of(warm_twin, agent.worker) == held
 
@@ -141,7 +141,7 @@ def test_what_was_held_meanwhile_is_not_kept_though_it_is_clean(twin: Twin) -> N
     there(twin, pool(name=DB, warm=Warm()))
     there(twin, replace(UNIT, hold=hold_of(twin.world.now() + HOUR)))
     written = commits(twin)
-    assert reuse.keep(twin.on, "r-1", PROOF, timedelta(0)) is None
+    assert reuse.unit_cleaned(twin.on, "r-1", PROOF, timedelta(0)) is None
     assert written == [] or written == [[]]
     assert (row_of(twin).state, row_of(twin).version) == (UnitState.CLEANING, 1)
 
@@ -151,7 +151,7 @@ def test_the_journal_says_why_a_clean_unit_is_not_kept(twin: Twin, site: Row | N
     if site:
         there(twin, site)
     there(twin, UNIT)
-    kept = reuse.keep(twin.on, "r-1", PROOF, timedelta(0))
+    kept = reuse.unit_cleaned(twin.on, "r-1", PROOF, timedelta(0))
     assert kept
     assert (kept.state, kept.reason) == (UnitState.DIRTY, "its slot was withdrawn")
 
@@ -160,7 +160,7 @@ def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twi
     """UNIT-3: from when its well cleans it, it is too late to hold it."""
     for is_to_clean, begun in ((True, twin.world.now()), (False, None)):
         there(twin, UNIT)
-        alone = reuse.alone(twin.on, row_of(twin), is_to_clean=is_to_clean)
+        alone = reuse.lock(twin.on, row_of(twin), is_to_clean=is_to_clean)
         assert alone
         assert (alone.begun, row_of(twin).begun) == (begun, begun)
 
@@ -175,7 +175,7 @@ def test_a_unit_that_vanished_after_the_write_is_nobodys(twin: Twin) -> None:
         return done
 
     twin.store.commit = then_drops  # type: ignore[method-assign]
-    assert reuse.alone(twin.on, was) is None
+    assert reuse.lock(twin.on, was) is None
 
 
 def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Twin, ada: User) -> None:
@@ -248,5 +248,5 @@ def test_a_destroy_is_asked_for_again_when_its_provider_says(
 def test_who_lost_the_race_to_begin_asks_its_own_maker_anew(twin: Twin, is_a: UnitKind, queue: str) -> None:
     twin.store.commit = lambda changes: False  # type: ignore[method-assign]
     dirty = unit(id="x-1", is_a=is_a, state=UnitState.DIRTY)
-    assert release._begin(twin.on, dirty) is None
+    assert release._record_destroy(twin.on, dirty) is None
     assert [message[1:] for message in twin.queues.messages][-1] == (queue, {"unit": "x-1"})

@@ -12,9 +12,9 @@ from penstock.domain.pools.pools import Pool, Slot, SlotState
 from penstock.domain.units.retries import BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.units import quarantine, retire, reuse
 from tests.domain.helpers import lease, pool, slot, unit
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 
 TARGET = "target/ubuntu"
@@ -131,21 +131,21 @@ def test_a_reminder_that_lost_the_race_is_none(twin: Twin, caplog: pytest.LogCap
 
 def test_only_what_is_in_quarantine_is_listed_as_that(twin: Twin) -> None:
     scene(twin, APART, replace(WORKER, id="w-2"), replace(APART, id="w-3", maker="there"))
-    found = quarantine.of_maker(twin.on, UnitKind.WORKER, "here")
+    found = quarantine.list_of_maker(twin.on, UnitKind.WORKER, "here")
     assert [one.id for one in found] == ["w-1"]
 
 
 def test_all_pages_are_read(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quarantine, "PAGE", 2)
     scene(twin, *(replace(APART, id=f"w-{number}") for number in range(1, 5)))
-    assert len(quarantine.of_maker(twin.on, UnitKind.WORKER, "here")) == 4
+    assert len(quarantine.list_of_maker(twin.on, UnitKind.WORKER, "here")) == 4
 
 
 def test_nothing_is_freed_without_a_proof(twin: Twin) -> None:
     """UNIT-2"""
     scene(twin, APART)
     with pytest.raises(ValueError, match="no proof"):
-        retire.free(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
+        retire.free_slots(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
 
 
 @pytest.mark.parametrize("state", LeaseState)

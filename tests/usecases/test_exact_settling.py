@@ -10,9 +10,9 @@ from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.units import advance
-from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     commits,
     drop,
@@ -107,11 +107,11 @@ def test_the_turn_goes_to_the_worker_then_to_resources_then_to_the_next_attempt(
     assert sent(twin) == [("factory", {"unit": worker})]
     advance.advance(twin.on, worker)
     assert ("well", {"unit": bench}) in sent(twin)
-    settle.put_back(twin.on, job, 1)
+    settle.start_release(twin.on, job, 1)
     assert sent(twin) == [("well", {"unit": bench}), ("schedule", {"do": "start", "job": job})]
     advance.advance(twin.on, bench)
     sent(twin)
-    settle.put_back(twin.on, job, 1)
+    settle.start_release(twin.on, job, 1)
     assert sent(twin) == [("schedule", {"do": "start", "job": job})]
 
 

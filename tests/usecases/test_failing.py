@@ -10,13 +10,13 @@ from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
-from penstock.ports import Fate, Tidings
+from penstock.ports import MachineFate, MachineNotice
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import parse
-from tests.twin.world import Hand, Twin
+from penstock.usecases.workers.agents import parse_lines
 from tests.usecases.steps import sweep
 from tests.usecases.test_evidence import Talkative
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
@@ -34,7 +34,7 @@ def failure_of(twin: Twin, job: str, kind: Kind) -> dict[str, Any]:
 
 def say(twin: Twin, job: str, *lines: str, first: int = 1, stream: str = "stdout", task: int = 0) -> None:
     sent = [AgentLine("2026-01-01T00:00:00Z", stream, line, task) for line in lines]
-    agents.events(twin.on, agents.authenticate(twin.on, job, TOKEN), first, parse(sent))
+    agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), first, parse_lines(sent))
 
 
 def test_a_worker_that_fell_silent_says_when_it_was_heard_of_and_what_it_said_last(twin: Twin, ada: User) -> None:
@@ -88,8 +88,8 @@ def test_only_the_lines_of_its_last_attempt_count(twin: Twin, ada: User) -> None
 class Cloud(Hand):
     """A factory whose cloud takes a machine back."""
 
-    def tidings(self, event: Any) -> Tidings | None:
-        return Tidings(str(event["worker"]), Fate.DRAINING, "spot interruption notice")
+    def tidings(self, event: Any) -> MachineNotice | None:
+        return MachineNotice(str(event["worker"]), MachineFate.DRAINING, "spot interruption notice")
 
 
 def test_a_spot_notice_is_evidence(twin: Twin, ada: User) -> None:
@@ -97,7 +97,7 @@ def test_a_spot_notice_is_evidence(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, retries=0)
     twin.run()
     hello(twin, job)
-    cloud_events.hear(twin.on, {"worker": worker_of(twin, job).id})
+    cloud_events.handle(twin.on, {"worker": worker_of(twin, job).id})
     for _ in range(3):
         sweep(twin, 400)
     assert "spot interruption notice" in failure_of(twin, job, Kind.WORKER_LOST)["notice"]
@@ -133,7 +133,7 @@ def test_what_an_agent_tells_is_kept(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     who = hello(twin, job)
-    agents.finish(twin.on, who, Result.FAILED, "killed", None, failure=TOLD)
+    agents.report_finished(twin.on, who, Result.FAILED, "killed", None, failure=TOLD)
     assert job_of(twin, job).failure == TOLD, "it is the report's, and stands"
     twin.run()
     assert job_of(twin, job).failure == TOLD
@@ -144,7 +144,7 @@ def test_a_machine_that_is_broken_says_so_without_further_words(twin: Twin, ada:
         job = submit(twin, ada)
         twin.run()
         who = hello(twin, job)
-        agents.broken(twin.on, who, "no such device", told)
+        agents.report_broken(twin.on, who, "no such device", told)
         found = job_of(twin, job).failure
         assert found
         assert found.kind is kind
@@ -156,7 +156,7 @@ def test_inputs_that_could_not_be_had_say_so_without_further_words(twin: Twin, a
     for told, kind in ((None, Kind.INPUT_FAILED), (TOLD, Kind.KILLED)):
         job = submit(twin, ada)
         twin.run()
-        agents.unprepared(twin.on, hello(twin, job), "it is gone", told)
+        agents.report_unprepared(twin.on, hello(twin, job), "it is gone", told)
         found = job_of(twin, job).failure
         assert found
         assert found.kind is kind

@@ -18,13 +18,13 @@ from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, key_of
+from penstock.testing.store import with_version
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, inventory, outputs, pins
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.workers import agents
-from tests.twin.store import with_version
-from tests.twin.world import Twin
 from tests.usecases.exact import put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.test_dependencies import depends
@@ -89,7 +89,7 @@ def forgotten(twin: Twin, ada: User) -> None:
     twin.pass_time(13 * 3600)
     tidy(twin, 3)
     twin.objects.objects.pop(object_name(late), None)
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     twin.pass_time(24 * 3600)
     tidy(twin)
     twin.world.time = max(end_of(twin, job), twin.world.now())
@@ -118,7 +118,7 @@ def stored(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, job)
     for name, secret in (("a", False), ("a", False), ("b", True), ("b", True), ("c", True), ("a", True)):
-        store.put(twin.on, job_of(twin, job), Put(name, "x", secret, "ada"), [fence])
+        store.put(twin.on, job_of(twin, job), NewValue(name, "x", secret, "ada"), [fence])
     finish(twin, job)
 
 

@@ -14,12 +14,12 @@ from penstock.domain.pools.pools import pool_key
 from penstock.domain.units.units import unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Key
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
 
@@ -27,17 +27,17 @@ NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
 
 ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "acquire": lambda twin: scheduler.acquire(twin.on, NOBODY, 1, 0, "token"),
-    "run": lambda twin: scheduler.run(twin.on, NOBODY, 1, "token"),
-    "start": lambda twin: scheduler.start(twin.on, NOBODY),
+    "run": lambda twin: scheduler.park_run(twin.on, NOBODY, 1, "token"),
+    "start": lambda twin: scheduler.start_flow(twin.on, NOBODY),
     "serve": lambda twin: scheduler.serve(twin.on, "resource/none"),
     "resize": lambda twin: resize.resize(twin.on, "resource/none"),
     "settle": lambda twin: settle.settle(twin.on, NOBODY, 1, None, None),
-    "put back": lambda twin: settle.put_back(twin.on, NOBODY, 1),
+    "put back": lambda twin: settle.start_release(twin.on, NOBODY, 1),
     "advance": lambda twin: advance.advance(twin.on, "w-none"),
-    "forget": lambda twin: owners.forget(twin.on, NOBODY),
-    "late": lambda twin: owners.late(twin.on, NOBODY),
+    "forget": lambda twin: owners.delete_unowned(twin.on, NOBODY),
+    "late": lambda twin: owners.expire_upload(twin.on, NOBODY),
     "destroy": lambda twin: owners.destroy(twin.on, NOBODY),
-    "let go": lambda twin: owners.let_go(twin.on, output_key(NOBODY, NOBODY), Output, "job#1"),
+    "let go": lambda twin: owners.release_name(twin.on, output_key(NOBODY, NOBODY), Output, "job#1"),
     "nudge a unit": lambda twin: sweep.nudge(twin.on, "unit", unit_key("w-none")),
     "nudge a job": lambda twin: sweep.nudge(twin.on, "job", job_key(NOBODY)),
     "nudge an artifact": lambda twin: expire.nudge(twin.on, "artifact", artifact_key(NOBODY)),
@@ -70,10 +70,10 @@ OVER: dict[str, Callable[[Twin, str, str], object]] = {
     "acquire": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 0, "token"),
     "acquire a step that it has not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 7, "token"),
     "acquire an attempt that was not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 2, 0, "token"),
-    "run": lambda twin, job, unit: scheduler.run(twin.on, job, 1, "token"),
-    "start": lambda twin, job, unit: scheduler.start(twin.on, job),
+    "run": lambda twin, job, unit: scheduler.park_run(twin.on, job, 1, "token"),
+    "start": lambda twin, job, unit: scheduler.start_flow(twin.on, job),
     "settle": lambda twin, job, unit: settle.settle(twin.on, job, 1, "Lost", "again"),
-    "put back": lambda twin, job, unit: settle.put_back(twin.on, job, 1),
+    "put back": lambda twin, job, unit: settle.start_release(twin.on, job, 1),
     "advance": lambda twin, job, unit: advance.advance(twin.on, unit),
     "nudge the job": lambda twin, job, unit: sweep.nudge(twin.on, "job", job_key(job)),
     "nudge the unit": lambda twin, job, unit: sweep.nudge(twin.on, "unit", unit_key(unit)),
@@ -128,8 +128,8 @@ def test_a_run_that_has_ended_is_answered_at_once(twin: Twin, ada: User) -> None
     hello(twin, job)
     told: list[str] = []
     twin.flows.succeed = told.append  # type: ignore[method-assign]
-    scheduler.run(twin.on, job, 1, "parked")
+    scheduler.park_run(twin.on, job, 1, "parked")
     assert told == []
-    scheduler.run(twin.on, job, 2, "another attempt")
-    scheduler.run(twin.on, NOBODY, 1, "no job")
+    scheduler.park_run(twin.on, job, 2, "another attempt")
+    scheduler.park_run(twin.on, NOBODY, 1, "no job")
     assert told == ["another attempt", "no job"]

@@ -16,12 +16,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, Replace
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, retire
+from penstock.usecases.units import maintenance, retire, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
@@ -267,7 +267,7 @@ def test_the_agent_of_a_held_worker_leaves_its_machine_as_it_is(twin: Twin, ada:
     hold(twin, agent.worker)
     caller = agents.authenticate(twin.on, job, agent.token(1))
     assert agents.heartbeat(twin.on, caller)["held_seconds"] == HOUR
-    said = agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    said = agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     assert said["held_seconds"] == HOUR
     ask = Hello(agent.worker, "", agent.token(1), "host", agent.token(1))
     assert agents.hello(twin.on, ask)["held_seconds"] == HOUR
@@ -305,7 +305,7 @@ def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User
     hold(twin, worker)
     for _ in range(3):
         sweep(twin, 700)
-    key = advance.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
     assert job_of(twin, job).attempt == 2
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
     with pytest.raises(Refused, match="not the key"):
@@ -317,7 +317,7 @@ def test_the_key_of_a_held_worker_is_worth_nothing_after_its_job_but_to_its_agen
     job, worker = running(twin, ada)
     hold(twin, worker)
     falls_silent(twin, job)
-    key = advance.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(worker.id, key, "f" * 43))
@@ -327,7 +327,7 @@ def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin,
     """UNIT-3: of the agent's report and a hold, one comes first."""
     job, worker = running(twin, ada)
     caller = agents.authenticate(twin.on, job, "t" * 43)
-    assert agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
+    assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
     with pytest.raises(Refused, match="its machine is on its way out"):
         hold(twin, worker)
     settle.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()

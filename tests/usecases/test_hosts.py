@@ -19,13 +19,13 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet
 from penstock.system import System
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
-from tests.twin.world import Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import hello, job_of, submit, told, worker_of
@@ -72,7 +72,7 @@ def test_only_hosts_that_are_there_are_granted(twin: Twin, ada: User) -> None:
     bench.ask()
     pool = twin.store.get(pool_key("target/lab"), Pool)
     assert pool
-    assert [one.host for one in presence.away(twin.on, pool)] == ["bench-7"]
+    assert [one.host for one in presence.absent_hosts(twin.on, pool)] == ["bench-7"]
     assert bench.run() == job
 
 
@@ -121,7 +121,7 @@ def test_an_idle_host_costs_a_write_in_half_a_lease(twin: Twin) -> None:
 
 
 def test_a_message_that_is_lost_is_made_up_for_by_the_sweep(twin: Twin) -> None:
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     twin.queues.messages.clear()
     sweep(twin)
     assert states(twin)["bench-7"] == "free"
@@ -223,7 +223,7 @@ def test_what_a_host_says_of_another_worker_changes_nothing(twin: Twin, ada: Use
     other.report(other.hello())
     rows = dict(twin.store.rows)
     for worker in (other.worker, "w-none", worker_of(twin, first).id[:-1]):
-        said = hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "machine", worker, "clean", "x"))
+        said = hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "machine", worker, "clean", "x"))
         assert said["do"] == "forget"
     assert twin.store.rows == rows
     assert bench.clean()["do"] == "forget"
@@ -262,7 +262,7 @@ def test_nothing_is_cleaned_while_an_operator_holds_the_machine(twin: Twin, ada:
     assert (said["do"], said["held_seconds"], said["seconds"]) == ("wait", 3600, 15)
     assert bench.do(stage="clean", cleaned="by itself") == "wait"
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
-    assert hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "", unit.id, "ended"))["do"] == "wait"
+    assert hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "", unit.id, "ended"))["do"] == "wait"
     twin.run()
     assert bench.clean()["do"] == "forget"
 
@@ -278,7 +278,7 @@ def test_a_host_in_quarantine_waits_until_its_operator_releases_it(
     assert bench.do() == "work"
     bench.hello()
     caller = agents.authenticate(twin.on, job, bench.token)
-    agents.finish(twin.on, caller, Result.FAILED, "the disk is gone", 1, broken="the disk is gone")
+    agents.report_finished(twin.on, caller, Result.FAILED, "the disk is gone", 1, broken="the disk is gone")
     twin.run()
     unit = worker_of(twin, job)
     assert unit.state is UnitState.QUARANTINED
@@ -396,7 +396,7 @@ def test_a_move_that_comes_before_its_pools_were_fit(twin: Twin, ada: User) -> N
     bench = Bench(twin)
     bench.ask()
     site_apply.apply(twin.on, "admin", MOVED, "site.toml")
-    hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
     assert states(twin)["bench-7"] == "off"
     twin.run()
     assert (states(twin)["bench-7"], states(twin, "target/rack")) == ("off", {"bench-7": "free"})
@@ -406,7 +406,7 @@ def test_a_move_that_comes_before_its_pools_were_fit(twin: Twin, ada: User) -> N
 
 
 def test_a_move_from_a_pool_that_never_had_the_slot(twin: Twin) -> None:
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     host = host_of(twin)
     twin.store.commit([Replace(host, replace(host, pool="target/none"))])
     Bench(twin).ask()
@@ -421,10 +421,10 @@ def test_a_slot_on_the_move_is_waited_for(twin: Twin) -> None:
     assert slot
     del twin.store.rows[slot.key]
     site_apply.apply(twin.on, "admin", MOVED, "site.toml")
-    hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
     assert host_of(twin).pool == "target/lab"
     twin.store.commit([Create(slot)])
-    hosts.ask(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43))
     assert host_of(twin).pool == "target/rack"
 
 
@@ -439,7 +439,7 @@ def test_who_may_not_speak_for_a_host(twin: Twin, privileges: tuple[str, ...]) -
     with pytest.raises(Refused, match="43 to 128"):
         Bench(twin, session="").ask()
     with pytest.raises(Refused, match="there is no host 'Bench'"):
-        hosts.ask(twin.on, bench.user, "Bench", AgentHost("s" * 43))
+        hosts.poll(twin.on, bench.user, "Bench", AgentHost("s" * 43))
 
 
 def test_a_result_that_is_not_good_is_cleaned_after_as_well(twin: Twin, ada: User) -> None:
@@ -472,34 +472,34 @@ def test_a_resize_that_read_a_host_before_it_went_does_not_free_its_slot(
     twin: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SLOT-1: going is written with the pool's row, so what was decided from before it loses its race."""
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
-    here, seen = presence.here, []
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    here, seen = presence.present_hosts, []
 
     def reads_and_then_it_goes(on: System, pool: Pool) -> frozenset[str]:
         found = here(on, pool)
         if found and not seen:
             seen.append(found)
-            presence.leave(twin.on, host_of(twin))
+            presence.sign_off(twin.on, host_of(twin))
         return found
 
-    monkeypatch.setattr(presence, "here", reads_and_then_it_goes)
+    monkeypatch.setattr(presence, "present_hosts", reads_and_then_it_goes)
     resize.resize(twin.on, "target/lab")
     assert (seen, states(twin)["bench-7"]) == ([{"bench-7"}], "away")
 
 
 def test_that_a_host_went_is_not_forgotten_when_its_message_is(twin: Twin) -> None:
     Bench(twin).ask()
-    presence.fade(twin.on, "bench-7")
+    presence.mark_silent(twin.on, "bench-7")
     assert not twin.queues.messages
     twin.pass_time(LEASE)
-    presence.fade(twin.on, "bench-7")
+    presence.mark_silent(twin.on, "bench-7")
     twin.queues.messages.clear()
     assert states(twin)["bench-7"] == "free"
     sweep(twin)
     assert states(twin)["bench-7"] == "away"
     rows = dict(twin.store.rows)
-    presence.fade(twin.on, "bench-7")
-    presence.fade(twin.on, "bench-unheard-of")
+    presence.mark_silent(twin.on, "bench-7")
+    presence.mark_silent(twin.on, "bench-unheard-of")
     assert (twin.store.rows, list(twin.queues.messages)) == (rows, [])
 
 
@@ -508,7 +508,7 @@ def test_an_agent_that_was_followed_by_another_cannot_say_that_the_host_leaves(t
     old = host_of(twin)
     sweep(twin, LEASE)
     Bench(twin, session="z").ask()
-    presence.leave(twin.on, old)
+    presence.sign_off(twin.on, old)
     assert host_of(twin).away is None
 
 
@@ -522,7 +522,7 @@ def test_a_host_whose_row_stands_at_the_end_of_its_lease_may_be_followed(twin: T
 
 def test_a_resource_is_never_away_whatever_its_name(twin: Twin) -> None:
     pool = Pool(name="resource/bench", names=("bench-7",), limit=1)
-    assert (presence.here(twin.on, pool), presence.away(twin.on, pool)) == (frozenset(), [])
+    assert (presence.present_hosts(twin.on, pool), presence.absent_hosts(twin.on, pool)) == (frozenset(), [])
 
 
 def test_a_machine_that_was_silent_with_its_worker_may_be_followed_before_the_sweep(twin: Twin, ada: User) -> None:
@@ -541,7 +541,7 @@ def test_a_machine_that_was_silent_with_its_worker_may_be_followed_before_the_sw
 
 
 def test_who_serves_a_host_may_have_no_name(twin: Twin) -> None:
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     with pytest.raises(Refused, match="served by another agent; this one"):
         Bench(twin, session="z").ask()
 
@@ -558,7 +558,7 @@ def test_a_host_that_the_site_forgot_stays_where_it_was(twin: Twin) -> None:
 def test_a_slot_follows_its_host_by_a_resize_only(twin: Twin) -> None:
     Bench(twin).ask()
     sweep(twin, LEASE)
-    hosts.ask(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     assert states(twin)["bench-7"] == "away"
 
 
@@ -594,7 +594,7 @@ def test_a_host_that_is_heard_of_while_it_goes(twin: Twin, monkeypatch: pytest.M
     bench.ask()
     twin.pass_time(LEASE)
     meddle(twin, monkeypatch, bench.ask)
-    presence.fade(twin.on, "bench-7")
+    presence.mark_silent(twin.on, "bench-7")
     twin.run()
     assert (host_of(twin).away, states(twin)["bench-7"]) == (None, "free")
 
@@ -603,7 +603,7 @@ def test_a_host_that_goes_while_it_is_heard_of(twin: Twin, monkeypatch: pytest.M
     bench = Bench(twin)
     bench.ask()
     twin.pass_time(LEASE)
-    meddle(twin, monkeypatch, lambda: (presence.fade(twin.on, "bench-7"), twin.run()))
+    meddle(twin, monkeypatch, lambda: (presence.mark_silent(twin.on, "bench-7"), twin.run()))
     bench.ask()
     assert (host_of(twin).away, states(twin)["bench-7"]) == (None, "free")
 

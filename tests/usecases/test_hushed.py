@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from penstock.domain.logs.logs import SERVICE_EVENTS, SERVICE_LIMIT_NOTICE
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, submit
 
 
 def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     before = logs.count(twin.on, job)
-    logs.say(twin.on, job, 1, "\n".join(["handed over"] * SERVICE_EVENTS))
+    logs.append(twin.on, job, 1, "\n".join(["handed over"] * SERVICE_EVENTS))
     for _ in range(3):
-        logs.say(twin.on, job, 1, "handed back")
+        logs.append(twin.on, job, 1, "handed back")
     full = logs.count(twin.on, job)
     assert full == SERVICE_EVENTS + 1 > before
     twin.run()

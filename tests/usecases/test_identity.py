@@ -22,12 +22,12 @@ from penstock.domain.users.oidc import VOUCH
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
-from penstock.system import Keyless
+from penstock.system import NoSigner
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.site.configuration import current
 from penstock.usecases.users import audit, oidc, users
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running
@@ -133,9 +133,9 @@ def test_whose_job_lacks_the_privilege_gets_none(twin: Twin, root: User) -> None
     job = running(twin, eve)
     with pytest.raises(Refused, match=r"^eve may not have this: it needs the privilege 'identity.aws'"):
         ask(twin, job)
-    users.change(twin.on, "eve", "identity.aws", grant=True, by="root")
+    users.change_privilege(twin.on, "eve", "identity.aws", grant=True, by="root")
     assert verified(twin, ask(twin, job)["token"])["owner"] == "eve"
-    before_the_next_commit(twin, lambda: users.change(twin.on, "eve", "identity.aws", grant=False, by="root"))
+    before_the_next_commit(twin, lambda: users.change_privilege(twin.on, "eve", "identity.aws", grant=False, by="root"))
     assert refused(lambda: ask(twin, job)) == (422, "privilege-missing")
     assert (len(notes(twin)), len(twin.signer.signed)) == (1, 1)
 
@@ -220,7 +220,7 @@ def test_it_is_one_commit_that_names_the_lease(site: Twin, ada: User) -> None:
 
 def test_a_deployment_without_a_key_says_so(site: Twin, ada: User) -> None:
     job = running(site, ada)
-    bare = replace(site.on, signer=Keyless())
+    bare = replace(site.on, signer=NoSigner())
     assert refused(lambda: oidc.token(bare, job_of(site, job), AWS)) == (422, "no-identity-key")
     assert bare.signer.keys() == ()
     assert notes(site) == []
@@ -288,7 +288,7 @@ def test_cancelled_it_ends_with_the_grace(site: Twin, ada: User) -> None:
 def test_tokens_are_listed_with_what_operators_did(site: Twin, ada: User) -> None:
     job = running(site, ada)
     ask(site, job)
-    (entry,), _ = audit.listed(site.on, "ada", None, 10, "")
+    (entry,), _ = audit.list_entries(site.on, "ada", None, 10, "")
     assert (entry.did, entry.what) == ("identity token", f"job {job}")
 
 

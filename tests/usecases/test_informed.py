@@ -11,25 +11,20 @@ import pytest
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
-from penstock.ports import Informed, NotYet, Order, Ready, Standing
+from penstock.ports import ContextDriver, NotYet, Order, Ready, UnitContext
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Hand, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release
-from tests.twin.world import START, Hand, Twin
 from tests.usecases.test_one_job import finish, hello, submit
 from tests.wells.books import resource_of
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-[wells.spring]
-driver = "hand"
-[resources.account]
-well = "spring"
-names = ["red"]
-"""
+SITE = site_toml(
+    targets={"default": {}},
+    wells={"spring": "hand"},
+    resources={"account": {"well": "spring", "names": ["red"]}},
+)
 ADA = User(name="ada", created=START, version=1)
 
 
@@ -38,13 +33,13 @@ class Spring(Hand):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[tuple[str, Standing]] = []
-        self.now: Standing | None = None
+        self.told: list[tuple[str, UnitContext]] = []
+        self.now: UnitContext | None = None
         self.noted: Mapping[str, Any] | None = None
         self.ends: list[CleanProof | NotYet | BaseException] = []
         self.meanwhile: Callable[[], None] | None = None
 
-    def informed(self, of: Standing) -> Spring:
+    def informed(self, of: UnitContext) -> Spring:
         self.now = of
         return self
 
@@ -71,7 +66,7 @@ class Spring(Hand):
             raise said
         return said
 
-    def calls(self, call: str) -> list[Standing]:
+    def calls(self, call: str) -> list[UnitContext]:
         return [standing for name, standing in self.told if name == call]
 
 
@@ -103,7 +98,7 @@ def ended(twin: Twin) -> Unit:
 
 
 def test_it_is_told_the_slot_the_fence_and_its_own_notes(twin: Twin) -> None:
-    assert isinstance(spring(twin), Informed)
+    assert isinstance(spring(twin), ContextDriver)
     spring(twin).says = [NotYet(5, "soon", notes={"asked": 1})]
     spring(twin).noted = {"baseline": "abc"}
     job = leased(twin)

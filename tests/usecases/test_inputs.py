@@ -17,12 +17,12 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.jobs import cancel, jobs, prerequisites
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_dependencies import depends
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
@@ -52,7 +52,7 @@ def all_inputs(twin: Twin, job: str) -> list[dict[str, Any]]:
     """What an agent gets that asks page by page."""
     found, after = [], ""
     while True:
-        page = inputs.fetched(twin.on, job_of(twin, job), after)
+        page = inputs.list_for_agent(twin.on, job_of(twin, job), after)
         found += page["inputs"]
         if page["next"] is None:
             return found
@@ -89,9 +89,9 @@ def test_outputs_of_other_jobs_are_inputs_and_nothing_is_copied(twin: Twin, ada:
 def test_the_agent_is_told_whether_there_is_anything_to_fetch(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     run(twin, first, "/work/a")
-    assert inputs.wants(job_of(twin, submit(twin, ada, **depends(first))))
-    assert not inputs.wants(job_of(twin, submit(twin, ada, **depends(first, copy_outputs=False))))
-    assert inputs.wants(job_of(twin, submit(twin, ada, inputs=["a"])))
+    assert inputs.has_inputs(job_of(twin, submit(twin, ada, **depends(first))))
+    assert not inputs.has_inputs(job_of(twin, submit(twin, ada, **depends(first, copy_outputs=False))))
+    assert inputs.has_inputs(job_of(twin, submit(twin, ada, inputs=["a"])))
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 250])
@@ -119,12 +119,12 @@ def test_only_what_the_last_attempt_kept_is_an_input(twin: Twin, ada: User) -> N
 def test_a_page_that_nobody_named_is_refused(twin: Twin, ada: User, after: str) -> None:
     job = job_of(twin, submit(twin, ada, inputs=["a"]))
     with pytest.raises(Refused, match="after must be what `next`"):
-        inputs.fetched(twin.on, job, after)
+        inputs.list_for_agent(twin.on, job, after)
 
 
 def test_a_page_behind_the_last_is_empty(twin: Twin, ada: User) -> None:
     job = job_of(twin, submit(twin, ada, inputs=["a"]))
-    assert inputs.fetched(twin.on, job, "7:") == {"inputs": [], "next": None}
+    assert inputs.list_for_agent(twin.on, job, "7:") == {"inputs": [], "next": None}
 
 
 def retention(twin: Twin, job: str) -> Retention:
@@ -172,7 +172,7 @@ def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin,
     job = submit(twin, ada, retries=1)
     for _ in range(2):
         twin.run()
-        agents.unprepared(twin.on, hello(twin, job), "the input a is not what it was")
+        agents.report_unprepared(twin.on, hello(twin, job), "the input a is not what it was")
         twin.run()
     found = job_of(twin, job)
     assert (found.outcome, found.reason) == (Outcome.ERRORED, "tried 2 times: the input a is not what it was")
@@ -355,5 +355,5 @@ def test_inputs_go_with_all_else_that_a_job_owned(twin: Twin, ada: User) -> None
     for _ in range(4):
         sweep(twin)
     assert job_of(twin, job).outputs_gone
-    assert not inputs.listed(twin.on, job_of(twin, job))
+    assert not inputs.list_inputs(twin.on, job_of(twin, job))
     assert not twin.objects.objects

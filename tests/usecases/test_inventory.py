@@ -12,8 +12,8 @@ from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, 
 from penstock.domain.users.users import User
 from penstock.kernel import ids
 from penstock.ports import Stored
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
 from tests.usecases.keeping_for import ended, of, tidy
@@ -60,7 +60,7 @@ def test_what_has_a_row_is_no_stray_also_when_the_listing_lags(twin: Twin, ada: 
     for row in of(twin, Volume):
         twin.objects.times[row.object_name] = START - timedelta(days=9)
     twin.store.listed = lambda *given, **more: []  # type: ignore[method-assign, assignment]
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     (row,) = of(twin, Volume)
     assert (row.state, row.lost) == (VolumeState.CREATED, None)
 
@@ -89,7 +89,7 @@ def test_what_the_list_leaves_out_is_looked_for_before_it_is_lost(twin: Twin, ad
     ended(twin, ada)
     twin.objects.list = lambda *given: []  # type: ignore[method-assign, assignment]
     written = commits(twin)
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert of(twin, Volume)[0].lost is None
     assert len(written) == 1
 
@@ -106,7 +106,7 @@ def test_a_volume_that_goes_meanwhile_is_not_lost(twin: Twin, ada: User) -> None
         return commit(changes)  # type: ignore[arg-type]
 
     twin.store.commit = racing  # type: ignore[method-assign, assignment]
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert twin.metrics.of(metrics.BYTES_LOST) == []
 
 
@@ -120,7 +120,7 @@ def test_a_list_that_cannot_be_had_is_acted_upon_by_nobody(twin: Twin, ada: User
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.objects, "list", fails)
-        expire.tidy(twin.on)
+        expire.expire_overdue(twin.on)
         assert dict(twin.store.rows) == dict(before)
         assert twin.metrics.of(metrics.STORE_UNLISTED) == [1]
     tidy(twin)
@@ -140,7 +140,7 @@ def test_it_is_compared_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypat
 
     twin.objects.list = noting  # type: ignore[method-assign]
     for _ in range(8):
-        inventory.take(twin.on)
+        inventory.compare_next(twin.on)
     assert asked[0] == ""
     assert asked == sorted(set(asked))
     assert 3 <= len(asked) <= 5
@@ -150,7 +150,7 @@ def test_it_is_compared_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypat
     assert row
     assert row.after == ""
     next_day(twin)
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert asked[-1] == ""
 
 
@@ -160,17 +160,17 @@ def test_rows_without_any_object_are_compared_in_parts_too(
     monkeypatch.setattr(inventory, "PAGE", 2)
     ended(twin, ada, 5)
     twin.objects.objects.clear()
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert sum(row.lost is not None for row in of(twin, Volume)) == 2
     for _ in range(3):
-        inventory.take(twin.on)
+        inventory.compare_next(twin.on)
     assert all(row.lost for row in of(twin, Volume))
 
 
 def test_of_two_that_compare_at_once_one_acts(twin: Twin) -> None:
     stray(twin)
-    before_the_next_commit(twin, lambda: inventory.take(twin.on))
+    before_the_next_commit(twin, lambda: inventory.compare_next(twin.on))
     written = commits(twin)
-    inventory.take(twin.on)
+    inventory.compare_next(twin.on)
     assert len(of(twin, Volume)) == 1
     assert len(written) <= 3

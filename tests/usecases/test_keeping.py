@@ -15,13 +15,13 @@ from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Delete, Replace, Row
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import retire, reuse
+from penstock.usecases.units import events, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 
 HELD, IDLE, FREE = SlotState.HELD, SlotState.IDLE, SlotState.FREE
@@ -84,7 +84,7 @@ def asked(twin: Twin) -> list[tuple[str, dict[str, object]]]:
 
 
 def keep(twin: Twin) -> Unit | None:
-    return reuse.keep(twin.on, "r-1", PROOF, timedelta(0))
+    return reuse.unit_cleaned(twin.on, "r-1", PROOF, timedelta(0))
 
 
 def said(twin: Twin) -> str:
@@ -322,12 +322,12 @@ def test_a_units_slots_are_its_own_by_pool_name_and_fence(twin: Twin) -> None:
 @pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (2, "well")])
 def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, queue: str) -> None:
     put(twin, lease(order, LeaseState.RELEASING, pool=DB, unit="x-1"))
-    reuse.pass_turn(twin.on, UNIT)
+    events.slot_freed(twin.on, UNIT)
     assert asked(twin) == [(queue, {"unit": "x-1"})]
 
 
 def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:
-    reuse.pass_turn(twin.on, WORKER)
+    events.slot_freed(twin.on, WORKER)
     assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})]
 
 
@@ -336,7 +336,7 @@ LEASE = timedelta(seconds=LIMITS.lease)
 
 
 def wait(twin: Twin, shown: str = "hash") -> bool:
-    return agents.wait(twin.on, "r-1", shown, "all of it", LIMITS)
+    return agents.wait_for_job(twin.on, "r-1", shown, "all of it", LIMITS)
 
 
 @pytest.mark.parametrize(

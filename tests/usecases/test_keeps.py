@@ -12,12 +12,12 @@ from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, holds, jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.steps import sweep
@@ -63,7 +63,7 @@ def test_its_agent_is_told_to_leave_the_machine_as_it_is(twin: Twin, ada: User) 
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()
     caller = hello(twin, job)
-    answer = agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1)
+    answer = agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
     assert answer == {"held_seconds": 600}
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_held_when_it_did_not_fail(twin: Twin, ada: User, result: Res
     finish(twin, job, result)
     sweep(twin)
     assert states(twin, worker.id) == [UnitState.GONE]
-    assert holds.held(twin.on, job_of(twin, job)) is None
+    assert holds.held_units(twin.on, job_of(twin, job)) is None
 
 
 def test_an_attempt_that_is_followed_by_another_is_not_held(twin: Twin, ada: User) -> None:
@@ -92,7 +92,7 @@ def test_an_attempt_that_is_followed_by_another_is_not_held(twin: Twin, ada: Use
 
 def test_it_may_be_asked_for_while_the_script_runs_and_whatever_it_comes_to(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    holds.ask(twin.on, ada, job, "what does it look like then?", None, whatever=True)
+    holds.request(twin.on, ada, job, "what does it look like then?", None, whatever=True)
     finish(twin, job)
     kept = unit_of(twin, worker.id)
     assert kept.hold is not None
@@ -102,7 +102,7 @@ def test_it_may_be_asked_for_while_the_script_runs_and_whatever_it_comes_to(twin
 
 def test_the_log_says_when_it_is_held_only_if_it_fails(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    holds.ask(twin.on, ada, job, "to see why", 600, whatever=False)
+    holds.request(twin.on, ada, job, "to see why", 600, whatever=False)
     assert any("are to be held if its script fails, by ada: to see why" in line for line in told(twin, job))
     finish(twin, job)
     assert states(twin, worker.id) == [UnitState.GONE]
@@ -111,7 +111,7 @@ def test_the_log_says_when_it_is_held_only_if_it_fails(twin: Twin, ada: User) ->
 def test_what_is_held_is_told_with_its_cost(twin: Twin, ada: User) -> None:
     job, worker, database = failing(twin, ada)
     wait(twin, 300)
-    found = holds.held(twin.on, job_of(twin, job))
+    found = holds.held_units(twin.on, job_of(twin, job))
     assert found is not None
     assert {unit.id for unit in found.units} == {worker, database}
     assert (found.unit_seconds, (found.until - twin.world.now()).total_seconds()) == (600, 900)
@@ -124,7 +124,7 @@ def test_its_owner_gives_it_back_before_its_time(twin: Twin, ada: User) -> None:
     twin.run()
     sweep(twin)
     assert states(twin, worker, database) == [UnitState.GONE, UnitState.IDLE]
-    assert holds.held(twin.on, job_of(twin, job)) is None
+    assert holds.held_units(twin.on, job_of(twin, job)) is None
     holds.release(twin.on, ada, job)  # a second time changes nothing
 
 
@@ -135,9 +135,9 @@ def test_who_lets_the_first_job_go_lets_nothing_go_that_the_next_one_has(twin: T
     twin.run()
     second, worker, again = failing(twin, ada)
     assert again == database
-    assert holds.held(twin.on, job_of(twin, first)) is None
+    assert holds.held_units(twin.on, job_of(twin, first)) is None
     holds.release(twin.on, ada, first)
-    found = holds.held(twin.on, job_of(twin, second))
+    found = holds.held_units(twin.on, job_of(twin, second))
     assert found is not None
     assert {unit.id for unit in found.units} == {worker, database}
 
@@ -146,18 +146,18 @@ def test_a_job_that_has_nothing_yet_or_whose_units_are_forgotten_holds_nothing(t
     job, worker, database = failing(twin, ada)
     waits = submit(twin, ada, target="other", resources={"a": {"type": "db"}, "b": {"type": "db"}}, hold_on_failure=60)
     twin.run()
-    assert holds.held(twin.on, job_of(twin, waits)) is None
+    assert holds.held_units(twin.on, job_of(twin, waits)) is None
     holds.release(twin.on, ada, waits)
     for unit in (worker, database):
         drop(twin, unit_of(twin, unit))
-    assert holds.held(twin.on, job_of(twin, job)) is None
+    assert holds.held_units(twin.on, job_of(twin, job)) is None
     holds.release(twin.on, ada, job)
 
 
 def test_what_an_operator_holds_is_not_held_for_a_job_that_did_not_ask(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "mine", HOUR)
-    assert holds.held(twin.on, job_of(twin, job)) is None
+    assert holds.held_units(twin.on, job_of(twin, job)) is None
 
 
 def test_an_operators_hold_that_comes_with_the_report_stands(twin: Twin, ada: User) -> None:
@@ -175,7 +175,7 @@ def test_a_script_that_ends_while_it_is_asked_for_or_taken_back_has_ended(twin: 
     job, worker = running(twin, ada)
     before_the_next_commit(twin, lambda: finish(twin, job, Result.FAILED))
     with pytest.raises(Refused) as refused:
-        holds.ask(twin.on, ada, job, "late", 60, whatever=False)
+        holds.request(twin.on, ada, job, "late", 60, whatever=False)
     assert refused.value.code == "too-late-to-hold"
     assert (job_of(twin, job).state, job_of(twin, job).keep) == (State.SETTLED, None)
     job, worker = running(twin, ada, hold_on_failure=600)
@@ -212,7 +212,7 @@ def test_a_broken_machine_is_not_held_for_its_job(twin: Twin, ada: User) -> None
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()
     caller = hello(twin, job)
-    assert agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1, "its disk is full") == {}
+    assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1, "its disk is full") == {}
     twin.run()
     sweep(twin)
     assert states(twin, caller.unit.id) == [UnitState.GONE]
@@ -232,13 +232,15 @@ def test_the_second_report_holds_nothing_anew(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()
     caller = hello(twin, job)
-    agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1)
+    agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
     twin.world.time = twin.world.time.replace(microsecond=1)
     until = unit_of(twin, caller.unit.id).hold
-    agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1)
+    agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
     assert unit_of(twin, caller.unit.id).hold == until
     maintenance.release(twin.on, ROOT, caller.unit.is_a, caller.unit.id)
-    assert agents.finish(twin.on, caller, Result.FAILED, "exit 1", 1) == {}, "also when it was let go meanwhile"
+    assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1) == {}, (
+        "also when it was let go meanwhile"
+    )
     assert unit_of(twin, caller.unit.id).hold is None
 
 
@@ -249,8 +251,8 @@ def test_users_hold_no_longer_than_the_site_says_and_operators_as_long_as_any_ho
     assert "at most 1800 s" in str(refused.value)
     job, _ = running(twin, ada)
     with pytest.raises(Refused, match=r"limits\.hold"):
-        holds.ask(twin.on, ada, job, "long", 1801, whatever=False)
-    holds.ask(twin.on, ROOT, job, "long", 1801, whatever=False)
+        holds.request(twin.on, ada, job, "long", 1801, whatever=False)
+    holds.request(twin.on, ROOT, job, "long", 1801, whatever=False)
     submit(twin, ROOT, target="other", hold_on_failure=7 * 24 * 3600)
 
 
@@ -258,28 +260,28 @@ def test_a_site_may_let_users_hold_nothing(twin: Twin, ada: User) -> None:
     apply.apply(twin.on, "admin", SITE + "[limits]\nhold = 0\n", "site.toml")
     job, _ = running(twin, ada)
     with pytest.raises(Refused, match="holds nothing for users"):
-        holds.ask(twin.on, ada, job, "please", None, whatever=False)
+        holds.request(twin.on, ada, job, "please", None, whatever=False)
 
 
 def test_what_comes_too_late_or_from_somebody_else_is_refused(twin: Twin, ada: User) -> None:
     job, _ = running(twin, ada)
     with pytest.raises(Refused) as refused:
-        holds.ask(twin.on, BEN, job, "curious", 60, whatever=True)
+        holds.request(twin.on, BEN, job, "curious", 60, whatever=True)
     assert refused.value.status == 404
     with pytest.raises(Refused) as refused:
         holds.release(twin.on, ada, job)
     assert (refused.value.status, refused.value.code) == (409, "not-held")
     finish(twin, job, Result.FAILED)
     with pytest.raises(Refused) as refused:
-        holds.ask(twin.on, ada, job, "late", 60, whatever=True)
+        holds.request(twin.on, ada, job, "late", 60, whatever=True)
     assert (refused.value.status, refused.value.code) == (409, "too-late-to-hold")
     waiting, (reported, _) = submit(twin, ada, target="other"), running(twin, ada)
     cancel.cancel(twin.on, ada, waiting)
     twin.run()
-    agents.finish(twin.on, agents.authenticate(twin.on, reported, TOKEN), Result.FAILED, "exit 1", 1)
+    agents.report_finished(twin.on, agents.authenticate(twin.on, reported, TOKEN), Result.FAILED, "exit 1", 1)
     for ended in (waiting, reported):  # settled without a report, and reported but not settled yet
         with pytest.raises(Refused, match="has ended, and what it had is being put back"):
-            holds.ask(twin.on, ada, ended, "late", 60, whatever=True)
+            holds.request(twin.on, ada, ended, "late", 60, whatever=True)
     with pytest.raises(Refused, match="reason must say why"):
-        holds.ask(twin.on, ada, job, " ", 60, whatever=True)
+        holds.request(twin.on, ada, job, " ", 60, whatever=True)
     assert jobs.find(twin.on, ada, job).keep is None

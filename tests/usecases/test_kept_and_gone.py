@@ -40,12 +40,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.kernel.rows import Change, Create, Delete, Replace, key_of
 from penstock.ports import Stored
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, MemoryObjects, Twin
 from penstock.usecases import published
 from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, MemoryObjects, Twin
 
 ADA = User(name="ada", created=START, version=1)
 HOURS = (0.02, 1, 13, 24 * 8, 24 * 16, 24 * 50, 24 * 100)
@@ -180,7 +180,7 @@ class Keeping(RuleBasedStateMachine):
     def others(self) -> dict[str, Callable[[], object] | None]:
         return {
             "nothing": None,
-            "sweep": lambda: expire.tidy(self.twin.on),
+            "sweep": lambda: expire.expire_overdue(self.twin.on),
             "commit": lambda: self.quietly(self.commit_all),
             "pin": lambda: self.quietly(self.pin_first),
             "depend": lambda: self.quietly(self.depend_on_last),
@@ -355,7 +355,7 @@ class Keeping(RuleBasedStateMachine):
 
     @rule(meanwhile=meanwhile)
     def sweep(self, meanwhile: str) -> None:
-        self.do(lambda: expire.tidy(self.twin.on), meanwhile)
+        self.do(lambda: expire.expire_overdue(self.twin.on), meanwhile)
 
     @rule(deletes=st.sampled_from(("well", "fails", "lies")), lags=st.booleans())
     def lie(self, deletes: str, lags: bool) -> None:
@@ -409,7 +409,7 @@ class Keeping(RuleBasedStateMachine):
         for hours in (7, 24 * 400):
             self.twin.pass_time(hours * 3600)
             for _ in range(TIDIES):
-                expire.tidy(self.twin.on)
+                expire.expire_overdue(self.twin.on)
                 self.twin.pass_time(3601)
         self._look_at_the_end()
 
@@ -454,7 +454,7 @@ def believes_the_list(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_strays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(inventory, "_strays", lambda on, part, spans: None)
+    patch.setattr(inventory, "_adopt_strays", lambda on, part, spans: None)
 
 
 def gives_up_after_one_try(patch: pytest.MonkeyPatch) -> None:

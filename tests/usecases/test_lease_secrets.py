@@ -13,10 +13,10 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, submit, worker_of
 
@@ -25,7 +25,7 @@ TOKEN, OTHER = "t" * 43, "o" * 43
 
 def greet(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, Any]:
     """The resources that an agent is told of when it says hello with a worker's key."""
-    ask = Hello(worker, key or advance.bootstrap_key(twin.on.signing_key(), worker), token)
+    ask = Hello(worker, key or secrets.bootstrap_key(twin.on.signing_key(), worker), token)
     found: dict[str, Any] = agents.hello(twin.on, ask)["resources"]
     twin.run()
     return found
@@ -57,7 +57,7 @@ def test_another_jobs_worker_is_told_of_its_own_only(twin: Twin, ada: User) -> N
     other = submit(twin, ada, resources=["licence"])
     twin.run()
     its = worker_of(twin, other).id
-    key = advance.bootstrap_key(twin.on.signing_key(), its)
+    key = secrets.bootstrap_key(twin.on.signing_key(), its)
     assert list(greet(twin, its, OTHER)) == ["licence"]
     assert refused(twin, worker, OTHER) == 409
     assert refused(twin, worker, OTHER, key) == 401
@@ -93,7 +93,7 @@ def test_after_its_end_a_worker_is_told_nothing_also_when_the_next_has_the_resou
 
 def test_a_report_ends_what_it_is_told(twin: Twin, ada: User) -> None:
     job, worker, _ = started(twin, ada, resources=["bench"])
-    agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), jobs.Result.FAILED, "x", 1)
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), jobs.Result.FAILED, "x", 1)
     assert refused(twin, worker, TOKEN) == 410
 
 

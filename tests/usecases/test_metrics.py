@@ -22,13 +22,13 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.units import advance, maintenance
+from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
 from tests.usecases.test_reconciling import STRAY, WELL, regular
@@ -84,7 +84,7 @@ def test_a_hello_that_comes_again_starts_nothing_twice(twin: Twin, ada: User) ->
     twin.pass_time(3)
     hello(twin, job)
     worker = worker_of(twin, job).id
-    agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert len(twin.metrics.of(metrics.STARTED_AFTER)) == len(twin.metrics.of(metrics.BOOTED_AFTER)) == 1
     assert twin.metrics.of(metrics.BOOT_OUTCOMES) == [1]
 
@@ -378,7 +378,7 @@ def test_a_unit_that_is_gone_already_is_not_told_although_it_is_still_listed(twi
     hello(twin, job)
     finish(twin, job)
     gone = worker_of(twin, job)
-    gauges.tell_units(twin.on, configuration.current(twin.on), {UnitKind.WORKER: [gone]})
+    gauges.report_units(twin.on, configuration.current(twin.on), {UnitKind.WORKER: [gone]})
     assert gone.state is UnitState.GONE
     assert twin.metrics.of(metrics.UNITS) == []
 

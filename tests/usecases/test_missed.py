@@ -10,11 +10,11 @@ from penstock.domain import metrics
 from penstock.domain.units.units import JOURNAL_CHARS, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
+from penstock.testing.metrics import RecordedMetrics
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, driver_calls, prewarm, reconcile
-from tests.twin.metrics import RecordedMetrics
-from tests.twin.world import Twin
+from penstock.usecases.units import driver_calls, prewarm, reconcile, secrets
 from tests.usecases.steps import sweep
 from tests.usecases.test_ahead import NONE, SITE, a_twin, at_rest, existing, only, pool_of
 from tests.usecases.test_evidence import Talkative
@@ -97,7 +97,7 @@ def test_that_it_did_not_boot_is_with_its_factory_and_in_its_own_journal() -> No
     twin.run()
     worker = missed(twin)
     (failure,) = cooldowns.failures(twin.on, "factory/hand")
-    assert (failure.code, failure.count) == (f"Unknown:{prewarm.MISSED}", 1)
+    assert (failure.code, failure.count) == (f"Unknown:{prewarm.NO_HELLO_CODE}", 1)
     for told in (failure.message, said_of(twin, worker)):
         assert f"worker {worker}: {prewarm.NO_HELLO}: i-1 is running; it printed:\nkernel panic" in told
     assert hand.asked == 1
@@ -110,7 +110,7 @@ def test_its_key_is_not_told() -> None:
     hand = twin.drivers.hand = Talkative("")
     apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
-    hand.tells = f"config: {advance.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
+    hand.tells = f"config: {secrets.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
     worker = missed(twin)
     assert "config: (its key)!" in said_of(twin, worker)
     assert "config: (its key)!" in cooldowns.failures(twin.on, "factory/hand")[0].message
@@ -124,10 +124,10 @@ def test_a_factory_that_knows_nothing_is_told_that_it_did_not_boot(twin: Twin) -
 
 def test_of_what_is_long_the_beginning_and_the_end_are_kept() -> None:
     told = "i-1 is running" + "." * 5000 + "kernel panic"
-    kept = driver_calls.short(told)
+    kept = driver_calls.shorten(told)
     assert len(kept) == JOURNAL_CHARS
     assert (kept.startswith("i-1 is running"), kept.endswith("kernel panic")) == (True, True)
-    assert driver_calls.short("x" * JOURNAL_CHARS) == "x" * JOURNAL_CHARS
+    assert driver_calls.shorten("x" * JOURNAL_CHARS) == "x" * JOURNAL_CHARS
 
 
 def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:

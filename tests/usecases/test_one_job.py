@@ -8,14 +8,14 @@ from penstock.domain.logs.logs import CONTROL, Event
 from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 
 SCRIPT = "#!/bin/bash\necho hello\n"
 TOKEN = "t" * 43
@@ -38,14 +38,14 @@ def worker_of(twin: Twin, job: str) -> Unit:
 
 def hello(twin: Twin, job: str) -> Caller:
     worker = worker_of(twin, job).id
-    key = advance.bootstrap_key(twin.on.signing_key(), worker)
+    key = secrets.bootstrap_key(twin.on.signing_key(), worker)
     agents.hello(twin.on, Hello(worker, key, TOKEN))
     twin.run()
     return agents.authenticate(twin.on, job, TOKEN)
 
 
 def finish(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
-    agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
     twin.run()
 
 
@@ -114,7 +114,7 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
     assert granted == ["resource/bench", "resource/licence", "target/linux"]
     assignment = agents.hello(
         twin.on,
-        Hello(worker_of(twin, job).id, advance.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
+        Hello(worker_of(twin, job).id, secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
     )
     assert assignment["resources"]["bench"]["metadata"]["name"] == "bench-1"
     twin.run()

@@ -14,11 +14,11 @@ from penstock.domain.pools.graph import Edge, EdgeKind
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_look
 from tests.usecases.steps import run_to_end
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
@@ -122,7 +122,7 @@ def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
     """QUEUE-3: nobody waits in a circle."""
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
-    found = forecast.whole(twin.on)
+    found = forecast.wait_graph(twin.on)
     assert {node.id for node in found.nodes} == {
         "resource/bench", "resource/licence", "target/linux", "target/lab", first, second,
     }  # fmt: skip
@@ -136,8 +136,8 @@ def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
 
 def test_a_circle_that_was_only_read_is_looked_at_twice(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = [graph.Graph((), (), ("a", "b")), graph.Graph((), ())]
-    monkeypatch.setattr(forecast, "_read", lambda on: reads.pop(0))
-    assert forecast.whole(twin.on).cycle == ()
+    monkeypatch.setattr(forecast, "_read_graph", lambda on: reads.pop(0))
+    assert forecast.wait_graph(twin.on).cycle == ()
 
 
 @pytest.mark.parametrize("prefix", ["free#", "held#"])

@@ -16,10 +16,10 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Create, Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs, owners
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits
@@ -160,7 +160,7 @@ def test_an_output_that_expired_meanwhile_is_not_said_to_be_committed(twin: Twin
         found = size(object_name)
         twin.objects.size = size  # type: ignore[method-assign]
         twin.pass_time(86_400)
-        expire.tidy(twin.on)
+        expire.expire_overdue(twin.on)
         return found
 
     twin.objects.size = expiring_meanwhile  # type: ignore[method-assign]
@@ -183,11 +183,11 @@ def test_an_upload_expires_when_it_is_due_and_not_before(twin: Twin, ada: User) 
     job = running(twin, ada)
     overdue(twin, job)
     twin.pass_time(-1)
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert (len(rows(twin)), len(twin.objects.objects)) == (1, 1)
     twin.pass_time(1)
-    expire.tidy(twin.on)
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
+    expire.expire_overdue(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -196,7 +196,7 @@ def test_a_site_says_how_long_an_upload_may_take(twin: Twin, ada: User) -> None:
     apply.apply(twin.on, "admin", SITE + '[retention]\nupload = "3h"\n', "site.toml")
     outputs.begin(twin.on, job, files())
     twin.world.time = rows(twin)[0].time + timedelta(hours=3)
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -205,8 +205,8 @@ def test_what_is_committed_never_expires(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     row = overdue(twin, job)
     outputs.commit(twin.on, job, [row.id])
-    owners.forget(twin.on, row.artifact)
-    owners.late(twin.on, row.artifact)
+    owners.delete_unowned(twin.on, row.artifact)
+    owners.expire_upload(twin.on, row.artifact)
     owners.destroy(twin.on, row.artifact)
     assert rows(twin)[0].is_committed
     assert twin.objects.objects
@@ -217,7 +217,7 @@ def test_an_output_that_is_committed_just_before_it_expires_keeps_its_bytes(twin
     job = running(twin, ada)
     row = overdue(twin, job)
     before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert rows(twin)[0].is_committed
     assert twin.objects.objects
 
@@ -230,7 +230,7 @@ def test_bytes_that_come_late_are_not_destroyed_when_their_commit_comes_first(tw
     assert artifact
     twin.store.commit([Replace(artifact, replace(artifact, due=twin.world.now() + timedelta(hours=1)))])
     before_the_next_commit(twin, lambda: outputs.commit(twin.on, job, [row.id]))
-    owners.late(twin.on, row.artifact)
+    owners.expire_upload(twin.on, row.artifact)
     there = volume(twin, row)
     assert there
     assert there.state is VolumeState.CREATED
@@ -246,7 +246,7 @@ def test_a_volume_that_is_late_goes_alone_when_its_artifact_has_time(
     assert artifact
     twin.store.commit([Replace(artifact, replace(artifact, due=twin.world.now() + timedelta(hours=1)))])
     twin.pass_time(-early)
-    owners.late(twin.on, row.artifact)
+    owners.expire_upload(twin.on, row.artifact)
     there = volume(twin, row)
     assert there
     assert there.state is state
@@ -268,14 +268,14 @@ def test_an_output_whose_bytes_are_being_deleted_is_not_committed(twin: Twin, ad
         delete(name)
 
     twin.objects.delete = slowly  # type: ignore[method-assign]
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert (nothing_is_left(twin), said) == (True, [404])
 
 
 def test_an_output_that_begins_to_expire_while_it_is_committed_is_not(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     row = overdue(twin, job)
-    before_the_next_commit(twin, lambda: owners.forget(twin.on, row.artifact))
+    before_the_next_commit(twin, lambda: owners.delete_unowned(twin.on, row.artifact))
     with pytest.raises(Refused) as told:
         outputs.commit(twin.on, job, [row.id])
     assert told.value.status == 404
@@ -323,7 +323,7 @@ def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> N
     twin.objects.delete = dies  # type: ignore[method-assign]
     start = twin.world.now()
     for _ in range(8):
-        assert expire.tidy(twin.on).failed == (tries[-1:] == [twin.world.now()])
+        assert expire.expire_overdue(twin.on).failed == (tries[-1:] == [twin.world.now()])
         twin.pass_time(60)
     assert [(at - start).total_seconds() for at in tries] == [0, 60, 180, 420]
     there = volume(twin, row)
@@ -331,7 +331,7 @@ def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> N
     assert (there.state, there.tries) == (VolumeState.DESTROYING, 4)
     twin.objects.delete = delete  # type: ignore[method-assign]
     twin.pass_time(3600)
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -340,13 +340,13 @@ def test_the_row_stays_while_the_bytes_are_still_there(twin: Twin, ada: User) ->
     job = running(twin, ada)
     row = overdue(twin, job)
     twin.objects.delete, delete = lambda name: None, twin.objects.delete  # type: ignore[method-assign]
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert volume(twin, row)
     twin.objects.delete = delete  # type: ignore[method-assign]
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert volume(twin, row)
     twin.pass_time(60)
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert nothing_is_left(twin)
 
 
@@ -362,14 +362,14 @@ def test_two_that_delete_the_same_upload_delete_it(twin: Twin, ada: User) -> Non
         delete(name)
 
     twin.objects.delete = again  # type: ignore[method-assign]
-    expire.tidy(twin.on)
+    expire.expire_overdue(twin.on)
     assert nothing_is_left(twin)
 
 
 def test_who_loses_the_race_to_delete_leaves_it_to_the_winner(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     row = overdue(twin, job)
-    owners.forget(twin.on, row.artifact)
+    owners.delete_unowned(twin.on, row.artifact)
     delete, deleted = twin.objects.delete, []
 
     def counting(name: str) -> None:
@@ -402,10 +402,10 @@ def test_pages_of_outputs_follow_each_other_and_show_only_what_has_arrived(twin:
     arrive(twin)
     names = [row.id for row in rows(twin)]
     outputs.commit(twin.on, job, names[1:])
-    first, after = outputs.listed(twin.on, job)
+    first, after = outputs.list_outputs(twin.on, job)
     assert [row.id for row in first] == names[1 : limits.PAGE]
     assert after == names[limits.PAGE - 1]
-    rest, end = outputs.listed(twin.on, job, after)
+    rest, end = outputs.list_outputs(twin.on, job, after)
     assert ([row.id for row in rest], end) == (names[limits.PAGE :], None)
 
 

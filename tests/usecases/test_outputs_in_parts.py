@@ -15,11 +15,11 @@ from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
 from tests.usecases.test_inputs import digest
@@ -55,7 +55,7 @@ def send(twin: Twin, told: list[dict[str, Any]], *data: bytes) -> None:
 
 
 def ask(twin: Twin, who: Caller, id: str, first: int, *digests: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = outputs.in_parts(twin.on, who.job, AgentParts(id, first, list(digests)))["parts"]
+    found: list[dict[str, Any]] = outputs.sign_parts(twin.on, who.job, AgentParts(id, first, list(digests)))["parts"]
     return found
 
 
@@ -70,7 +70,7 @@ def test_parts_are_sent_and_are_one_output(twin: Twin, who: Caller) -> None:
     send(twin, leaves, FIRST, LAST)
     for _ in range(2):
         outputs.commit(twin.on, who.job, [told["id"]])
-    (row,) = outputs.listed(twin.on, who.job)[0]
+    (row,) = outputs.list_outputs(twin.on, who.job)[0]
     assert (row.size, row.sha256) == (BIG.size, WHOLE)
     assert twin.objects.objects[f"artifacts/{row.artifact}"] == FIRST + LAST
     assert not twin.objects.begun
@@ -125,7 +125,7 @@ def test_an_attempt_does_not_go_on_with_what_the_one_before_it_began(twin: Twin,
     twin.run()
     before = hello(twin, job)
     told = begin(twin, before)
-    agents.unprepared(twin.on, before, "the machine is odd")
+    agents.report_unprepared(twin.on, before, "the machine is odd")
     twin.run()
     again = hello(twin, job)
     assert again.job.attempt == 2
@@ -178,9 +178,9 @@ def test_an_input_is_sent_in_parts_too(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["big"])
     new = NewInput("big", BIG.size, WHOLE, BIG.composite)
     with pytest.raises(Refused, match="nobody began to send big"):
-        inputs.in_parts(twin.on, job_of(twin, job), InputParts("big", 1, PARTS))
+        inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", 1, PARTS))
     assert inputs.begin(twin.on, job_of(twin, job), new)["part_bytes"] == PART_BYTES
-    send(twin, inputs.in_parts(twin.on, job_of(twin, job), InputParts("big", 1, PARTS))["parts"], FIRST, LAST)
+    send(twin, inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", 1, PARTS))["parts"], FIRST, LAST)
     inputs.commit(twin.on, job_of(twin, job), "big")
     assert hashlib.sha256(next(iter(twin.objects.objects.values()))).hexdigest() == WHOLE
     assert inputs.begin(twin.on, job_of(twin, job), new) == {

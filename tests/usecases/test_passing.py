@@ -9,32 +9,23 @@ import pytest
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.test_one_job import submit
 from tests.usecases.test_quotas import is_granted, run_to_end, used
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.full]
-factory = "hand"
-limit = 1
-uses = { vcpus = 1 }
-[targets.wide]
-factory = "hand"
-limit = 50
-uses = { vcpus = 1 }
-[targets.large]
-factory = "hand"
-limit = 4
-uses = { vcpus = 60 }
-[quotas.vcpus]
-amount = 64
-"""
+SITE = site_toml(
+    targets={
+        "full": {"limit": 1, "uses": {"vcpus": 1}},
+        "wide": {"limit": 50, "uses": {"vcpus": 1}},
+        "large": {"limit": 4, "uses": {"vcpus": 60}},
+    },
+    quotas={"vcpus": 64},
+)
 VCPUS = "quota/vcpus"
 
 
@@ -175,7 +166,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         return find(pk, prefix, kind, **how)
 
     monkeypatch.setattr(twin.store, "find", noting)
-    found = scheduler.read(twin.on, "target/wide")
+    found = scheduler.read_stocks(twin.on, "target/wide")
     assert [slot.name for slot in found[VCPUS].idle] == ["w-1"]
     assert found["target/large"].pool.paused
     assert read == [
@@ -183,7 +174,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         ("pool#quota/vcpus", "wait#"), ("pool#quota/vcpus", "idle#"),
     ]  # fmt: skip
     read.clear()
-    scheduler.read(twin.on, "target/large")
+    scheduler.read_stocks(twin.on, "target/large")
     assert ("pool#target/large", "free#cold#") not in read
     assert large < waiting
 
@@ -192,5 +183,5 @@ def test_the_other_queues_are_served_and_not_its_own(twin: Twin, ada: User, monk
     kept_for_large(twin, ada)
     served: list[Any] = []
     monkeypatch.setattr(twin.queues, "schedule", served.append)
-    scheduler.serve_beside(twin.on, "target/large")
+    scheduler.serve_other_queues(twin.on, "target/large")
     assert served == [{"do": "serve", "pool": VCPUS}]

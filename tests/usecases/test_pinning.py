@@ -14,9 +14,9 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import explain, outputs, pins, retain
 from penstock.usecases.users import audit
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put, running
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
@@ -118,7 +118,7 @@ def test_a_pin_that_is_renewed_just_before_it_runs_out_keeps_it(twin: Twin, ada:
     pin(twin, ada, 60)
     twin.pass_time(60)
     before_the_next_commit(twin, lambda: pin(twin, ada))
-    pins.run_out(twin.on, artifact(twin).id, "ada")
+    pins.expire(twin.on, artifact(twin).id, "ada")
     at_the_end(twin, job)
     assert artifact(twin).owners == ("pin#ada",)
 
@@ -131,8 +131,8 @@ def test_another_users_artifact_is_as_good_as_none(twin: Twin, ada: User) -> Non
     assert refused(lambda: pin(twin, EVE))[0] == 404
     assert refused(lambda: pins.unpin(twin.on, EVE, id, "eve"))[0] == 404
     assert refused(lambda: pins.unpin(twin.on, EVE, id, "ada"))[0] == 403
-    assert refused(lambda: explain.listed(twin.on, EVE, "ada", 9, ""))[0] == 403
-    assert explain.listed(twin.on, EVE, "", 9, "") == ([], None)
+    assert refused(lambda: explain.list_artifacts(twin.on, EVE, "ada", 9, ""))[0] == 403
+    assert explain.list_artifacts(twin.on, EVE, "", 9, "") == ([], None)
     assert refused(lambda: pins.find(twin.on, ada, "no id"))[0] == 404
 
 
@@ -142,7 +142,7 @@ def test_operators_pin_and_take_back_what_is_others_and_that_is_noted(twin: Twin
     pin(twin, root)
     assert artifact(twin).owners[1:] == ("pin#ada", "pin#root")
     pins.unpin(twin.on, root, artifact(twin).id, "ada")
-    noted = [(entry.by, entry.did) for entry in audit.listed(twin.on, "", None, 9, "")[0]][:2]
+    noted = [(entry.by, entry.did) for entry in audit.list_entries(twin.on, "", None, 9, "")[0]][:2]
     assert (artifact(twin).owners[1:], noted) == (("pin#root",), [("root", "unpin"), ("root", "pin")])
 
 
@@ -241,9 +241,9 @@ def test_lost_bytes_are_told(twin: Twin, ada: User) -> None:
 
 def test_lists_come_in_pages(twin: Twin, ada: User) -> None:
     ended(twin, ada, 5)
-    first, after = explain.listed(twin.on, ada, "", 3, "")
+    first, after = explain.list_artifacts(twin.on, ada, "", 3, "")
     assert after
-    rest, end = explain.listed(twin.on, ada, "", 3, after)
+    rest, end = explain.list_artifacts(twin.on, ada, "", 3, after)
     names = [one.artifact.id for one in first + rest]
     assert (names, end) == (sorted(names, reverse=True), None)
     assert len(names) == 5
@@ -260,7 +260,7 @@ def test_who_asks_for_what_is_gone_is_told_since_when(twin: Twin, ada: User) -> 
 
 
 def going(twin: Twin, within: int = 0) -> list[str]:
-    return [one.id for one in explain.foresee(twin.on, within).going]
+    return [one.id for one in explain.dry_run(twin.on, within).going]
 
 
 def test_a_dry_run_says_what_the_sweep_then_does(twin: Twin, ada: User) -> None:
@@ -289,7 +289,7 @@ def test_a_dry_run_tells_once_what_has_two_owners_and_with_the_last(twin: Twin, 
     assert going(twin, 10**8) == [artifact(twin).id]
     pin(twin, ada, 10**7)
     assert going(twin, 10**8) == [artifact(twin).id]
-    (one,) = explain.foresee(twin.on, 10**8).going
+    (one,) = explain.dry_run(twin.on, 10**8).going
     assert (one.at, one.why) == (of(twin, Pin)[0].until, "ada pinned it: to look at it")
     assert retain.pin(twin.on, job, "D")
     assert twin.store.commit(retain.pin(twin.on, job, "D"))
@@ -305,16 +305,16 @@ def test_a_dry_run_knows_uploads_and_bytes_that_are_being_destroyed(twin: Twin, 
     twin.objects.delete = lambda name: None  # type: ignore[method-assign]
     twin.pass_time(13 * 3600)
     tidy(twin)
-    (one,) = explain.foresee(twin.on, 3600).going
+    (one,) = explain.dry_run(twin.on, 3600).going
     assert (one.id, one.why, of(twin, Volume)[0].tries) == (id, "its artifact is gone; tried 1 times", 1)
 
 
 def test_a_dry_run_is_bounded(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain, "FORESEEN", 2)
+    monkeypatch.setattr(explain, "DRY_RUN_ROWS", 2)
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)
     send(twin, job, 3)
     finish(twin, job)
-    found = explain.foresee(twin.on, 10**8)
+    found = explain.dry_run(twin.on, 10**8)
     assert (len(found.going), found.is_whole) == (2, False)

@@ -6,10 +6,10 @@ from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 
 FILE = """#!/bin/bash
@@ -33,7 +33,7 @@ POSTS = [
 def told(twin: Twin, job: str) -> object:
     twin.run()
     worker = worker_of(twin, job).id
-    answer = agents.hello(twin.on, Hello(worker, advance.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    answer = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
     return answer["posts"]
 

@@ -12,12 +12,12 @@ from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import ADMIN, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import privileges, users
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import all_units, commits, unit_of
@@ -39,7 +39,9 @@ def eve(twin: Twin, root: User) -> User:
     return users.create(twin.on, "eve", ["resource.bench", "target.alias", "target.lab"], "root")
 
 
-def revoke(twin: Twin, root: User, privilege: str = "resource.bench", *, at_once: bool = False) -> privileges.Concerned:
+def revoke(
+    twin: Twin, root: User, privilege: str = "resource.bench", *, at_once: bool = False
+) -> privileges.Revocation:
     found = privileges.revoke(twin.on, root, "eve", privilege, at_once=at_once)[1]
     twin.run()
     return found
@@ -98,11 +100,11 @@ def test_who_has_settled_or_is_cancelled_already_holds_nothing(twin: Twin, eve: 
     finish(twin, settled)
     cancel.cancel(twin.on, eve, waits)
     assert (job_of(twin, settled).state, job_of(twin, waits).state) == (State.SETTLED, State.ACQUIRING)
-    assert revoke(twin, root) == privileges.Concerned([], [])
+    assert revoke(twin, root) == privileges.Revocation([], [])
 
 
 def test_what_an_operator_holds_idle_is_of_no_job(twin: Twin, eve: User, root: User) -> None:
-    eve = users.change(twin.on, "eve", "resource.db", grant=True)
+    eve = users.change_privilege(twin.on, "eve", "resource.db", grant=True)
     job = submit(twin, eve, resources=["db"])
     twin.run()
     hello(twin, job)
@@ -111,7 +113,7 @@ def test_what_an_operator_holds_idle_is_of_no_job(twin: Twin, eve: User, root: U
     maintenance.hold(twin.on, root, UnitKind.RESOURCE, idle.id, "looking", 3600)
     waits = submit(twin, eve, resources=["db"])
     twin.run()
-    assert revoke(twin, root, "resource.db") == privileges.Concerned([waits], [])
+    assert revoke(twin, root, "resource.db") == privileges.Revocation([waits], [])
 
 
 def test_revoking_twice_says_the_same_and_ends_nothing_twice(twin: Twin, eve: User, root: User) -> None:
@@ -131,7 +133,7 @@ def test_jobs_of_others_and_under_other_privileges_go_on(twin: Twin, eve: User, 
     mine = [submit(twin, ben, resources=["bench"]), submit(twin, ben, resources=["bench"])]
     lab = [submit(twin, eve, target="lab") for _ in range(2)]
     twin.run()
-    assert revoke(twin, root) == privileges.Concerned([], [])
+    assert revoke(twin, root) == privileges.Revocation([], [])
     assert all(not job_of(twin, job).cancelled_by for job in [*mine, *lab])
 
 
@@ -151,13 +153,13 @@ def test_a_target_is_under_its_own_and_its_aliass_privilege(
 def test_an_operator_who_is_none_any_more_keeps_what_they_were_granted_besides(
     twin: Twin, eve: User, root: User
 ) -> None:
-    users.change(twin.on, "eve", ADMIN, grant=True)
-    users.change(twin.on, "eve", "target.lab", grant=False)
+    users.change_privilege(twin.on, "eve", ADMIN, grant=True)
+    users.change_privilege(twin.on, "eve", "target.lab", grant=False)
     apply.pause(twin.on, "target/lab", paused=True)
     holds, waits = (submit(twin, eve, resources=["bench"]) for _ in range(2))
     lab = submit(twin, users.find(twin.on, "eve"), target="lab")
     twin.run()
-    assert revoke(twin, root, ADMIN) == privileges.Concerned([lab], [])
+    assert revoke(twin, root, ADMIN) == privileges.Revocation([lab], [])
     assert "root revoked 'admin'" in str(job_of(twin, lab).reason)
     assert not job_of(twin, holds).cancelled_by
     assert not job_of(twin, waits).cancelled_by
@@ -170,7 +172,7 @@ def test_nothing_is_granted_to_who_may_not_have_it_whatever_happened_to_the_one_
     first, then, last = (submit(twin, eve, resources=["bench"]) for _ in range(3))
     twin.run()
     hello(twin, first)
-    users.change(twin.on, "eve", "resource.bench", grant=False, by="root")
+    users.change_privilege(twin.on, "eve", "resource.bench", grant=False, by="root")
     finish(twin, first)
     sweep(twin)
     for job in (then, last):
@@ -191,7 +193,7 @@ def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User,
     def late(changes: object) -> bool:
         if not done:
             done.append(1)
-            users.change(twin.on, "eve", "resource.bench", grant=False, by="root")
+            users.change_privilege(twin.on, "eve", "resource.bench", grant=False, by="root")
         return commit(changes)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -209,7 +211,9 @@ def test_a_grant_of_what_anybody_may_have_does_not_hang_on_its_owner(twin: Twin,
     twin.run()
     apply.pause(twin.on, "resource/licence", paused=False)
     tried = commits(twin)
-    before_the_next_commit(twin, lambda: users.change(twin.on, "eve", "resource.bench", grant=False, by="root"))
+    before_the_next_commit(
+        twin, lambda: users.change_privilege(twin.on, "eve", "resource.bench", grant=False, by="root")
+    )
     scheduler.serve(twin.on, "resource/licence")
     makes = [changes for changes in tried if any(isinstance(one, Create) and one.row.kind == "unit" for one in changes)]
     assert len(makes) == 1
@@ -230,7 +234,7 @@ def test_a_privilege_that_is_given_again_is_as_if_it_had_not_been_taken(twin: Tw
     revoke(twin, root)
     with pytest.raises(Refused):
         submit(twin, users.find(twin.on, "eve"), resources=["bench"])
-    users.change(twin.on, "eve", "resource.bench", grant=True, by="root")
+    users.change_privilege(twin.on, "eve", "resource.bench", grant=True, by="root")
     assert users.find(twin.on, "eve").revoked == ()
     job = submit(twin, users.find(twin.on, "eve"), resources=["bench"])
     twin.run()
@@ -251,7 +255,7 @@ def test_who_begins_to_run_meanwhile_is_not_refused(twin: Twin, eve: User) -> No
     job = submit(twin, eve)
     twin.run()
     before_the_next_commit(twin, lambda: hello(twin, job))
-    assert privileges.refuse(twin.on, job, "no") is False
+    assert privileges.end_waiting(twin.on, job, "no") is False
     assert (job_of(twin, job).state, job_of(twin, job).cancelled_by) == (State.RUNNING, None)
 
 
@@ -261,8 +265,8 @@ def test_only_what_waits_is_refused(twin: Twin, eve: User, change: dict[str, obj
     twin.run()
     row = job_of(twin, job)
     twin.store.rows[row.key] = replace(row, **change)  # type: ignore[arg-type]
-    assert privileges.refuse(twin.on, job, "no") is False
-    assert privileges.refuse(twin.on, "0" * 26, "no") is False
+    assert privileges.end_waiting(twin.on, job, "no") is False
+    assert privileges.end_waiting(twin.on, "0" * 26, "no") is False
 
 
 @pytest.mark.parametrize("page", [1, 2, 3])

@@ -17,13 +17,13 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases import published
 from penstock.usecases.artifacts import explain, outputs
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.users import audit
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
@@ -95,13 +95,13 @@ def test_what_is_published_outlives_its_job_until_it_is_withdrawn(twin: Twin, ad
     twin.pass_time(10**9)
     tidy(twin, 3)
     assert artifact(twin).owners == ("published#ada/nightly/v1/a.bin",)
-    left = published.leave(twin.on, row(twin), 60)
+    left = published.sign(twin.on, row(twin), 60)
     assert (left["size"], left["sha256"], left["expires_in"]) == (1, "0" * 64, 60)
     after = take(twin, ada)
     assert (after.withdrawn, after.withdrawn_by) == (twin.world.now(), "ada")
     tidy(twin, 2)
     assert nothing_is_left(twin)
-    assert refused(lambda: published.leave(twin.on, row(twin), 60)) == (410, "withdrawn")
+    assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (410, "withdrawn")
 
 
 def test_the_same_bytes_again_are_good_and_other_bytes_are_refused(twin: Twin, ada: User) -> None:
@@ -200,13 +200,13 @@ def test_everything_is_audited(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     give(twin, job, ada)
     take(twin, ROOT)
-    published.open_to(twin.on, ada, "ada", "nightly", Access.PRIVATE, "")
+    published.set_access(twin.on, ada, "ada", "nightly", Access.PRIVATE, "")
     full = "ada/nightly/v1/a.bin"
     assert audited(twin) == [
         ("ada", "publish", full, f"/work/0 of job {job}"),
         ("root", "unpublish", full, ""),
     ]
-    (entry,) = audit.listed(twin.on, "ada", None, 1, "")[0]
+    (entry,) = audit.list_entries(twin.on, "ada", None, 1, "")[0]
     assert (entry.did, entry.what, entry.detail) == ("open series", "ada/nightly", "private")
 
 
@@ -241,13 +241,13 @@ def test_what_cannot_be_published(twin: Twin, ada: User) -> None:
     assert give(twin, job, ada)[1]
     drop(twin, of(twin, Volume)[0])
     assert refused(lambda: give(twin, job, ada, name=("s", "v", "n"))) == (410, "outputs-gone")
-    assert refused(lambda: published.leave(twin.on, row(twin), 60)) == (409, "no-bytes")
+    assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (409, "no-bytes")
 
 
 def test_bytes_that_are_lost_are_not_given(twin: Twin, ada: User) -> None:
     give(twin, ended(twin, ada), ada)
     put(twin, of(twin, Volume)[0], lost=START)
-    assert refused(lambda: published.leave(twin.on, row(twin), 60)) == (409, "no-bytes")
+    assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (409, "no-bytes")
 
 
 def test_it_is_said_why_it_is_kept(twin: Twin, ada: User) -> None:
@@ -257,7 +257,7 @@ def test_it_is_said_why_it_is_kept(twin: Twin, ada: User) -> None:
     assert (keeper.owner, keeper.until) == ("published#ada/nightly/v1/a.bin", None)
     assert keeper.why == "ada published it as ada/nightly/v1/a.bin"
     assert keeper.frees == "ada, or an operator, with `penstock published unpublish`"
-    assert explain.foresee(twin.on, 10**8).going == []
+    assert explain.dry_run(twin.on, 10**8).going == []
     drop(twin, row(twin))
     assert why(twin).keepers[1].why == "it is published as ada/nightly/v1/a.bin, and no row says so"
 
@@ -375,8 +375,8 @@ def test_what_was_withdrawn_is_not_published_again_by_a_job(twin: Twin, ada: Use
 def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_with(twin: Twin, ada: User) -> None:
     job = asks(twin, ada)
     send(twin, job)
-    agents.finish(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
-    published.of_job(twin.on, job_of(twin, job))  # and here whoever settled it died
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
+    published.publish_declared(twin.on, job_of(twin, job))  # and here whoever settled it died
     assert row(twin).job == job
     finish(twin, job)
     settle.settle(twin.on, job, 1, None, None)
@@ -407,7 +407,7 @@ def test_a_job_whose_spec_is_gone_publishes_nothing(twin: Twin, ada: User) -> No
     job = asks(twin, ada)
     for spec in [each for each in twin.store.rows.values() if each.kind == "spec"]:
         drop(twin, spec)
-    assert published.of_job(twin.on, job_of(twin, job)) == ""
+    assert published.publish_declared(twin.on, job_of(twin, job)) == ""
 
 
 def test_a_repository_publishes_under_its_own_name(twin: Twin, ada: User) -> None:
@@ -439,7 +439,7 @@ def test_a_matrix_publishes_what_each_of_its_jobs_says(twin: Twin, ada: User) ->
 def names(twin: Twin, user: User, series: str = "", version: str = "", limit: int = 50) -> list[str]:
     found, page = list[str](), ""
     while True:
-        some, following = published.listed(twin.on, user, "ada", series, version, limit, page)
+        some, following = published.list_published(twin.on, user, "ada", series, version, limit, page)
         found += [f"{each.series}/{each.version_name}/{each.name}" for each in some]
         if following is None:
             return found
@@ -448,7 +448,7 @@ def names(twin: Twin, user: User, series: str = "", version: str = "", limit: in
 
 
 def opens(twin: Twin, user: User, series: str, access: Access | None, privilege: str = "") -> Series | None:
-    return published.open_to(twin.on, user, "ada", series, access, privilege)
+    return published.set_access(twin.on, user, "ada", series, access, privilege)
 
 
 def test_what_may_not_be_seen_is_neither_found_nor_listed(twin: Twin, ada: User) -> None:
@@ -474,7 +474,7 @@ def test_what_may_not_be_seen_is_neither_found_nor_listed(twin: Twin, ada: User)
     assert len(names(twin, EVE)) == 2
     opens(twin, ada, ALL_SERIES, Access.PRIVATE)
     assert names(twin, EVE) == []
-    assert [each.name for each in published.shown(twin.on, ada, "ada")] == [ALL_SERIES]
+    assert [each.name for each in published.show_access(twin.on, ada, "ada")] == [ALL_SERIES]
 
 
 def test_a_list_in_pages_of_a_series_or_a_version_without_what_was_withdrawn(twin: Twin, ada: User) -> None:
@@ -498,11 +498,11 @@ def test_a_list_goes_on_behind_what_may_not_be_seen(twin: Twin, ada: User, monke
     for number in range(9):
         give(twin, job, ada, name=("inner" if number < 7 else "open", "v", f"n{number}"))
     opens(twin, ada, "inner", Access.PRIVATE)
-    assert published.listed(twin.on, EVE, "ada", "", "", 50, "") == ([], "inner/v/n3")
+    assert published.list_published(twin.on, EVE, "ada", "", "", 50, "") == ([], "inner/v/n3")
     assert names(twin, EVE) == ["open/v/n7", "open/v/n8"]
-    found, page = published.listed(twin.on, ada, "ada", "", "", 3, "")
+    found, page = published.list_published(twin.on, ada, "ada", "", "", 3, "")
     assert ([each.name for each in found], page) == (["n0", "n1", "n2"], "inner/v/n2")
-    assert published.listed(twin.on, EVE, "ada", "open", "", 2, "")[1] == "open/v/n8"
+    assert published.list_published(twin.on, EVE, "ada", "open", "", 2, "")[1] == "open/v/n8"
 
 
 @pytest.mark.parametrize(
@@ -513,7 +513,7 @@ def test_a_list_goes_on_behind_what_may_not_be_seen(twin: Twin, ada: User, monke
     ],
 )  # fmt: skip
 def test_what_cannot_be_listed(twin: Twin, ada: User, of_: str, series: str, version: str, page: str) -> None:
-    call = lambda: published.listed(twin.on, ada, of_, series, version, 10, page)  # noqa: E731
+    call = lambda: published.list_published(twin.on, ada, of_, series, version, 10, page)  # noqa: E731
     assert refused(call) == (400, "bad-request")
 
 
@@ -530,9 +530,9 @@ def test_what_cannot_be_found(twin: Twin, ada: User, name: Sequence[str]) -> Non
 def test_who_may_say_who_reads(twin: Twin, ada: User) -> None:
     """SEC-2"""
     assert refused(lambda: opens(twin, EVE, "a", Access.PUBLIC)) == (404, "user-not-found")
-    assert refused(lambda: published.shown(twin.on, EVE, "ada")) == (404, "user-not-found")
-    assert refused(lambda: published.shown(twin.on, ROOT, "A")) == (404, "user-not-found")
-    call = lambda: published.open_to(twin.on, ROOT, "A", "s", Access.PUBLIC, "")  # noqa: E731
+    assert refused(lambda: published.show_access(twin.on, EVE, "ada")) == (404, "user-not-found")
+    assert refused(lambda: published.show_access(twin.on, ROOT, "A")) == (404, "user-not-found")
+    call = lambda: published.set_access(twin.on, ROOT, "A", "s", Access.PUBLIC, "")  # noqa: E731
     assert refused(call) == (404, "user-not-found")
     for series, access, privilege in (
         ("..", Access.PUBLIC, ""),
@@ -550,11 +550,11 @@ def test_who_may_say_who_reads(twin: Twin, ada: User) -> None:
     assert written == []
     opens(twin, ada, "a", Access.PUBLIC)
     opens(twin, ada, "a", Access.PRIVILEGE, "rel")
-    (said,) = published.shown(twin.on, ada, "ada")
+    (said,) = published.show_access(twin.on, ada, "ada")
     assert (said.access, said.privilege) == (Access.PRIVILEGE, "rel")
-    assert audit.listed(twin.on, "", None, 1, "")[0][0].detail == "privilege rel"
+    assert audit.list_entries(twin.on, "", None, 1, "")[0][0].detail == "privilege rel"
     opens(twin, ada, "a", None)
-    assert audit.listed(twin.on, "", None, 1, "")[0][0].detail == "as the others"
+    assert audit.list_entries(twin.on, "", None, 1, "")[0][0].detail == "as the others"
 
 
 def test_of_many_series_something_may_be_said_and_no_more(twin: Twin, ada: User) -> None:

@@ -23,12 +23,12 @@ from penstock.kernel.errors import (
     Unsatisfiable,
 )
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units import quarantine as units_quarantine
-from tests.twin.world import START, Twin
 from tests.usecases.exact import drop, put
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
@@ -176,7 +176,9 @@ def test_what_an_operator_removed_by_hand_is_gone_with_their_word_as_the_proof(t
     """UNIT-2: the slot is free only with the record: who, when, and what was checked."""
     job, worker = quarantined(twin, ada)
     now = twin.world.now()
-    gone = units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "pulled the plug; the disk is shredded")
+    gone = units_quarantine.confirm_removed(
+        twin.on, ROOT, worker.is_a, worker.id, "pulled the plug; the disk is shredded"
+    )
     twin.run()
     assert (gone.state, gone.proof and gone.proof.by) == (UnitState.GONE, "the operator root")
     assert gone.proof
@@ -191,7 +193,7 @@ def test_what_an_operator_removed_by_hand_is_gone_with_their_word_as_the_proof(t
 def test_a_proof_says_something(twin: Twin, ada: User, proof: str) -> None:
     _, worker = quarantined(twin, ada)
     with pytest.raises(Refused, match="reason") as told:
-        units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, proof)
+        units_quarantine.confirm_removed(twin.on, ROOT, worker.is_a, worker.id, proof)
     assert told.value.status == 400
 
 
@@ -199,7 +201,7 @@ def test_a_word_does_not_free_what_is_not_in_quarantine(twin: Twin, ada: User) -
     """UNIT-2: what its driver can destroy, it destroys."""
     _, worker = running(twin, ada)
     with pytest.raises(Refused) as told:
-        units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "it is gone, I swear")
+        units_quarantine.confirm_removed(twin.on, ROOT, worker.is_a, worker.id, "it is gone, I swear")
     assert (told.value.status, told.value.code) == (409, "not-quarantined")
     assert unit_of(twin, worker.id).state is UnitState.READY
 
@@ -250,7 +252,7 @@ def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(tw
     assert f"worker {worker.id} is quarantined since" in found.summary
     assert found.next_steps == "an operator releases what keeps what attempt 1 used"
     twin.drivers.hand.stuck = None
-    units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "switched it off")
+    units_quarantine.confirm_removed(twin.on, ROOT, worker.is_a, worker.id, "switched it off")
     twin.run()
     sweep(twin)
     assert databases(twin)[0].state is not UnitState.CLEANING
@@ -270,7 +272,7 @@ def test_nothing_else_is_told_to_be_in_quarantine(twin: Twin, ada: User, what: s
     if lease and what == "no lease":
         drop(twin, lease)
     assert "quarantined" not in jobs.explain(twin.on, job_of(twin, job)).summary
-    assert jobs._kept_apart(twin.on, job_of(twin, job)) is None
+    assert jobs._quarantined_worker(twin.on, job_of(twin, job)) is None
 
 
 def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(ada: User) -> None:
@@ -312,7 +314,7 @@ def test_it_makes_room_for_nobody_and_others_are_evicted_for_it(twin: Twin, ada:
 def test_how_long_it_was_kept_apart_is_not_how_long_jobs_hold(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
     wait(twin, DAY)
-    units_quarantine.removed(twin.on, ROOT, worker.is_a, worker.id, "gone")
+    units_quarantine.confirm_removed(twin.on, ROOT, worker.is_a, worker.id, "gone")
     pool = twin.store.get(pool_key("target/other"), Pool)
     assert pool
     assert pool.mean_hold < DAY
@@ -327,9 +329,9 @@ def test_the_sweep_asks_nobody_but_knows_it(twin: Twin, ada: User) -> None:
         done = usecases_sweep.sweep(twin.on)
         twin.run()
         assert (done.strays, done.lost) == (0, 0)
-    assert [unit.id for unit in units_quarantine.of_maker(twin.on, UnitKind.WORKER, "hand")] == [worker.id]
-    assert units_quarantine.of_maker(twin.on, UnitKind.WORKER, "another") == []
-    assert units_quarantine.of_maker(twin.on, UnitKind.RESOURCE, "hand") == []
+    assert [unit.id for unit in units_quarantine.list_of_maker(twin.on, UnitKind.WORKER, "hand")] == [worker.id]
+    assert units_quarantine.list_of_maker(twin.on, UnitKind.WORKER, "another") == []
+    assert units_quarantine.list_of_maker(twin.on, UnitKind.RESOURCE, "hand") == []
 
 
 def test_a_resource_is_quarantined_too(twin: Twin, ada: User) -> None:
@@ -340,7 +342,7 @@ def test_a_resource_is_quarantined_too(twin: Twin, ada: User) -> None:
     wait(twin, 1300)
     (database,) = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.order == 1]
     assert database.state is UnitState.QUARANTINED
-    assert units_quarantine.of_maker(twin.on, UnitKind.RESOURCE, "spring") == [database]
+    assert units_quarantine.list_of_maker(twin.on, UnitKind.RESOURCE, "spring") == [database]
     assert len(twin.store.find(collection("resource/db"), "held#", Slot)) == 1
 
 

@@ -12,26 +12,20 @@ from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitStat
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
-from penstock.usecases.units import advance, driver_calls, maintenance
+from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.exact import put, site, unit_of
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 1
-[wells.spring]
-driver = "hand"
-[resources.key]
-well = "spring"
-limit = 1
-"""
+SITE = site_toml(
+    targets={"default": {"limit": 1}},
+    wells={"spring": "hand"},
+    resources={"key": {"well": "spring", "limit": 1}},
+)
 HOUR = timedelta(hours=1)
 
 
@@ -188,7 +182,7 @@ def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Tw
     short = frozenset({"pond"})
     spring.avoided.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cooldowns, "leave", lambda *_: cooldowns.Leave(short))
+        patch.setattr(cooldowns, "request_create", lambda *_: cooldowns.Permission(short))
         put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
         advance.advance(twin.on, key_of(twin, job).id)
     assert spring.avoided == [short]
@@ -277,10 +271,10 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
     job = running(twin, ada)
     beating(twin, job, 32 * 60)
     unit = key_of(twin, job)
-    assert driver_calls.unseal(twin.on, unit) == {"key": "k2"}
+    assert secrets.unseal(twin.on, unit) == {"key": "k2"}
     put(twin, unit, fence=unit.fence + 1)
     with pytest.raises(ValueError, match="not sealed as that"):
-        driver_calls.unseal(twin.on, key_of(twin, job))
+        secrets.unseal(twin.on, key_of(twin, job))
 
 
 def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User) -> None:

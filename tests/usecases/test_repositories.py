@@ -9,12 +9,12 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.users.users import ACT_AS, User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain, pins
 from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.users import privileges, users
-from tests.twin.world import Twin
 from tests.usecases.keeping_for import of, send
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 from tests.usecases.test_privileges import LOCKED
@@ -76,7 +76,7 @@ def test_for_whom_nobody_submits(twin: Twin, hubris: User, ada: User) -> None:
     gate = somebody(twin, f"{ACT_AS}.{HUBRIS}")
     assert refused(twin, ada, HUBRIS) == (403, "privilege-missing")
     assert refused(twin, gate, "oxide:humility") == (403, "privilege-missing")
-    users.change(twin.on, "gate", ACT_AS, grant=True)
+    users.change_privilege(twin.on, "gate", ACT_AS, grant=True)
     may_all = users.find(twin.on, "gate")
     with pytest.raises(Refused, match="for oneself, or for a repository"):
         submit(twin, may_all, owner="ada")
@@ -97,13 +97,13 @@ def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
     finish(twin, job)
     (kept,) = of(twin, Artifact)
     assert jobs.find(twin.on, gate, job).id == job
-    assert [row.id for row in jobs.listed(twin.on, gate, HUBRIS, {}, {}, 9, "")[0]] == [job]
-    assert [one.artifact.id for one in explain.listed(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
+    assert [row.id for row in jobs.list_jobs(twin.on, gate, HUBRIS, {}, {}, 9, "")[0]] == [job]
+    assert [one.artifact.id for one in explain.list_artifacts(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
     assert pins.find(twin.on, gate, kept.id) == kept
     for hidden in (
         lambda: jobs.find(twin.on, ada, job),
-        lambda: jobs.listed(twin.on, ada, HUBRIS, {}, {}, 9, ""),
-        lambda: explain.listed(twin.on, ada, HUBRIS, 9, ""),
+        lambda: jobs.list_jobs(twin.on, ada, HUBRIS, {}, {}, 9, ""),
+        lambda: explain.list_artifacts(twin.on, ada, HUBRIS, 9, ""),
         lambda: pins.find(twin.on, ada, kept.id),
     ):
         with pytest.raises(Refused):

@@ -11,10 +11,10 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
+from penstock.testing.twin import Twin
 from penstock.usecases.site import configuration
-from penstock.usecases.units import driver_calls
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import assignment
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import job_of, submit
 
 KEY = "k" * 64
@@ -33,7 +33,7 @@ def leased(twin: Twin, ada: User) -> Unit:
 
 def test_no_row_has_metadata_in_clear(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    assert driver_calls.unseal(twin.on, unit)["name"] == "bench-1"
+    assert secrets.unseal(twin.on, unit)["name"] == "bench-1"
     assert "bench-1" not in unit.sealed
 
 
@@ -41,60 +41,55 @@ def test_what_was_sealed_for_one_lease_is_not_opened_for_another(twin: Twin, ada
     unit = leased(twin, ada)
     for other in (replace(unit, fence=unit.fence + 1), replace(unit, id="r-other")):
         with pytest.raises(ValueError, match="not sealed as that"):
-            driver_calls.unseal(twin.on, other)
+            secrets.unseal(twin.on, other)
 
 
 def test_a_unit_of_which_nothing_was_said_has_no_metadata(twin: Twin, ada: User) -> None:
-    assert driver_calls.unseal(twin.on, replace(leased(twin, ada), sealed="")) == {}
+    assert secrets.unseal(twin.on, replace(leased(twin, ada), sealed="")) == {}
 
 
 def test_a_well_may_say_so_much_and_no_more(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    room = driver_calls.MOST - len('{"a":""}')
-    assert driver_calls.unseal(twin.on, replace(unit, sealed=driver_calls.seal(twin.on, unit, {"a": "x" * room})))
-    with pytest.raises(Misconfigured, match=f"{driver_calls.MOST + 1} bytes"):
-        driver_calls.seal(twin.on, unit, {"a": "x" * (room + 1)})
+    room = secrets.METADATA_BYTES - len('{"a":""}')
+    assert secrets.unseal(twin.on, replace(unit, sealed=secrets.seal(twin.on, unit, {"a": "x" * room})))
+    with pytest.raises(Misconfigured, match=f"{secrets.METADATA_BYTES + 1} bytes"):
+        secrets.seal(twin.on, unit, {"a": "x" * (room + 1)})
 
 
 def test_a_well_may_say_only_what_is_json(twin: Twin, ada: User) -> None:
     with pytest.raises(Misconfigured, match="not JSON"):
-        driver_calls.seal(twin.on, leased(twin, ada), {"a": object()})
+        secrets.seal(twin.on, leased(twin, ada), {"a": object()})
 
 
 def test_the_secret_of_a_lease_is_the_same_for_each_call_and_another_for_each_lease(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    first = driver_calls.lease_secret(KEY, unit)
-    assert first == driver_calls.lease_secret(KEY, replace(unit, version=9, tries=3))
+    first = secrets.lease_secret(KEY, unit)
+    assert first == secrets.lease_secret(KEY, replace(unit, version=9, tries=3))
     others = [replace(unit, fence=unit.fence + 1), replace(unit, id="r-other")]
-    assert (
-        len(
-            {first, driver_calls.lease_secret("l" * 64, unit), *(driver_calls.lease_secret(KEY, one) for one in others)}
-        )
-        == 4
-    )
+    assert len({first, secrets.lease_secret("l" * 64, unit), *(secrets.lease_secret(KEY, one) for one in others)}) == 4
 
 
 def test_what_is_public_is_what_the_driver_says_and_the_site(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     site = Site(resources={"bench": ResourceType("bench", "w", 1, public=("host", "absent"))})
     done = Ready({"name": "b", "host": "h", "password": "p"}, public=["name"])
-    sealed = replace(unit, sealed=driver_calls.answer(twin.on, site, unit, done))
-    assert driver_calls.known(twin.on, sealed) == driver_calls.Known(dict(done.metadata), ["host", "name"])
-    unknown = replace(unit, sealed=driver_calls.answer(twin.on, Site(), unit, done))
-    assert driver_calls.known(twin.on, unknown).public == ["name"]
+    sealed = replace(unit, sealed=secrets.seal_answer(twin.on, site, unit, done))
+    assert secrets.metadata_of(twin.on, sealed) == secrets.ResourceMetadata(dict(done.metadata), ["host", "name"])
+    unknown = replace(unit, sealed=secrets.seal_answer(twin.on, Site(), unit, done))
+    assert secrets.metadata_of(twin.on, unknown).public == ["name"]
 
 
 def test_of_a_machine_and_of_what_is_not_there_nothing_is_kept(twin: Twin, ada: User) -> None:
     unit, site = leased(twin, ada), Site()
-    assert driver_calls.answer(twin.on, site, replace(unit, is_a=UnitKind.WORKER), Ready({"folder": "/x"})) == ""
-    assert driver_calls.answer(twin.on, site, unit, NotYet()) == ""
+    assert secrets.seal_answer(twin.on, site, replace(unit, is_a=UnitKind.WORKER), Ready({"folder": "/x"})) == ""
+    assert secrets.seal_answer(twin.on, site, unit, NotYet()) == ""
 
 
 def test_of_what_was_sealed_without_a_word_of_what_is_public_nothing_is(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     context = {"unit": unit.id, "fence": str(unit.fence)}
     old = replace(unit, sealed=twin.on.vault.seal(b'{"name":"bench-1"}', context))
-    assert driver_calls.known(twin.on, old) == driver_calls.Known({"name": "bench-1"}, ())
+    assert secrets.metadata_of(twin.on, old) == secrets.ResourceMetadata({"name": "bench-1"}, ())
 
 
 def test_an_agent_is_told_what_is_public(twin: Twin, ada: User) -> None:

@@ -16,12 +16,12 @@ from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (
     TOKEN,
@@ -232,12 +232,12 @@ def test_an_agent_whose_lease_has_ended_changes_nothing(twin: Twin, ada: User) -
     old, worker = hello(twin, job), worker_of(twin, job)
     sweep(twin, 121)
     assert job_of(twin, job).attempt == 2
-    hello_again = Hello(worker.id, advance.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    hello_again = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     rows = dict(twin.store.rows)
     for call in (
         lambda: agents.hello(twin.on, hello_again),
         lambda: agents.heartbeat(twin.on, old),
-        lambda: agents.finish(twin.on, old, Result.SUCCEEDED, "late", 0),
+        lambda: agents.report_finished(twin.on, old, Result.SUCCEEDED, "late", 0),
         lambda: agents.authenticate(twin.on, job, TOKEN),
     ):
         with pytest.raises(Refused) as refused:
@@ -269,8 +269,8 @@ def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "done", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "done", 0)
     caller = agents.authenticate(twin.on, job, TOKEN)
     line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")
-    agents.events(twin.on, caller, 1, agents.parse([line]))
+    agents.append_events(twin.on, caller, 1, agents.parse_lines([line]))
     assert "late" not in told(twin, job)

@@ -13,32 +13,26 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
-from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.kernel.errors import DriverError, NoCapacity, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
+from penstock.testing.fake import Cloud, FakeDriver, Faults
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import maintenance
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import sent, site, unit_of
 from tests.usecases.test_one_job import job_of, submit, told, worker_of
 
 NONE = Faults(short=("fake/all",))
 HOUR = timedelta(hours=1)
-WELL = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 1
-[wells.spring]
-driver = "hand"
-[resources.db]
-well = "spring"
-limit = 1
-"""
+WELL = site_toml(
+    targets={"default": {"limit": 1}},
+    wells={"spring": "hand"},
+    resources={"db": {"well": "spring", "limit": 1}},
+)
 
 
 @pytest.fixture
@@ -57,7 +51,7 @@ def go_on(twin: Twin, seconds: int) -> None:
 
 def keep_cool(twin: Twin, maker: str = "factory/hand", until: timedelta = HOUR) -> None:
     """What there is none of stays so for an hour, and nobody probes."""
-    for row in cooldowns.rows(twin.on, maker):
+    for row in cooldowns.cooldowns_of(twin.on, maker):
         twin.store.commit([Replace(row, replace(row, until=twin.world.now() + until, probe=None))])
 
 
@@ -100,7 +94,7 @@ def test_it_is_looked_for_once_and_then_nobody_is_asked_until_there_may_be_a_way
 
 def test_what_it_waits_for_is_looked_at_when_the_first_cool_down_ends(twin: Twin, ada: User, cloud: Cloud) -> None:
     job = bare(twin, ada)
-    (row,) = cooldowns.rows(twin.on, "factory/hand")
+    (row,) = cooldowns.cooldowns_of(twin.on, "factory/hand")
     twin.store.commit([Replace(row, replace(row, until=twin.world.now() + timedelta(seconds=100)))])
     unit = look_again(twin, job)
     assert unit.due
@@ -114,7 +108,7 @@ def test_a_machine_that_may_be_there_is_looked_for_though_there_is_no_way(
     """UNIT-1: what was asked for is written before, so that an answer that never came is known to be missing."""
     job = bare(twin, ada)
     cloud.faults = Faults(lost=float(is_lost))
-    for row in cooldowns.rows(twin.on, "factory/hand"):
+    for row in cooldowns.cooldowns_of(twin.on, "factory/hand"):
         twin.store.commit([Replace(row, replace(row, until=twin.world.now()))])
     with pytest.MonkeyPatch.context() as patch, nullcontext() if is_lost else pytest.raises(Died):
         patch.setattr(FakeDriver, "create", FakeDriver.create if is_lost else dies(FakeDriver.create))
@@ -143,7 +137,7 @@ def test_who_loses_the_race_to_ask_does_not(twin: Twin, ada: User, cloud: Cloud)
     """Its lease may have ended meanwhile, and then nobody may begin to make it. It is looked at anew, and soon."""
     job = bare(twin, ada)
     cloud.faults = Faults()
-    for row in cooldowns.rows(twin.on, "factory/hand"):
+    for row in cooldowns.cooldowns_of(twin.on, "factory/hand"):
         twin.store.commit([Replace(row, replace(row, until=twin.world.now()))])
     commit = twin.store.commit
 
@@ -234,11 +228,11 @@ def test_a_worker_that_was_known_to_have_nothing_is_let_go_at_once(twin: Twin, a
 
 def test_a_probe_that_finds_no_way_after_all_lets_the_next_one_try(twin: Twin, ada: User, cloud: Cloud) -> None:
     job = bare(twin, ada)
-    (row,) = cooldowns.rows(twin.on, "factory/hand")
+    (row,) = cooldowns.cooldowns_of(twin.on, "factory/hand")
     other = replace(row, scope="of another factory's type", until=twin.world.now(), version=0)
     assert twin.store.commit([Create(other)])
     before = dict(cloud.calls)
     look_again(twin, job)
     assert cloud.calls == before
-    found = {each.scope: each.probe for each in cooldowns.rows(twin.on, "factory/hand")}
+    found = {each.scope: each.probe for each in cooldowns.cooldowns_of(twin.on, "factory/hand")}
     assert found[other.scope] is None

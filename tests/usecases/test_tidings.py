@@ -12,11 +12,11 @@ from penstock.domain.jobs.jobs import Outcome, Result
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
-from penstock.ports import Fate, Tidings
+from penstock.ports import MachineFate, MachineNotice
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, cloud_events, maintenance
-from tests.twin.world import Hand, Twin
+from penstock.usecases.units import advance, cloud_events, maintenance, secrets
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, sent
 from tests.usecases.steps import run_to_end
@@ -33,11 +33,11 @@ class Cloud(Hand):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tells: Tidings | Exception | None = None
+        self.tells: MachineNotice | Exception | None = None
         self.printed: str | None = None
         self.heard: list[Mapping[str, Any]] = []
 
-    def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
+    def tidings(self, event: Mapping[str, Any]) -> MachineNotice | None:
         self.heard.append(event)
         if isinstance(self.tells, Exception):
             raise self.tells
@@ -63,15 +63,15 @@ def twin(cloud: Cloud) -> Twin:
 
 def lost(twin: Twin, unit: str, why: str = ENDS) -> None:
     assert isinstance(twin.drivers.hand, Cloud)
-    twin.drivers.hand.tells = Tidings(unit, Fate.LOST, why)
-    cloud_events.hear(twin.on, EVENT)
+    twin.drivers.hand.tells = MachineNotice(unit, MachineFate.LOST, why)
+    cloud_events.handle(twin.on, EVENT)
 
 
 def warned(twin: Twin, unit: str, seconds: float | None = 120, why: str = WARNS) -> None:
     assert isinstance(twin.drivers.hand, Cloud)
     until = None if seconds is None else twin.world.now() + timedelta(seconds=seconds)
-    twin.drivers.hand.tells = Tidings(unit, Fate.DRAINING, why, until)
-    cloud_events.hear(twin.on, EVENT)
+    twin.drivers.hand.tells = MachineNotice(unit, MachineFate.DRAINING, why, until)
+    cloud_events.handle(twin.on, EVENT)
 
 
 def journal(twin: Twin, unit: str) -> list[str]:
@@ -111,7 +111,7 @@ def test_a_machine_that_ends_while_it_boots_is_replaced_and_what_it_printed_is_t
     job = submit(twin, ada, target="other")
     twin.run()
     worker = worker_of(twin, job)
-    cloud.printed = f"kernel panic with {advance.bootstrap_key(twin.on.signing_key(), worker.id)}"
+    cloud.printed = f"kernel panic with {secrets.bootstrap_key(twin.on.signing_key(), worker.id)}"
     lost(twin, worker.id)
     lost(twin, worker.id)
     assert told(twin, job).count("kernel panic with (its key)") == 1
@@ -365,7 +365,7 @@ def test_a_factory_that_cannot_tell_stops_nobody(twin: Twin, ada: User, cloud: C
     """Its event is not asked about again: the lease says the same later."""
     job, _ = running(twin, ada)
     cloud.tells = Misconfigured("no leave to list machines")
-    cloud_events.hear(twin.on, EVENT)
+    cloud_events.handle(twin.on, EVENT)
     assert job_of(twin, job).report is None
     assert cloud.heard == [EVENT]
 
@@ -375,11 +375,11 @@ def test_every_factory_is_asked_until_one_knows(twin: Twin, ada: User, monkeypat
     names = ("after", "broken", "dumb", "knows", "strange")
     clouds: dict[str, Any] = {name: Cloud() for name in names} | {"dumb": Hand()}
     clouds["broken"].tells = Misconfigured("bad credentials")
-    clouds["knows"].tells = Tidings(worker.id, Fate.LOST, ENDS)
+    clouds["knows"].tells = MachineNotice(worker.id, MachineFate.LOST, ENDS)
     toml = "".join(f'[factories.{name}]\ndriver = "hand"\n' for name in ("broken", "dumb", "strange", "knows", "after"))
     apply.apply(twin.on, "admin", SITE + toml, "site.toml")
     monkeypatch.setattr(twin.drivers, "factory", lambda driver, settings, name="": clouds.get(name, twin.drivers.hand))
-    cloud_events.hear(twin.on, EVENT)
+    cloud_events.handle(twin.on, EVENT)
     assert [name for name in names if getattr(clouds[name], "heard", [])] == ["broken", "knows", "strange"]
     report = job_of(twin, job).report
     assert report

@@ -12,10 +12,10 @@ from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
@@ -49,8 +49,8 @@ def test_a_scheme_alone_is_no_token(twin: Twin) -> None:
 
 def test_a_token_is_good_until_it_expires(twin: Twin) -> None:
     users.create(twin.on, "ada", [])
-    secret, token = users.issue(twin.on, "ada", 60)
-    lasting, _ = users.issue(twin.on, "ada", None)
+    secret, token = users.issue_token(twin.on, "ada", 60)
+    lasting, _ = users.issue_token(twin.on, "ada", None)
     assert token.expires == twin.world.now() + timedelta(seconds=60)
     twin.pass_time(59)
     assert users.authenticate(twin.on, f"Bearer {secret}").name == "ada"
@@ -68,9 +68,9 @@ def test_a_token_of_a_user_that_is_not_there_is_refused(twin: Twin) -> None:
 def test_how_long_a_token_may_last(twin: Twin, seconds: int, good: bool) -> None:
     users.create(twin.on, "ada", [])
     if good:
-        assert users.issue(twin.on, "ada", seconds)[1].expires
+        assert users.issue_token(twin.on, "ada", seconds)[1].expires
     else:
-        assert status(users.issue, twin.on, "ada", seconds) == 400
+        assert status(users.issue_token, twin.on, "ada", seconds) == 400
 
 
 def test_a_token_that_is_there_is_not_given_to_another(twin: Twin) -> None:
@@ -78,8 +78,8 @@ def test_a_token_that_is_there_is_not_given_to_another(twin: Twin) -> None:
     for name in ("ada", "bob"):
         users.create(twin.on, name, [])
     twin.world.secret = lambda: "same"  # type: ignore[method-assign]
-    secret, _ = users.issue(twin.on, "ada", None)
-    users.issue(twin.on, "bob", None)
+    secret, _ = users.issue_token(twin.on, "ada", None)
+    users.issue_token(twin.on, "bob", None)
     assert users.authenticate(twin.on, f"Bearer {secret}").name == "ada"
 
 
@@ -96,16 +96,16 @@ def test_privileges_are_granted_and_revoked_once(twin: Twin) -> None:
     users.create(twin.on, "ada", [])
     for grant, privileges in ((True, ("target.lab",)), (False, ())):
         for _ in range(2):
-            assert users.change(twin.on, "ada", "target.lab", grant=grant).privileges == privileges
+            assert users.change_privilege(twin.on, "ada", "target.lab", grant=grant).privileges == privileges
             assert users.find(twin.on, "ada").privileges == privileges
     assert users.find(twin.on, "ada").version == 3
-    assert status(users.change, twin.on, "ada", "Not One!", grant=True) == 400
+    assert status(users.change_privilege, twin.on, "ada", "Not One!", grant=True) == 400
 
 
 def test_two_operators_who_grant_at_once_are_both_heard(twin: Twin) -> None:
     users.create(twin.on, "ada", [])
-    before_the_next_commit(twin, lambda: users.change(twin.on, "ada", "target.lab", grant=True))
-    users.change(twin.on, "ada", "target.gpu", grant=True)
+    before_the_next_commit(twin, lambda: users.change_privilege(twin.on, "ada", "target.lab", grant=True))
+    users.change_privilege(twin.on, "ada", "target.gpu", grant=True)
     assert users.find(twin.on, "ada").privileges == ("target.gpu", "target.lab")
 
 
@@ -124,7 +124,7 @@ def listed(
     twin: Twin, user: User, filters: Mapping[str, str] | None = None, owner: str | None = None, **given: object
 ) -> list[str]:
     asked: dict[str, object] = {"tags": {}, "limit": 100, "page": ""} | given
-    return [job.id for job in jobs.listed(twin.on, user, owner, filters or {}, **asked)[0]]  # type: ignore[arg-type]
+    return [job.id for job in jobs.list_jobs(twin.on, user, owner, filters or {}, **asked)[0]]  # type: ignore[arg-type]
 
 
 def test_a_user_lists_their_own_jobs_and_an_operator_those_of_others(twin: Twin, ada: User, root: User) -> None:
@@ -153,9 +153,9 @@ def test_jobs_are_listed_by_their_state_target_and_tags(twin: Twin, ada: User) -
 def test_pages_of_jobs_follow_each_other(twin: Twin, ada: User) -> None:
     names = [submit(twin, ada) for _ in range(3)][::-1]
     assert listed(twin, ada, limit=2) == names[:2]
-    found, after = jobs.listed(twin.on, ada, None, {}, {}, 2, "")
+    found, after = jobs.list_jobs(twin.on, ada, None, {}, {}, 2, "")
     assert after == names[1]
-    found, end = jobs.listed(twin.on, ada, None, {}, {}, 2, str(after))
+    found, end = jobs.list_jobs(twin.on, ada, None, {}, {}, 2, str(after))
     assert ([job.id for job in found], end) == (names[2:], None)
 
 
@@ -170,7 +170,7 @@ def test_a_filtered_list_looks_at_so_many_jobs_and_says_where_it_stopped(
 ) -> None:
     names = [submit(twin, ada) for _ in range(201)][::-1]
     monkeypatch.setattr(jobs, "SCANNED", 100)
-    assert jobs.listed(twin.on, ada, None, {"target": "lab"}, {}, 5, "") == ([], names[99])
+    assert jobs.list_jobs(twin.on, ada, None, {"target": "lab"}, {}, 5, "") == ([], names[99])
 
 
 def test_a_job_is_cancelled_once_and_that_is_said_once(twin: Twin, ada: User) -> None:

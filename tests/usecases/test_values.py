@@ -10,10 +10,10 @@ from penstock.domain.jobs.store import Value
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
 from penstock.usecases.jobs.jobs import fence
-from penstock.usecases.jobs.store import Put
-from tests.twin.world import Twin
+from penstock.usecases.jobs.store import NewValue
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, running
 from tests.usecases.test_exact_artifacts import gets
@@ -21,7 +21,7 @@ from tests.usecases.test_one_job import finish, job_of, submit, told
 
 
 def put(twin: Twin, job: str, name: str, text: str, *, secret: bool = False, by: str = "ada") -> Value:
-    return store.put(twin.on, job_of(twin, job), Put(name, text, secret, by))
+    return store.put(twin.on, job_of(twin, job), NewValue(name, text, secret, by))
 
 
 def read(twin: Twin, job: str, name: str) -> tuple[str, bool] | None:
@@ -44,8 +44,8 @@ def test_what_is_put_is_read_by_the_job_and_shown(twin: Twin, ada: User) -> None
     put(twin, job, "url", "http://x")
     put(twin, job, "url", "http://y", by="")
     assert read(twin, job, "url") == ("http://y", False)
-    (shown,) = store.listed(twin.on, job_of(twin, job))
-    assert (shown.text, shown.by, shown) == ("http://y", "", store.shown(twin.on, job_of(twin, job), "url"))
+    (shown,) = store.list_values(twin.on, job_of(twin, job))
+    assert (shown.text, shown.by, shown) == ("http://y", "", store.show(twin.on, job_of(twin, job), "url"))
     assert [line for line in told(twin, job) if "store" in line] == ["ada put url into the job's store"]
     assert job_of(twin, job).has_secrets is False
 
@@ -55,7 +55,7 @@ def test_a_secret_is_read_by_the_job_alone_and_stays_one(twin: Twin, ada: User) 
     put(twin, job, "key", "hunter2", secret=True)
     put(twin, job, "key", "hunter3")
     assert read(twin, job, "key") == ("hunter3", True)
-    assert refused(lambda: store.shown(twin.on, job_of(twin, job), "key")) == (403, "secret-value")
+    assert refused(lambda: store.show(twin.on, job_of(twin, job), "key")) == (403, "secret-value")
     assert [row.text for row in rows(twin)] == [""]
     assert [line for line in told(twin, job) if "store" in line] == ["ada put key (secret) into the job's store"]
     put(twin, job, "open", "x")
@@ -114,8 +114,8 @@ def test_a_secret_that_somebody_else_drops_meanwhile_is_dropped_once(twin: Twin,
     job = running(twin, ada)
     put(twin, job, "key", "hunter2", secret=True)
     found = job_of(twin, job)
-    before_the_next_commit(twin, lambda: store.forget(twin.on, found))
-    store.forget(twin.on, found)
+    before_the_next_commit(twin, lambda: store.delete_secrets(twin.on, found))
+    store.delete_secrets(twin.on, found)
     assert rows(twin) == []
 
 
@@ -131,7 +131,7 @@ def test_a_worker_whose_lease_is_over_puts_nothing(twin: Twin, ada: User) -> Non
     job = running(twin, ada, retries=1)
     mine = job_of(twin, job)
     settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
-    assert refused(lambda: store.put(twin.on, mine, Put("a", "b"), [lambda on, _: fence(on, mine)]))[0] == 410
+    assert refused(lambda: store.put(twin.on, mine, NewValue("a", "b"), [lambda on, _: fence(on, mine)]))[0] == 410
 
 
 def test_each_commit_is_one(twin: Twin, ada: User) -> None:
@@ -146,7 +146,7 @@ def test_each_commit_is_one(twin: Twin, ada: User) -> None:
 def test_what_is_no_name(twin: Twin, ada: User, name: str) -> None:
     job = submit(twin, ada)
     assert refused(lambda: put(twin, job, name, "x")) == (400, "bad-request")
-    assert refused(lambda: store.shown(twin.on, job_of(twin, job), name))[0] == 404
+    assert refused(lambda: store.show(twin.on, job_of(twin, job), name))[0] == 404
     assert read(twin, job, name) is None
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_name_is_not_looked_up(twin: Twin, ada: User) -> None:
     found = job_of(twin, submit(twin, ada))
     asked = gets(twin, Value)
     assert store.read(twin.on, found, "x" * 5000) is None
-    assert refused(lambda: store.shown(twin.on, found, "x" * 5000))[0] == 404
+    assert refused(lambda: store.show(twin.on, found, "x" * 5000))[0] == 404
     assert asked == []
 
 
@@ -175,4 +175,4 @@ def test_there_is_room_for_as_many_as_the_limit_says(twin: Twin, ada: User) -> N
         put(twin, job, f"v{number}", "x")
     assert refused(lambda: put(twin, job, "one-more", "x")) == (409, "too-many-values")
     put(twin, job, "v7", "y")
-    assert len(store.listed(twin.on, job_of(twin, job))) == limits.VALUES
+    assert len(store.list_values(twin.on, job_of(twin, job))) == limits.VALUES

@@ -15,36 +15,25 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_quotas import used
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-uses = { vcpus = 4 }
-warm = { max = 1, idle = "10m", reuse = 3, life = "1h" }
-[targets.other]
-factory = "hand"
-limit = 2
-uses = { vcpus = 4 }
-[wells.spring]
-driver = "hand"
-[resources.db]
-well = "spring"
-limit = 2
-warm = { max = 2 }
-[quotas.vcpus]
-amount = 8
-"""
+SITE = site_toml(
+    targets={
+        "linux": {"limit": 2, "uses": {"vcpus": 4}, "warm": {"max": 1, "idle": "10m", "reuse": 3, "life": "1h"}},
+        "other": {"limit": 2, "uses": {"vcpus": 4}},
+    },
+    wells={"spring": "hand"},
+    resources={"db": {"well": "spring", "limit": 2, "warm": {"max": 2}}},
+    quotas={"vcpus": 8},
+)
 
 
 @pytest.fixture
@@ -65,7 +54,7 @@ class Agent:
         return f"{turn:02d}" + "t" * 43
 
     def hello(self) -> dict[str, object]:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
         previous = self.token(self.turn - 1) if self.turn > 1 else ""
         ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
         said = agents.hello(self.twin.on, ask)
@@ -74,7 +63,7 @@ class Agent:
 
     def finish(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token(self.turn))
-        agents.finish(self.twin.on, caller, result, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.turn += 1
         self.twin.run()
 
@@ -248,7 +237,7 @@ def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: U
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     caller = agents.authenticate(twin.on, job, agent.token(1))
-    agents.finish(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     agent.turn += 1
     assert agent.hello()["idle"]
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING
@@ -261,7 +250,7 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")
     twin.run()
-    key = advance.bootstrap_key(twin.on.signing_key(), agent.worker)
+    key = secrets.bootstrap_key(twin.on.signing_key(), agent.worker)
     for previous in ("", "x" * 43):
         with pytest.raises(Refused, match="not the key"):
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))

@@ -18,12 +18,12 @@ from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 
 ADA = User(name="ada", created=START, version=1)
@@ -202,12 +202,12 @@ class Life:
         return False
 
     def _hello(self, unit: Unit) -> None:
-        key = advance.bootstrap_key(self.twin.on.signing_key(), unit.id)
+        key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
         agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))
 
     def _finish(self, unit: Unit) -> None:
         caller = agents.authenticate(self.twin.on, unit.job, TOKEN)
-        agents.finish(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+        agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
     def is_over(self) -> bool:
         """Every job is settled and everything is put back. [UNIT-1]"""

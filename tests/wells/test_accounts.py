@@ -20,10 +20,11 @@ from penstock.drivers.wells.accounts import cleaner, settings
 from penstock.drivers.wells.accounts.drift import Look, differs
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready, UnitContext
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
 
@@ -59,18 +60,11 @@ def well(site: Site, **more: Any) -> AccountsWell:
     return AccountsWell({"lambda": "clean", **more}, {MAKER: "sandboxes"}, site)
 
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-[wells.sandboxes]
-driver = "hand"
-[resources.sandbox]
-well = "sandboxes"
-names = ["red", "blue"]
-settings = { region = "eu-west-1" }
-"""
+SITE = site_toml(
+    targets={"default": {}},
+    wells={"sandboxes": "hand"},
+    resources={"sandbox": {"well": "sandboxes", "names": ["red", "blue"], "settings": {"region": "eu-west-1"}}},
+)
 POOL = "resource/sandbox"
 
 
@@ -268,7 +262,7 @@ def test_the_sites_own_baseline_comes_first() -> None:
 
 
 def test_a_job_that_was_never_given_it_is_put_back_without_a_baseline() -> None:
-    made = well(Site(), check=True).informed(Standing("red", 1, {"round": "x", "done": 1, "checked": "it"}))
+    made = well(Site(), check=True).informed(UnitContext("red", 1, {"round": "x", "done": 1, "checked": "it"}))
     done = made.destroy("r-1", NOW)
     assert isinstance(done, CleanProof)
 
@@ -298,7 +292,7 @@ def test_a_check_may_be_slow_and_its_failure_is_no_jobs_fault() -> None:
 def test_an_answer_to_something_else_is_no_cleaning(said: dict[str, Any]) -> None:
     site = Site()
     site.cleans = [said]
-    made = well(site).informed(Standing("red", 1, {"round": "x", "done": 0}))
+    made = well(site).informed(UnitContext("red", 1, {"round": "x", "done": 0}))
     with pytest.raises(Misconfigured, match="answers clean"):
         made.destroy("r-1", NOW)
 

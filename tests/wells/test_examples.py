@@ -14,7 +14,7 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, drift
 from penstock.drivers.wells.accounts import settings as accounts
 from penstock.drivers.wells.accounts.well import AccountsWell
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready, UnitContext
 from tests.wells.test_http import NOW
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +51,8 @@ def test_the_example_empties_a_folder_and_says_what_differs(tmp_path: Path) -> N
     (tmp_path / "red" / "left").mkdir()
     (tmp_path / "red" / "left" / "over").write_text("x")
     notes = {**dict(before.notes or {}), "round": "1", "done": 0}
-    cleaned = made.informed(Standing("red", 1, notes)).destroy("r-1", NOW)
+    cleaned = made.informed(UnitContext("red", 1, notes)).destroy("r-1", NOW)
     assert isinstance(cleaned, NotYet)
     assert list((tmp_path / "red").iterdir()) == []
-    done = made.informed(Standing("red", 1, json.loads(json.dumps(cleaned.notes)))).destroy("r-1", NOW)
+    done = made.informed(UnitContext("red", 1, json.loads(json.dumps(cleaned.notes)))).destroy("r-1", NOW)
     assert "the folder red is empty" in str(done)

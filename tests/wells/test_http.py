@@ -19,7 +19,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready, UnitContext
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import SECRET, well
 
@@ -30,15 +30,15 @@ OK = {"unit": UNIT, "owner": "Penstock.eu-west-1/rack", "fence": 7, "digest": No
 
 def create(rack: Rack, unit: str = UNIT, fence: int = 7, **how: Any) -> Ready | NotYet:
     settings = how.pop("settings", {})
-    return well(rack.url, **settings).informed(Standing("1", fence)).create(Order(unit, "project", "1", **how))
+    return well(rack.url, **settings).informed(UnitContext("1", fence)).create(Order(unit, "project", "1", **how))
 
 
 def clean(rack: Rack, fence: int = 7) -> CleanProof | NotYet:
-    return well(rack.url).informed(Standing("1", fence)).clean(UNIT, NOW)
+    return well(rack.url).informed(UnitContext("1", fence)).clean(UNIT, NOW)
 
 
 def destroy(rack: Rack, unit: str = UNIT) -> CleanProof | NotYet:
-    return well(rack.url).informed(Standing("1", 7)).destroy(unit, NOW)
+    return well(rack.url).informed(UnitContext("1", 7)).destroy(unit, NOW)
 
 
 CALLS: dict[str, Callable[[Rack], object]] = {"PUT": create, "POST": clean, "DELETE": destroy}
@@ -313,7 +313,7 @@ def test_only_ours_are_listed_page_by_page(rack: Rack, monkeypatch: pytest.Monke
     ids = [f"r-{number}" for number in range(5)]
     for unit in ids:
         create(rack, unit)
-    well(rack.url, "another").informed(Standing("1", 1)).create(Order("r-9", "project", "1"))
+    well(rack.url, "another").informed(UnitContext("1", 1)).create(Order("r-9", "project", "1"))
     assert list(well(rack.url).list()) == ids
     assert list(well(rack.url, "another").list()) == ["r-9"]
     theirs = {"units": [{"unit": "r-9", "owner": "somebody"}], "next": None}

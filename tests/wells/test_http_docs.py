@@ -15,7 +15,7 @@ from penstock.drivers import Registry
 from penstock.drivers.wells.http import codes, openapi, protocol
 from penstock.drivers.wells.http.client import BUDGET
 from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
-from penstock.ports import Order, Standing
+from penstock.ports import Order, UnitContext
 from tests.wells.rack import Rack
 from tests.wells.service import EXAMPLE, well
 from tests.wells.test_http import NOW
@@ -32,7 +32,7 @@ def test_the_document_is_that_of_the_code_and_is_one() -> None:
 
 def test_what_the_well_asks_for_is_in_the_document(rack: Rack) -> None:
     made = well(rack.url)
-    made.informed(Standing("1", 1)).create(Order("r-1", "project", "1"))
+    made.informed(UnitContext("1", 1)).create(Order("r-1", "project", "1"))
     made.clean("r-1", NOW)
     made.destroy("r-1", NOW)
     made.list()

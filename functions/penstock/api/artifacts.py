@@ -108,7 +108,7 @@ def list_artifacts(
 ) -> ArtifactPage:
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")
-    found, after = explain.listed(on, user, by, limit, page)
+    found, after = explain.list_artifacts(on, user, by, limit, page)
     return ArtifactPage([show(one) for one in found], after)
 
 
@@ -119,7 +119,7 @@ def list_artifacts_to_go(
     *,
     within: Annotated[int, Bound(most=artifacts.MAX_PIN_SECONDS), "Within how many seconds."] = 0,
 ) -> ForeseenView:
-    found = explain.foresee(on, within)
+    found = explain.dry_run(on, within)
     return view(ForeseenView, found, items=found.going)
 
 

@@ -54,9 +54,9 @@ def list_caches(
     page: Page = "",
 ) -> CachePage:
     of = owner or user.name
-    found, after = caches.listed(on, user, of, limit, page)
+    found, after = caches.list_caches(on, user, of, limit, page)
     quota = configuration.current(on).limits.cache_bytes
-    return CachePage([show(one) for one in found], caches.taken(on, of).size, quota, after)
+    return CachePage([show(one) for one in found], caches.usage(on, of).size, quota, after)
 
 
 @router.get("/v1/caches/{cache}", "Show an entry of a cache")

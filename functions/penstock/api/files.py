@@ -116,7 +116,7 @@ class SignedOutput:
 
 @router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
 def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
-    found, after = outputs.listed(on, jobs.find(on, user, job), page)
+    found, after = outputs.list_outputs(on, jobs.find(on, user, job), page)
     return OutputPage([show_output(row) for row in found], after)
 
 
@@ -137,7 +137,7 @@ def send_input(on: System, user: Caller, job: str, ask: NewInput) -> InputUpload
 
 @router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call")
 def send_parts(on: System, user: Caller, job: str, ask: InputParts) -> PartUploads:
-    return PartUploads(**inputs.in_parts(on, jobs.find(on, user, job), ask))
+    return PartUploads(**inputs.sign_parts(on, jobs.find(on, user, job), ask))
 
 
 @router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded")
@@ -148,7 +148,7 @@ def commit_input(on: System, user: Caller, job: str, ask: InputName) -> InputLis
 
 
 def _inputs(on: System, job: Job) -> InputList:
-    return InputList([show_input(row) for row in inputs.listed(on, job)])
+    return InputList([show_input(row) for row in inputs.list_inputs(on, job)])
 
 
 def show_input(row: Input) -> InputView:

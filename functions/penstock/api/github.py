@@ -72,13 +72,13 @@ class CommitPage:
 
 @router.get("/v1/github/commits", "List the commits that jobs came from, newest first")
 def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> CommitPage:
-    rows, following = webhook.commits(on, limit, page)
+    rows, following = webhook.list_commits(on, limit, page)
     return CommitPage([show_commit(row) for row in rows], following)
 
 
 @router.get("/v1/github/deliveries", "List GitHub's webhook deliveries, newest first")
 def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> DeliveryPage:
-    rows, following = webhook.deliveries(on, limit, page)
+    rows, following = webhook.list_deliveries(on, limit, page)
     return DeliveryPage([show_delivery(row) for row in rows], following)
 
 

@@ -213,7 +213,7 @@ def list_jobs(
     page: Page = "",
 ) -> JobPage:
     filters = {"state": state or "", "target": target}
-    rows, following = jobs.listed(on, user, owner, filters, tag, limit, page)
+    rows, following = jobs.list_jobs(on, user, owner, filters, tag, limit, page)
     return JobPage([show(row, jobs.leases_of(on, row)) for row in rows], following)
 
 
@@ -229,7 +229,7 @@ def cancel_job(on: System, user: Caller, job: str) -> JobView:
 
 @router.post("/v1/jobs/{job}/hold", "Hold a job's worker and resources when its script ends")
 def hold_job(on: System, user: Caller, job: str, ask: HoldJob) -> JobView:
-    return _whole(on, holds.ask(on, user, job, ask.reason, ask.for_, whatever=ask.whatever))
+    return _whole(on, holds.request(on, user, job, ask.reason, ask.for_, whatever=ask.whatever))
 
 
 @router.post("/v1/jobs/{job}/release", "Release what is held of a job")
@@ -249,7 +249,7 @@ def get_timings(on: System, user: Caller, job: str) -> TimingsView:
 
 
 def _whole(on: System, job: Job) -> JobView:
-    return show(job, jobs.leases_of(on, job), holds.held(on, job))
+    return show(job, jobs.leases_of(on, job), holds.held_units(on, job))
 
 
 def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> JobView:

@@ -89,7 +89,7 @@ BY_DEFAULT = NewFactoryTest()
 
 @router.get("/v1/canaries", "List the canaries")
 def list_canaries(on: System, user: Operator) -> CanaryPage:
-    return CanaryPage([show_canary(row) for row in canaries.listed(on)], None)
+    return CanaryPage([show_canary(row) for row in canaries.list_canaries(on)], None)
 
 
 @router.post("/v1/canaries/{sort}/{name}/send", "Run a canary now")

@@ -121,7 +121,7 @@ def list_published(
     limit: Limit = 50,
     page: Annotated[str, "The page to show: `next` of the page before it. By default the first."] = "",
 ) -> PublishedPage:
-    found, after = published.listed(on, user, owner or user.name, series, version, limit, page)
+    found, after = published.list_published(on, user, owner or user.name, series, version, limit, page)
     return PublishedPage([show(row) for row in found], after)
 
 
@@ -146,18 +146,18 @@ def sign_published(
     ask: SignOutput = AN_HOUR,
 ) -> SignedOutput:
     row = published.find(on, user, owner, series, version, name)
-    return SignedOutput(**published.leave(on, row, ask.expires_in))
+    return SignedOutput(**published.sign(on, row, ask.expires_in))
 
 
 @router.get("/v1/series/{owner}", "Show who may read an owner's series")
 def list_access(on: System, user: Caller, owner: str) -> AccessPage:
-    return AccessPage([show_access(row) for row in published.shown(on, user, owner)], None)
+    return AccessPage([show_access(row) for row in published.show_access(on, user, owner)], None)
 
 
 @router.put("/v1/series/{owner}", "Set who may read a series")
 def set_access(on: System, user: Caller, owner: str, ask: SetAccess) -> AccessPage:
     access = Access(ask.access) if ask.access else None
-    published.open_to(on, user, owner, ask.series, access, ask.privilege)
+    published.set_access(on, user, owner, ask.series, access, ask.privilege)
     return list_access(on, user, owner)
 
 
@@ -173,7 +173,7 @@ def read_published(
     if_none_match: IfNoneMatch = None,
 ) -> Response[Any]:
     row = published.find(on, user, owner, series, version, name)
-    location = {"location": published.leave(on, row, outputs.LONGEST)["url"]}
+    location = {"location": published.sign(on, row, outputs.SIGNED_SECONDS_MOST)["url"]}
     return _unchanged(row, if_none_match) or Response(302, "text/plain", "", _headers(row) | location)
 
 
@@ -190,7 +190,7 @@ def look_at_published(
 ) -> Response[Any]:
     """Answered here, and not by a redirect: a signed URL is for GET alone."""
     row = published.find(on, user, owner, series, version, name)
-    published.leave(on, row, outputs.LONGEST)
+    published.sign(on, row, outputs.SIGNED_SECONDS_MOST)
     size = {"content-length": str(row.size)}
     return _unchanged(row, if_none_match) or Response(200, "application/octet-stream", "", _headers(row) | size)
 

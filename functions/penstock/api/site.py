@@ -168,7 +168,7 @@ def apply_site(
 ) -> SiteChanges:
     if check:
         site = apply.check(on, ask.toml, ask.path)
-        return SiteChanges(list(apply.changes(configuration.current(on), site)))
+        return SiteChanges(list(apply.differences(configuration.current(on), site)))
     return SiteChanges(list(apply.apply(on, user.name, ask.toml, ask.path)))
 
 
@@ -250,11 +250,11 @@ def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> M
     """A factory or well: its settings, its cool-downs, its failures, and when it was compared."""
     maker, now = f"{sort}/{entry.name}", on.world.now()
     compared = on.store.get(comparison_key(maker), Comparison)
-    apart = quarantine.of_maker(on, kind, entry.name)[:SHOWN]
+    apart = quarantine.list_of_maker(on, kind, entry.name)[:SHOWN]
     return view(
         MakerView,
         entry,
-        cooling=[show_cool_down(row, now) for row in remembering.rows(on, maker)],
+        cooling=[show_cool_down(row, now) for row in remembering.cooldowns_of(on, maker)],
         failures=[show_driver_failure(row) for row in remembering.failures(on, maker)] if user.is_admin else None,
         compared=_compared(compared, now) if compared else None,
         quarantined=[view(ApartView, unit, unit=unit.id, reason=str(unit.reason)) for unit in apart],

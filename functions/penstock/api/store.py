@@ -10,7 +10,7 @@ from penstock.api.shapes import view
 from penstock.domain.jobs.store import Value
 from penstock.system import System
 from penstock.usecases.jobs import jobs, store
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 
 router = Router("job store")
 
@@ -44,19 +44,19 @@ class ValuePage:
 
 @router.get("/v1/jobs/{job}/store", "List the values in a job's store")
 def list_values(on: System, user: Caller, job: str) -> ValuePage:
-    found = store.listed(on, jobs.find(on, user, job))
+    found = store.list_values(on, jobs.find(on, user, job))
     return ValuePage([show(row) for row in found], None)
 
 
 @router.get("/v1/jobs/{job}/store/{name}", "Show a value in a job's store")
 def get_value(on: System, user: Caller, job: str, name: str) -> ValueView:
-    return show(store.shown(on, jobs.find(on, user, job), name))
+    return show(store.show(on, jobs.find(on, user, job), name))
 
 
 @router.put("/v1/jobs/{job}/store/{name}", "Put a value into a job's store")
 def put_value(on: System, user: Caller, job: str, name: str, ask: PutValue) -> ValueView:
     found = jobs.find(on, user, job)
-    return show(store.put(on, found, Put(name, ask.value, ask.secret, user.name)))
+    return show(store.put(on, found, NewValue(name, ask.value, ask.secret, user.name)))
 
 
 def show(row: Value) -> ValueView:

@@ -220,7 +220,7 @@ def release_resource(on: System, user: Operator, resource: str, ask: ReleaseUnit
 
 def _release(on: System, user: User, is_a: UnitKind, unit: str, proof: str) -> Unit:
     if proof:
-        return quarantine.removed(on, user, is_a, unit, proof)
+        return quarantine.confirm_removed(on, user, is_a, unit, proof)
     return maintenance.release(on, user, is_a, unit)
 
 

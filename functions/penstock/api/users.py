@@ -107,7 +107,7 @@ def create_user(on: System, user: Operator, ask: NewUser) -> UserView:
 
 @router.put("/v1/users/{name}/privileges/{privilege}", "Grant a privilege to a user")
 def grant(on: System, user: Operator, name: str, privilege: str) -> UserView:
-    return show(users.change(on, name, privilege, grant=True, by=user.name))
+    return show(users.change_privilege(on, name, privilege, grant=True, by=user.name))
 
 
 @router.delete("/v1/users/{name}/privileges/{privilege}", "Revoke a privilege from a user")
@@ -133,7 +133,7 @@ def list_audit(
     limit: Limit = 100,
     page: Page = "",
 ) -> AuditPage:
-    found, following = audit.listed(on, who, since, limit, page)
+    found, following = audit.list_entries(on, who, since, limit, page)
     return AuditPage([show_audit(entry) for entry in found], following)
 
 
@@ -141,7 +141,7 @@ def list_audit(
 def create_token(on: System, user: Caller, name: str, ask: NewToken = FOR_EVER) -> TokenView:
     if user.name != name:
         users.require_admin(user)
-    secret, token = users.issue(on, name, ask.expires_in, user.name)
+    secret, token = users.issue_token(on, name, ask.expires_in, user.name)
     return view(TokenView, token, token=secret)
 
 

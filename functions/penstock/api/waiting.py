@@ -151,7 +151,7 @@ def explain_job(on: System, user: Caller, job: str) -> WhyView:
 
 @router.get("/v1/graph", "Show which jobs wait for what, and which hold it")
 def get_graph(on: System, user: Operator) -> GraphView:
-    return show_graph(forecast.whole(on))
+    return show_graph(forecast.wait_graph(on))
 
 
 def show_why(found: Why) -> WhyView:

@@ -34,7 +34,7 @@ from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.github import tokens
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.users import oidc
 from penstock.usecases.workers import agents, hosts
 from penstock.usecases.workers.agents import Caller
@@ -151,7 +151,7 @@ def agent_hello(on: System, ask: Hello) -> dict[str, Any]:
 
 @router.post(f"{JOB}/events", "Send lines of the job's log", most=4 * limits.EVENT_BATCH_BYTES)
 def agent_events(on: System, worker: Worker, ask: AgentEvents) -> dict[str, Any]:
-    return agents.events(on, worker, ask.first, agents.parse(ask.events))
+    return agents.append_events(on, worker, ask.first, agents.parse_lines(ask.events))
 
 
 @router.post(f"{JOB}/resources", "Get the metadata of the job's resources again")
@@ -161,19 +161,19 @@ def agent_resources(on: System, worker: Worker) -> dict[str, Any]:
 
 @router.post(f"{JOB}/inputs", "List what to fetch before the script begins")
 def agent_inputs(on: System, worker: Worker, ask: AgentInputs) -> dict[str, Any]:
-    return inputs.fetched(on, worker.job, ask.after)
+    return inputs.list_for_agent(on, worker.job, ask.after)
 
 
 @router.post(f"{JOB}/store/get", "Read a value of the job's store")
 def agent_get_value(on: System, worker: Worker, ask: AgentGetValue) -> dict[str, Any]:
-    tokens.wanted(on, worker.job, ask.name)
+    tokens.request(on, worker.job, ask.name)
     found = store.read(on, worker.job, ask.name)
     return {"there": True, "value": found[0], "secret": found[1]} if found else {"there": False}
 
 
 @router.post(f"{JOB}/store/put", "Put a value into the job's store")
 def agent_put_value(on: System, worker: Worker, ask: AgentPutValue) -> dict[str, Any]:
-    store.put(on, worker.job, Put(ask.name, ask.value, ask.secret), [fence])
+    store.put(on, worker.job, NewValue(ask.name, ask.value, ask.secret), [fence])
     return {}
 
 
@@ -189,7 +189,7 @@ def agent_save_cache(on: System, worker: Worker, ask: SaveCache) -> dict[str, An
 
 @router.post(f"{JOB}/caches/parts", "Get URLs to upload parts of an archive to")
 def agent_cache_parts(on: System, worker: Worker, ask: AgentParts) -> dict[str, Any]:
-    return caches.in_parts(on, worker.job, ask)
+    return caches.sign_parts(on, worker.job, ask)
 
 
 @router.post(f"{JOB}/caches/commit", "Confirm that an archive was uploaded")
@@ -214,7 +214,7 @@ def agent_outputs(on: System, worker: Worker, ask: AgentOutputs) -> dict[str, An
 
 @router.post(f"{JOB}/outputs/parts", "Get URLs to upload parts of an output to")
 def agent_parts(on: System, worker: Worker, ask: AgentParts) -> dict[str, Any]:
-    return outputs.in_parts(on, worker.job, ask)
+    return outputs.sign_parts(on, worker.job, ask)
 
 
 @router.post(f"{JOB}/outputs/commit", "Confirm that outputs were uploaded")
@@ -226,12 +226,12 @@ def agent_commit(on: System, worker: Worker, ask: AgentCommit) -> dict[str, Any]
 def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> dict[str, Any]:
     failure = _failure(ask.failure)
     if ask.result == "broken":
-        return agents.broken(on, worker, ask.broken or ask.reason or "it did not say how", failure)
+        return agents.report_broken(on, worker, ask.broken or ask.reason or "it did not say how", failure)
     if ask.result == "unprepared":
-        return agents.unprepared(on, worker, ask.reason or "its inputs could not be had", failure)
+        return agents.report_unprepared(on, worker, ask.reason or "its inputs could not be had", failure)
     reason, result = ask.reason or f"the script {ask.result}", Result(ask.result)
     failure = None if result is Result.SUCCEEDED else failure
-    return agents.finish(on, worker, result, reason, ask.exit_code, ask.broken or "", failure)
+    return agents.report_finished(on, worker, result, reason, ask.exit_code, ask.broken or "", failure)
 
 
 def _failure(told: AgentFailure | None) -> Failure | None:
@@ -240,4 +240,4 @@ def _failure(told: AgentFailure | None) -> Failure | None:
 
 @router.post("/v1/agent/hosts/{host}", "Get the next step of a host")
 def agent_host(on: System, user: Person, host: str, ask: AgentHost) -> dict[str, Any]:
-    return hosts.ask(on, user, host, ask)
+    return hosts.poll(on, user, host, ask)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from penstock.aws.kms import KmsAppKey
 from penstock.domain.site.site import GitHubApp
 from penstock.kernel.errors import RateLimited, Unknown
-from penstock.ports import Ask, Scope, Told
+from penstock.ports import GitHubRequest, GitHubResponse, TokenScope
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -73,12 +73,12 @@ class GitHub:
         delay = min(after, LONGEST_DELAY)
         self._queues.send_message(QueueUrl=self._queue, MessageBody=json.dumps(message), DelaySeconds=delay)
 
-    def call(self, app: GitHubApp, ask: Ask) -> Told:
+    def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
         """One call, as the App or with a token of the scope's installation."""
         if ask.token:
             return self._send(app, ask, ask.token)
         shown = self._token(app, ask.scope) if ask.scope else self._key.proof(app.app, self._now())
-        if isinstance(shown, Told):
+        if isinstance(shown, GitHubResponse):
             return shown
         told = self._send(app, ask, shown)
         if told.status == 401:
@@ -86,7 +86,7 @@ class GitHub:
             raise Unknown("GitHub does not take our token", "401")
         return told
 
-    def _token(self, app: GitHubApp, scope: Scope) -> str | Told:
+    def _token(self, app: GitHubApp, scope: TokenScope) -> str | GitHubResponse:
         """A token for a scope; or what GitHub said instead, as to an App that was taken away. [SEC-1]"""
         name = json.dumps([app.app, scope.installation, scope.asks], sort_keys=True)
         token, until = self._tokens.get(name, ("", self._now()))
@@ -98,7 +98,7 @@ class GitHub:
         self._tokens[name] = told.body["token"], datetime.fromisoformat(told.body["expires_at"])
         return self._tokens[name][0]
 
-    def _send(self, app: GitHubApp, ask: Ask, shown: str) -> Told:
+    def _send(self, app: GitHubApp, ask: GitHubRequest, shown: str) -> GitHubResponse:
         query = f"?{urlencode(ask.query)}" if ask.query else ""
         body = None if ask.body is None else json.dumps(ask.body).encode()
         kind = "raw+json" if ask.raw else "json"
@@ -120,7 +120,7 @@ class GitHub:
         except (OSError, HTTPException) as error:
             raise Unknown(f"GitHub cannot be reached: {type(error).__name__}") from error
 
-    def _refused(self, status: int, headers: Headers, raw: bytes, ask: Ask) -> Told:
+    def _refused(self, status: int, headers: Headers, raw: bytes, ask: GitHubRequest) -> GitHubResponse:
         """What GitHub did not do. Raises RateLimited or Unknown."""
         seconds = limited(status, headers, raw, self._now())
         if seconds is not None:
@@ -130,9 +130,9 @@ class GitHub:
         return _told(status, headers, raw, ask)
 
 
-def minting(scope: Scope) -> Ask:
+def minting(scope: TokenScope) -> GitHubRequest:
     """The call that makes a token: for what is said and nothing else."""
-    return Ask("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks)
+    return GitHubRequest("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks)
 
 
 def limited(status: int, headers: Headers, raw: bytes, now: datetime) -> int | None:
@@ -152,7 +152,7 @@ def limited(status: int, headers: Headers, raw: bytes, now: datetime) -> int | N
     return None if seconds is None else max(1, min(seconds, LONGEST_LIMIT))
 
 
-def _told(status: int, headers: Headers, raw: bytes, ask: Ask) -> Told:
+def _told(status: int, headers: Headers, raw: bytes, ask: GitHubRequest) -> GitHubResponse:
     """An answer, read. Raises Unknown for what is too long, or is not what was asked for."""
     if len(raw) > ANSWER_BYTES:
         raise Unknown("GitHub's answer is too long")
@@ -164,7 +164,7 @@ def _told(status: int, headers: Headers, raw: bytes, ask: Ask) -> Told:
             if status < 300:
                 raise Unknown("GitHub's answer is not JSON") from None
             body = None
-    return Told(status, body, headers.get("etag", ""), _next(headers.get("link", "")))
+    return GitHubResponse(status, body, headers.get("etag", ""), _next(headers.get("link", "")))
 
 
 def _next(link: str) -> Mapping[str, str] | None:

@@ -39,7 +39,7 @@ ROUNDS = 1 + limits.CACHE_ENTRIES // caches.EVICTIONS_PER_WRITE + transaction.TR
 
 
 @dataclass(frozen=True)
-class Kept:
+class Saved:
     """What came of saving: the entry of that key, and whether it is the one that was sent; or why there is none."""
 
     entry: CacheEntry | None = None
@@ -68,14 +68,14 @@ def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ())
         raise Refused(
             400, "bad-request", f"there are at most {limits.CACHE_RESTORE_KEYS} restore keys, each like a key"
         )
-    for found in _candidates(on, job, shelf, ask.key, restore_keys):
-        if is_there(on, found):
-            return {"hit": True, "exact": found.words == ask.key, **_lent(on, found)}
-        drop(on, found.key)
+    for found in _matching(on, job, shelf, ask.key, restore_keys):
+        if has_bytes(on, found):
+            return {"hit": True, "exact": found.words == ask.key, **_download(on, found)}
+        remove(on, found.key)
     return {"hit": False}
 
 
-def _candidates(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequence[str]) -> Iterator[CacheEntry]:
+def _matching(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequence[str]) -> Iterator[CacheEntry]:
     """What may be restored, best first."""
     scopes = caches.sources(job.cache_scope)
     for scope in scopes:
@@ -90,13 +90,13 @@ def _candidates(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequ
                 yield best
 
 
-def is_there(on: System, entry: CacheEntry) -> bool:
+def has_bytes(on: System, entry: CacheEntry) -> bool:
     """Whether an entry's bytes are where they should be."""
     volume = on.store.get(volume_key(entry.id), Volume)
     return volume is not None and volume.state is VolumeState.CREATED and not volume.lost
 
 
-def _lent(on: System, entry: CacheEntry) -> dict[str, Any]:
+def _download(on: System, entry: CacheEntry) -> dict[str, Any]:
     """Leave to fetch an entry, and that it was used. Who loses that write has seen it go, and may fetch it still."""
     span = timedelta(seconds=configuration.current(on).retention.cache)
     touched = caches.touch(entry, on.world.now(), span)
@@ -115,40 +115,40 @@ def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composit
     Raises Refused 400 for what is no digest, 409 for too many saves, 413 for one that is too big.
     """
     shelf, site = _shelf(job, ask), configuration.current(on)
-    file = AgentFile(_about(ask), size, sha256, composite)
+    file = AgentFile(_description(ask), size, sha256, composite)
     uploads.check("cache", "the archive", file, site.limits.archive_bytes)
     if not job.cache_scope:
-        return _refused("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
+        return _not_saved("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
     taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
-    if taken and is_there(on, taken):
-        return {"there": True, **_told(taken)}
+    if taken and has_bytes(on, taken):
+        return {"there": True, **_entry_view(taken)}
     made = Artifact(
         id=on.world.ulid(), path=file.path, size=size, sha256=sha256, composite=composite, by=job.owner,
         time=on.world.now(), sort=CACHE, job=job.id,
     )  # fmt: skip
-    transaction.run(on, lambda: _begun(on, job, made, timedelta(seconds=site.retention.upload)))
-    return {"there": False, "id": made.id, **uploads.leave(on, made.id, file)}
+    transaction.run(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
+    return {"there": False, "id": made.id, **uploads.sign_upload(on, made.id, file)}
 
 
-def in_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
     """Where some parts of an archive are sent to. Raises Refused 400 or 404."""
-    return uploads.in_parts(on, _begun_by(on, job, ask.id), ask.first, ask.sha256)
+    return uploads.sign_parts(on, _find_upload(on, job, ask.id), ask.first, ask.sha256)
 
 
-def _refused(why: str) -> dict[str, Any]:
+def _not_saved(why: str) -> dict[str, Any]:
     return {"there": False, "why": why}
 
 
-def _told(entry: CacheEntry) -> dict[str, Any]:
+def _entry_view(entry: CacheEntry) -> dict[str, Any]:
     return {"id": entry.id, "job": entry.job, "scope": entry.scope}
 
 
-def _about(ask: CacheName) -> str:
+def _description(ask: CacheName) -> str:
     """What an archive is called by people: the paths that are in it."""
     return ", ".join(ask.paths)[: limits.CACHE_PATH_CHARS]
 
 
-def _begun(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
+def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
     fresh = on.store.get(job_key(job.id), Job)
     if fresh is None or fresh.cache_saves >= limits.CACHE_SAVES:
         raise Refused(409, "too-many-saves", f"a job saves caches at most {limits.CACHE_SAVES} times")
@@ -162,35 +162,39 @@ def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
     Raises Refused 404 for what this job did not begin, 409 for bytes that are not there whole.
     """
     shelf = _shelf(job, ask)
-    begun = _begun_by(on, job, id)
-    size = uploads.arrived(on, id, begun.size)
+    begun = _find_upload(on, job, id)
+    size = uploads.arrived_bytes(on, id, begun.size)
     if size != begun.size:
         raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
     for _ in range(ROUNDS):
-        found = transaction.run(on, partial(_kept, on, job, shelf, ask, id))
+        found = transaction.run(on, partial(_save_changes, on, job, shelf, ask, id))
         if found:
             kept = found.entry
-            return {"kept": found.is_new, **(_told(kept) if kept else {}), **({"why": found.why} if found.why else {})}
+            return {
+                "kept": found.is_new,
+                **(_entry_view(kept) if kept else {}),
+                **({"why": found.why} if found.why else {}),
+            }
     raise Moved()
 
 
-def _begun_by(on: System, job: Job, id: str) -> Artifact:
+def _find_upload(on: System, job: Job, id: str) -> Artifact:
     found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
     if found is None or found.sort != CACHE or found.job != job.id:
         raise not_found("archive", id[:64])
     return found
 
 
-def _kept(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[Sequence[Change], Kept | None]:
+def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[Sequence[Change], Saved | None]:
     """The one write that makes an entry; or one that makes room for it, and then None. [ART-1] [SLOT-3]"""
     taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
     if taken and taken.id == id:
-        return [], Kept(taken, is_new=True)
-    artifact = _begun_by(on, job, id)
-    if taken and is_there(on, taken):
-        return [fence(on, job), *owners.gone(on, artifact)], Kept(taken)
+        return [], Saved(taken, is_new=True)
+    artifact = _find_upload(on, job, id)
+    if taken and has_bytes(on, taken):
+        return [fence(on, job), *owners.delete_changes(on, artifact)], Saved(taken)
     if taken:
-        return [fence(on, job), *taken_out(on, shelf.owner, [taken])], None
+        return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
     use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
     site, now = configuration.current(on), on.world.now()
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
@@ -200,63 +204,63 @@ def _kept(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[
         sha256=artifact.sha256, about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
-    there = owners.arrived(on, id, made.owner)
+    there = owners.arrival_changes(on, id, made.owner)
     if there is None:
         raise not_found("archive", id)
-    return [fence(on, job), Create(made), *there, counted(use, [made], 1)], Kept(made, is_new=True)
+    return [fence(on, job), Create(made), *there, count_change(use, [made], 1)], Saved(made, is_new=True)
 
 
 def _make_room(
     on: System, job: Job, artifact: Artifact, use: CacheUse, most: int
-) -> tuple[Sequence[Change], Kept | None]:
+) -> tuple[Sequence[Change], Saved | None]:
     """Push out what was not used for longest; where that is not enough, the new one goes instead."""
-    entries = every(on, use.owner)
+    entries = entries_of(on, use.owner)
     gone = caches.entries_to_evict(use, entries, artifact.size, most, job.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
-        return [fence(on, job), *owners.gone(on, artifact)], Kept(why=full)
-    return [fence(on, job), *taken_out(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
+        return [fence(on, job), *owners.delete_changes(on, artifact)], Saved(why=full)
+    return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
 
 
-def every(on: System, owner: str) -> list[CacheEntry]:
+def entries_of(on: System, owner: str) -> list[CacheEntry]:
     """All entries of an owner."""
     return on.store.find(collection(owner), "cache#", CacheEntry, limit=limits.CACHE_ENTRIES)
 
 
-def counted(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> Change:
+def count_change(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> Change:
     """The count of an owner, with entries more or fewer."""
     after = caches.count(use, entries, by)
     return Replace(use, after) if use.version else Create(after)
 
 
-def taken_out(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
+def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
     """What is written when entries of an owner go: they own their archives no longer. [ART-1]"""
     use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
-    changes: list[Change] = [counted(use, entries, -1)]
+    changes: list[Change] = [count_change(use, entries, -1)]
     for entry in entries:
         artifact = on.store.get(artifact_key(entry.id), Artifact)
-        changes += [Delete(entry), *(owners.without(on, artifact, entry.owner) if artifact else [])]
+        changes += [Delete(entry), *(owners.release_changes(on, artifact, entry.owner) if artifact else [])]
     return changes
 
 
-def drop(on: System, key: Key) -> None:
+def remove(on: System, key: Key) -> None:
     """Take an entry out, if it is there still."""
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(key, CacheEntry)
-        return (taken_out(on, row.shelf.owner, [row]) if row else []), None
+        return (remove_changes(on, row.shelf.owner, [row]) if row else []), None
 
     transaction.run(on, decide)
 
 
-def run_out(on: System, owner: str, place: str) -> None:
+def expire(on: System, owner: str, place: str) -> None:
     """End an entry that nobody restored for too long. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(Key(collection(owner), f"{CACHE}#{place}"), CacheEntry)
         if row is None or row.until > on.world.now():
             return [], None
-        return taken_out(on, owner, [row]), None
+        return remove_changes(on, owner, [row]), None
 
     transaction.run(on, decide)
 
@@ -266,13 +270,13 @@ def find_entry(on: System, user: User, id: str) -> CacheEntry:
     artifact = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
     if artifact is None or not user.may_see(artifact.by):
         raise not_found("cache", id[:64])
-    row = of(on, next((each for each in artifact.owners if parts(each)[0] == CACHE), ""))
+    row = entry_of_owner(on, next((each for each in artifact.owners if parts(each)[0] == CACHE), ""))
     if row is None:
         raise not_found("cache", id[:64])
     return row
 
 
-def of(on: System, owner: str) -> CacheEntry | None:
+def entry_of_owner(on: System, owner: str) -> CacheEntry | None:
     """The entry that an artifact calls its owner, if it is there."""
     return on.store.get(caches.of_owner(owner), CacheEntry)
 
@@ -283,14 +287,14 @@ def delete(on: System, user: User, id: str) -> CacheEntry:
     def decide() -> tuple[Sequence[Change], CacheEntry]:
         row = find_entry(on, user, id)
         by = user.name if user.name != row.shelf.owner else ""
-        changes = taken_out(on, row.shelf.owner, [row])
+        changes = remove_changes(on, row.shelf.owner, [row])
         what = f"{row.shelf.name}, {row.scope}: {row.words}"
-        return audit.note(on, changes, by, "delete cache", f"cache {id}", what), row
+        return audit.record(on, changes, by, "delete cache", f"cache {id}", what), row
 
     return transaction.run(on, decide)
 
 
-def listed(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:
+def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:
     """An owner's entries, newest first, and the page that follows. Raises Refused 400 or 403."""
     if not is_name(owner):
         raise Refused(400, "bad-request", "owner is the name of a user or a repository")
@@ -300,6 +304,6 @@ def listed(on: System, user: User, owner: str, limit: int, page: str) -> tuple[l
     return rows, rows[-1].id if len(rows) == limit else None
 
 
-def taken(on: System, owner: str) -> CacheUse:
+def usage(on: System, owner: str) -> CacheUse:
     """How many entries an owner has, and what they take."""
     return on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)

@@ -16,7 +16,7 @@ from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
 from penstock.kernel.rows import Create, Delete, Key, Replace
-from penstock.ports import Chooser, NotYet, Ready
+from penstock.ports import NotYet, PlacementDriver, Ready
 from penstock.system import System
 from penstock.usecases.site import configuration
 
@@ -25,7 +25,7 @@ TRIES = 4
 
 
 @dataclass(frozen=True)
-class Leave:
+class Permission:
     """Whether a unit may be asked for now, and how: what its call avoids, and of what it is the probe.
 
     With `wait` it may not, for `why`.
@@ -37,7 +37,7 @@ class Leave:
     why: str | None = None
 
 
-def rows(on: System, maker: str) -> list[CoolDown]:
+def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
     """The cool-downs of a maker that are not forgotten."""
     found = on.store.find(collection(maker), "scope#", CoolDown)
     return cooldowns.remembered(found, on.world.now())
@@ -48,37 +48,37 @@ def failures(on: System, maker: str) -> list[Failure]:
     return on.store.find(collection(maker), "failure#", Failure)
 
 
-def leave(on: System, site: Site, unit: Unit) -> Leave:
+def request_create(on: System, site: Site, unit: Unit) -> Permission:
     """Whether a unit may be made now. At most one gets leave to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
-    found = rows(on, maker)
+    found = cooldowns_of(on, maker)
     kinds = (cooldowns.type_scope(unit.type), cooldowns.broken_scope(unit.type))
     whole = [row for row in found if row.stops or (row.scope in kinds and not unit.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
-        return _stopped(on, shut, unit)
-    wait = take_token(on, site, unit)
+        return _denied(on, shut, unit)
+    wait = take_call(on, site, unit)
     if wait is not None:
-        return Leave(wait=wait, why=f"no more calls a second are made to {unit.maker} than its `rate` says")
+        return Permission(wait=wait, why=f"no more calls a second are made to {unit.maker} than its `rate` says")
     probed = {row.scope for row in found if _concerns(row, unit) and _probe(on, row, unit)}
     lost = [row for row in whole if row.scope not in probed]
     if lost:
         for row in found:
             if row.scope in probed:
-                _let_go(on, row.key, unit)
-        return _stopped(on, lost, unit)
+                _release_probe(on, row.key, unit)
+        return _denied(on, lost, unit)
     short = {row.scope for row in found if row.cause is not Cause.BROKEN}
-    return Leave(frozenset(short - probed), frozenset(probed))
+    return Permission(frozenset(short - probed), frozenset(probed))
 
 
 def _concerns(row: CoolDown, unit: Unit) -> bool:
     return cooldowns.concerns(row, unit.type)
 
 
-def _stopped(on: System, by: Sequence[CoolDown], unit: Unit) -> Leave:
+def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
     now = on.world.now()
     last = max(by, key=lambda row: cooldowns.wait(row, unit.id, now))
-    return Leave(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.describe(last, now))
+    return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.describe(last, now))
 
 
 def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
@@ -87,49 +87,49 @@ def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
     return row.is_open_to(unit.id, now) and on.store.commit([Replace(row, cooldowns.probe(row, unit.id, now))])
 
 
-def answered(on: System, unit: Unit, given: Leave, done: Ready | NotYet) -> None:
+def create_answered(on: System, unit: Unit, given: Permission, done: Ready | NotYet) -> None:
     """What a call's answer says of what was probed, and of what it met on its way.
 
     That a driver has begun shows that it may be called, and nothing else yet.
     """
     maker = maker_of(unit.is_a, unit.maker)
     if isinstance(done, NotYet):
-        for row in rows(on, maker) if given.probes else ():
+        for row in cooldowns_of(on, maker) if given.probes else ():
             if row.probe == unit.id and row.stops:
-                take_off(on, row.key, unit)
+                lift(on, row.key, unit)
         return
     short = cooldowns.from_shortages(done.shortages)
     for what in short:
-        meet(on, maker, what, unit)
-    for row in rows(on, maker) if given.probes else ():
+        start(on, maker, what, unit)
+    for row in cooldowns_of(on, maker) if given.probes else ():
         if row.probe == unit.id and row.cause is not Cause.BROKEN:  # a machine that was ordered need not boot
             is_proved = row.stops or done.proves is None or row.scope in done.proves
-            (take_off if is_proved else _let_go)(on, row.key, unit)
+            (lift if is_proved else _release_probe)(on, row.key, unit)
 
 
-def refused(on: System, unit: Unit, given: Leave, error: DriverError) -> tuple[str, int | None]:
+def create_failed(on: System, unit: Unit, given: Permission, error: DriverError) -> tuple[str, int | None]:
     """Remember what a create met; the reason for people, and when to look again where that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
-    count(on, maker, error)
+    count_failure(on, maker, error)
     news = cooldowns.obstacles(error, unit.type, given.avoid)
     for what in news:
-        meet(on, maker, what, unit)
-    for row in rows(on, maker) if given.probes else ():
+        start(on, maker, what, unit)
+    for row in cooldowns_of(on, maker) if given.probes else ():
         if row.probe == unit.id:
-            (take_off if row.stops and news else _let_go)(on, row.key, unit)
+            (lift if row.stops and news else _release_probe)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
-    found = _first(on, unit) if news or isinstance(error, Short) else None
+    found = _ending_first(on, unit) if news or isinstance(error, Short) else None
     if found is None:
         return reason, None
     return (reason if news else cooldowns.describe(found, now)), cooldowns.wait(found, unit.id, now)
 
 
-def spared(on: System, unit: Unit, given: Leave) -> tuple[str, int | None]:
+def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int | None]:
     """That a create could meet nothing new, and is spared: the reason for people, and when to look again."""
-    for row in rows(on, maker_of(unit.is_a, unit.maker)) if given.probes else ():
+    for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if given.probes else ():
         if row.probe == unit.id:
-            _let_go(on, row.key, unit)
-    found, now = _first(on, unit), on.world.now()
+            _release_probe(on, row.key, unit)
+    found, now = _ending_first(on, unit), on.world.now()
     return (
         (cooldowns.describe(found, now), cooldowns.wait(found, unit.id, now))
         if found
@@ -137,28 +137,28 @@ def spared(on: System, unit: Unit, given: Leave) -> tuple[str, int | None]:
     )
 
 
-def _first(on: System, unit: Unit) -> CoolDown | None:
+def _ending_first(on: System, unit: Unit) -> CoolDown | None:
     """The cool-down for which a unit waits least."""
     now = on.world.now()
-    ours = [row for row in rows(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
+    ours = [row for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
     return min(ours, key=lambda row: cooldowns.wait(row, unit.id, now), default=None)
 
 
-def not_destroyed(on: System, unit: Unit, error: DriverError) -> None:
+def destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     """Remember what a destroy met: that it is to slow down is true of creates as well."""
     maker = maker_of(unit.is_a, unit.maker)
-    count(on, maker, error)
+    count_failure(on, maker, error)
     if isinstance(error, RateLimited):
         for what in cooldowns.obstacles(error, unit.type):
-            meet(on, maker, what, unit)
+            start(on, maker, what, unit)
 
 
-def destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
+def unit_destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
     """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try.
 
     With the site also those of other makers, who share a quota with this one as its driver says.
     """
-    own = rows(on, maker_of(unit.is_a, unit.maker))
+    own = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     for row in [*own, *(_shared(on, site, unit) if site else ())]:
         told = cooldowns.allow_now(row, on.world.now())
         if told and on.store.commit([Replace(row, told)]):
@@ -174,12 +174,12 @@ def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
         driver = configuration.driver_of(on, site, unit) if others else None
     except DriverError:
         return
-    if isinstance(driver, Chooser):
+    if isinstance(driver, PlacementDriver):
         for other in others:
-            yield from (row for row in rows(on, maker_of(unit.is_a, other)) if driver.shares(row.scope))
+            yield from (row for row in cooldowns_of(on, maker_of(unit.is_a, other)) if driver.shares(row.scope))
 
 
-def count(on: System, maker: str, error: DriverError) -> None:
+def count_failure(on: System, maker: str, error: DriverError) -> None:
     """Count a failure by its code."""
     key = cooldowns.failure_key(maker, cooldowns.code_of(error))
     for tries in range(TRIES):
@@ -190,7 +190,7 @@ def count(on: System, maker: str, error: DriverError) -> None:
         on.world.pause(tries)
 
 
-def meet(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
+def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
     """Write a cool-down, or a longer one."""
     for tries in range(TRIES):
         row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
@@ -200,42 +200,42 @@ def meet(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
         on.world.pause(tries)
 
 
-def take_off(on: System, key: Key, unit: Unit) -> None:
+def lift(on: System, key: Key, unit: Unit) -> None:
     """There is some again."""
-    _of_probe(on, key, unit, lambda row: Delete(row))
+    _change_own(on, key, unit, lambda row: Delete(row))
 
 
-def _let_go(on: System, key: Key, unit: Unit) -> None:
+def _release_probe(on: System, key: Key, unit: Unit) -> None:
     """The probe asked for something else in the end: the next one may try."""
-    _of_probe(on, key, unit, lambda row: Replace(row, cooldowns.end_probe(row)))
+    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.end_probe(row)))
 
 
-def _of_probe(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:
+def _change_own(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:
     row = on.store.get(key, CoolDown)
     if row and row.probe == unit.id:
         on.store.commit([change(row)])
 
 
-def told(on: System, unit: Unit) -> list[CoolDown]:
+def blocking(on: System, unit: Unit) -> list[CoolDown]:
     """The cool-downs that may keep a unit from being made, the first that ends first; none when it is made."""
     if unit.state is not UnitState.CREATING or unit.made:
         return []
-    found = rows(on, maker_of(unit.is_a, unit.maker))
+    found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     return sorted((row for row in found if _concerns(row, unit)), key=lambda row: row.until)
 
 
-TOKEN_TRIES = 4
+CALL_TRIES = 4
 """How often a lost race is run again before the unit is sent away as if there were no token."""
 
 
-def take_token(on: System, site: Site, unit: Unit) -> int | None:
+def take_call(on: System, site: Site, unit: Unit) -> int | None:
     """Take one of the calls that a maker may be sent in a second; with none left, in how many seconds to look again."""
     makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
     found = makers.get(unit.maker)
     if found is None or found.rate is None:
         return None
     maker = cooldowns.maker_of(unit.is_a, unit.maker)
-    for tries in range(TOKEN_TRIES):
+    for tries in range(CALL_TRIES):
         now = on.world.now()
         row = on.store.get(budget_key(maker), Budget)
         left = cooldowns.take_token(row, maker, found.rate, now)

@@ -50,22 +50,22 @@ def find(on: System, user: User | None, of: str, series: str, version: str, name
     row = None
     if users.is_name(of) and all(published.is_part(part) for part in (series, version, name)):
         row = on.store.get(published_key(of, series, version, name), Published)
-    if row is None or not published.may_read(user, of, series, said(on, of)):
+    if row is None or not published.may_read(user, of, series, access_rules(on, of)):
         raise not_found("published file", f"{of}/{series}/{version}/{name}"[:400])
     return row
 
 
-def said(on: System, of: str) -> list[Series]:
+def access_rules(on: System, of: str) -> list[Series]:
     """What an owner said of who may read."""
     return on.store.find(collection(of), "series#", Series, limit=MAX_SERIES)
 
 
-def listed(
+def list_published(
     on: System, user: User, of: str, series: str, version: str, limit: int, page: str
 ) -> tuple[list[Published], str | None]:
     """Some of what an owner published and a user may read, by name, and the page that follows. Raises Refused 400."""
     start = _prefix(of, series, version)
-    rules, found = said(on, of), list[Published]()
+    rules, found = access_rules(on, of), list[Published]()
     after, scanned = _after(page), 0
     while scanned < SCANNED:
         rows = on.store.find(collection(of), start, Published, limit=READ, after=after)
@@ -102,14 +102,14 @@ def _after(page: str) -> str:
     return published_key("", *parts).sk if page else ""
 
 
-def leave(on: System, row: Published, seconds: int) -> dict[str, Any]:
+def sign(on: System, row: Published, seconds: int) -> dict[str, Any]:
     """Leave to fetch a published file for some seconds. Raises Refused 410 for one that was withdrawn."""
     if row.withdrawn:
         raise published.withdrawn(row)
     volume = on.store.get(volume_key(row.artifact), Volume)
     if volume is None or volume.lost:
         raise Refused(409, "no-bytes", f"the bytes of {row.full} are lost; operators are told")
-    return outputs.leave(on, row.artifact, row.name, row.size, row.sha256, seconds)
+    return outputs.sign_artifact(on, row.artifact, row.name, row.size, row.sha256, seconds)
 
 
 def unpublish(on: System, user: User, of: str, series: str, version: str, name: str) -> Published:
@@ -126,41 +126,41 @@ def unpublish(on: System, user: User, of: str, series: str, version: str, name: 
             return [], row
         after = published.withdraw(row, user.name, on.world.now())
         artifact = on.store.get(artifact_key(row.artifact), Artifact)
-        changes = [Replace(row, after), *(owners.without(on, artifact, row.owner) if artifact else [])]
-        return audit.note(on, changes, user.name, "unpublish", row.full), after
+        changes = [Replace(row, after), *(owners.release_changes(on, artifact, row.owner) if artifact else [])]
+        return audit.record(on, changes, user.name, "unpublish", row.full), after
 
     return transaction.run(on, decide)
 
 
-def shown(on: System, user: User, of: str) -> list[Series]:
+def show_access(on: System, user: User, of: str) -> list[Series]:
     """What an owner said of who may read, for who may see the owner's jobs. Raises Refused 404. [SEC-2]"""
     if not users.is_name(of) or not user.may_see(of):
         raise not_found("user", of[:64])
-    return said(on, of)
+    return access_rules(on, of)
 
 
-def open_to(on: System, user: User, of: str, series: str, access: Access | None, privilege: str) -> Series | None:
+def set_access(on: System, user: User, of: str, series: str, access: Access | None, privilege: str) -> Series | None:
     """Say who may read a series of an owner's, or (EVERY) all of which nothing else is said; None: as all the others.
 
     Raises Refused 400; 404 for whoever may not act for the owner; 409 when too much is said.
     """
-    _check(user, of, series, access, privilege)
+    _check_access(user, of, series, access, privilege)
 
     def decide() -> tuple[Sequence[Change], Series | None]:
         was = on.store.get(series_key(of, series), Series)
         now = Series(of=of, name=series, access=access, privilege=privilege) if access else None
         changes: list[Change] = [Delete(was)] if was and not now else []
-        if now and was is None and len(said(on, of)) >= MAX_SERIES:
+        if now and was is None and len(access_rules(on, of)) >= MAX_SERIES:
             raise Refused(409, "too-many-series", f"of at most {MAX_SERIES} series something may be said")
         if now:
             changes = [Replace(was, now) if was else Create(now)]
         told = " ".join(filter(None, (access or "as the others", privilege)))
-        return audit.note(on, changes, user.name, "open series", f"{of}/{series}", told), now
+        return audit.record(on, changes, user.name, "open series", f"{of}/{series}", told), now
 
     return transaction.run(on, decide)
 
 
-def keep_private(on: System, of: str) -> None:
+def make_private(on: System, of: str) -> None:
     """Keep from others what an owner publishes that is private itself, unless something was said of it. [SEC-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
@@ -170,7 +170,7 @@ def keep_private(on: System, of: str) -> None:
     transaction.run(on, decide)
 
 
-def _check(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
+def _check_access(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
     if not users.is_name(of) or not user.may_see(of):
         raise not_found("user", of[:64])
     if series != ALL_SERIES and not published.is_part(series):
@@ -181,7 +181,7 @@ def _check(user: User, of: str, series: str, access: Access | None, privilege: s
         raise Refused(400, "bad-request", "with the access `privilege`, and only with it, a privilege is named")
 
 
-TOLD = 3
+FAILURES_NAMED = 3
 """How many that could not be published a job's reason names; all of them are in its log."""
 
 
@@ -201,10 +201,10 @@ def publish(
     row = on.store.get(output_key(job.id, output), Output) if ids.is_ulid(output) else None
     if row is None or not row.is_committed:
         raise not_found("output", output[:64])
-    return _give(on, job, row, Publication(row.path, series, version, name), user.name, again=True)
+    return _assign(on, job, row, Publication(row.path, series, version, name), user.name, again=True)
 
 
-def of_job(on: System, job: Job) -> str:
+def publish_declared(on: System, job: Job) -> str:
     """Publish what a job's file says, for it has succeeded; what could not be, as the rest of a sentence.
 
     Whoever settles the job does this first, again if that was interrupted. What is wrong with one stops no other.
@@ -217,23 +217,25 @@ def of_job(on: System, job: Job) -> str:
         try:
             if each.path not in kept:
                 raise Refused(404, "no-such-output", f"the job kept no {each.path}; no output rule matched such a file")
-            row, is_news = _give(on, job, kept[each.path], each, job.owner, again=False)
+            row, is_news = _assign(on, job, kept[each.path], each, job.owner, again=False)
             if is_news:
-                logs.say(on, job.id, job.attempt, f"published {each.path} as {row.full}")
+                logs.append(on, job.id, job.attempt, f"published {each.path} as {row.full}")
         except Refused as refused:
             wrong.append(refused.detail)
-            logs.say(on, job.id, job.attempt, f"NOT published: {each.path}: {refused.detail}")
-    return _told(wrong)
+            logs.append(on, job.id, job.attempt, f"NOT published: {each.path}: {refused.detail}")
+    return _failure_note(wrong)
 
 
-def _told(wrong: Sequence[str]) -> str:
+def _failure_note(wrong: Sequence[str]) -> str:
     if not wrong:
         return ""
-    more = f"; and {len(wrong) - TOLD} more" if len(wrong) > TOLD else ""
-    return f"; BUT NOT PUBLISHED: {'; '.join(wrong[:TOLD])}{more}"
+    more = f"; and {len(wrong) - FAILURES_NAMED} more" if len(wrong) > FAILURES_NAMED else ""
+    return f"; BUT NOT PUBLISHED: {'; '.join(wrong[:FAILURES_NAMED])}{more}"
 
 
-def _give(on: System, job: Job, output: Output, wanted: Publication, by: str, *, again: bool) -> tuple[Published, bool]:
+def _assign(
+    on: System, job: Job, output: Output, wanted: Publication, by: str, *, again: bool
+) -> tuple[Published, bool]:
     """Give a name, in one commit with the ownership. What stands for the same bytes stays as it is. [ART-1]
 
     What was withdrawn is given `again` by a person alone: a job that runs once more does not undo what they did.
@@ -252,13 +254,13 @@ def _give(on: System, job: Job, output: Output, wanted: Publication, by: str, *,
             return [], (known, False)
         if known and not again:
             raise published.withdrawn(known)
-        changes: list[Change] = [Replace(known, made) if known else Create(made), _own(on, made)]
-        return audit.note(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
+        changes: list[Change] = [Replace(known, made) if known else Create(made), _own_change(on, made)]
+        return audit.record(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
 
     return transaction.run(on, decide)
 
 
-def _own(on: System, made: Published) -> Change:
+def _own_change(on: System, made: Published) -> Change:
     """That an artifact is published. Raises Refused 409 for bytes that are not there, 410 for what is gone."""
     artifact = on.store.get(artifact_key(made.artifact), Artifact)
     volume = on.store.get(volume_key(made.artifact), Volume)

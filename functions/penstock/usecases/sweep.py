@@ -37,7 +37,7 @@ log = Logger(child=True)
 
 
 @dataclass
-class Swept:
+class SweepResult:
     """What one sweep did."""
 
     nudged: int = 0
@@ -50,9 +50,9 @@ class Swept:
     untidied: int = 0
 
 
-def sweep(on: System) -> Swept:
+def sweep(on: System) -> SweepResult:
     """One sweep. What fails for one row does not stop the others."""
-    done, start = Swept(), on.world.now()
+    done, start = SweepResult(), on.world.now()
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
         try:
             nudge(on, kind, key)
@@ -66,17 +66,17 @@ def sweep(on: System) -> Swept:
     done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
     try:
         site = configuration.current(on)
-        gauges.tell(on, site, pools, waited_for)
-        gauges.tell_units(on, site, compared.rows)
+        gauges.report(on, site, pools, waited_for)
+        gauges.report_units(on, site, compared.rows)
     except Exception:
         log.exception("how things stand could not be told")
-    tidied = expire.tidy(on)
+    tidied = expire.expire_overdue(on)
     done.tidied, done.untidied = tidied.moved, tidied.failed
-    _tell(on, done, start)
+    _report(on, done, start)
     return done
 
 
-def _tell(on: System, done: Swept, start: datetime) -> None:
+def _report(on: System, done: SweepResult, start: datetime) -> None:
     on.metrics.add(metrics.SWEEPS)
     on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
     on.metrics.add(metrics.OVERDUE_ROWS, done.nudged + done.failed)
@@ -92,11 +92,11 @@ def nudge(on: System, kind: str, key: Key) -> None:
     elif kind == "pool":
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
     elif kind == "host":
-        presence.fade(on, key.pk.partition("#")[2])
+        presence.mark_silent(on, key.pk.partition("#")[2])
     elif kind == "canary":
-        canaries.nudge(on, key)
+        canaries.advance(on, key)
     elif kind in ("delivery", "checkset", "check", "minted"):
-        hints.nudge(on, kind, key)
+        hints.resend(on, kind, key)
     elif kind == "job":
         _nudge_job(on, key)
 
@@ -107,7 +107,7 @@ def _nudge_job(on: System, key: Key) -> None:
     if job is None or job.due is None or job.due > now:
         return
     if job.is_settled:
-        _stop(on, job)
+        _stop_flows(on, job)
     elif job.state is State.WAITING:
         prerequisites.judge(on, job.id)
     elif job.report or job.cancelled_by:
@@ -117,15 +117,15 @@ def _nudge_job(on: System, key: Key) -> None:
     elif job.queue_until and job.queue_until <= now:
         _end(on, job, "QueueDeadline", f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}")
     elif job.state is State.QUEUED:
-        _remind_to_start(on, job)
+        _resume_queued(on, job)
     else:
-        _remind_to_step(on, job)
+        _resume_acquiring(on, job)
 
 
-def _remind_to_start(on: System, job: Job) -> None:
+def _resume_queued(on: System, job: Job) -> None:
     """Start a queued attempt's flow. One that was started, and never took its first step, was lost."""
-    settle.put_back(on, job.id, job.attempt - 1)
-    if scheduler.start(on, job.id):
+    settle.start_release(on, job.id, job.attempt - 1)
+    if scheduler.start_flow(on, job.id):
         return
     if job.nudged:
         _end(on, job, "Lost", "the flow never took its first step")
@@ -133,20 +133,20 @@ def _remind_to_start(on: System, job: Job) -> None:
         on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
 
 
-def _remind_to_step(on: System, job: Job) -> None:
+def _resume_acquiring(on: System, job: Job) -> None:
     """Answer what a flow may wait for, for the answer may have been lost. One that still stands is lost. [JOB-1]"""
     held = jobs.leases_of(on, job)
     if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
-        _let_wait(on, job, held)
+        _extend_wait(on, job, held)
     elif job.nudged:
         _end(on, job, "Lost", "the flow stopped between two steps")
     else:
         for step in {lease.step for lease in held}:
-            scheduler.answer(on, [lease for lease in held if lease.step == step])
+            scheduler.answer_step(on, [lease for lease in held if lease.step == step])
         on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
 
 
-def _let_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
+def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
     """Let a job wait on; or, when it held what it cannot use for too long, give all of that back. [QUEUE-3]"""
     if unused.is_give_back_due(job, held, on.world.now()):
         names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
@@ -161,10 +161,10 @@ def _end(on: System, job: Job, error: str, cause: str) -> None:
     settle.settle(on, job.id, job.attempt, error, cause, overdue=on.world.now())
     fresh = on.store.get(job.key, Job)
     if fresh:
-        _stop(on, fresh)
+        _stop_flows(on, fresh)
 
 
-def _stop(on: System, job: Job) -> None:
+def _stop_flows(on: System, job: Job) -> None:
     """Stop the flows of the attempts that the sweep ended. Until that is done the job says so, and stays due."""
     if job.stop_from is None:
         return

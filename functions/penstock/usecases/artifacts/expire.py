@@ -41,16 +41,16 @@ log = Logger(child=True)
 
 
 @dataclass
-class Tidied:
+class ExpireResult:
     """What came of one sweep."""
 
     moved: int = 0
     failed: int = 0
 
 
-def tidy(on: System) -> Tidied:
+def expire_overdue(on: System) -> ExpireResult:
     """Move on what is overdue. What fails for one row does not stop the others."""
-    done, start = Tidied(), on.world.now()
+    done, start = ExpireResult(), on.world.now()
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE, later=True):
         if on.world.now() - start >= WITHIN:
             break
@@ -61,7 +61,7 @@ def tidy(on: System) -> Tidied:
             log.exception("what is to go could not be moved on", extra={"kind": kind, "key": list(key)})
             done.failed += 1
     try:
-        inventory.take(on)
+        inventory.compare_next(on)
     except Exception:
         log.exception("the store could not be compared with the rows")
         on.metrics.add(metrics.STORE_UNLISTED)
@@ -78,17 +78,17 @@ def nudge(on: System, kind: str, key: Key) -> None:
 
 def _volume(on: System, id: str) -> None:
     """Each of the two looks whether it is time for it."""
-    owners.late(on, id)
+    owners.expire_upload(on, id)
     owners.destroy(on, id)
 
 
 NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
-    "archive": lambda on, id, _: archives.look(on, id),
-    "artifact": lambda on, id, _: owners.forget(on, id),
+    "archive": lambda on, id, _: archives.advance(on, id),
+    "artifact": lambda on, id, _: owners.delete_unowned(on, id),
     "volume": lambda on, id, _: _volume(on, id),
-    "retention": lambda on, id, _: look(on, id),
-    "cache": lambda on, owner, place: caches.run_out(on, owner, place),
-    "pin": lambda on, id, by: pins.run_out(on, id, by),
+    "retention": lambda on, id, _: end_retention(on, id),
+    "cache": lambda on, owner, place: caches.expire(on, owner, place),
+    "pin": lambda on, id, by: pins.expire(on, id, by),
 }
 
 NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
@@ -98,26 +98,26 @@ NAMES_AT_ONCE = 50
 """How many names one look takes apart; the rest are the next one's."""
 
 
-def look(on: System, job: str) -> None:
+def end_retention(on: System, job: str) -> None:
     """End what is kept no longer, or take apart what has ended. [ART-1] [ART-2]"""
     row = on.store.get(retention_key(job), Retention)
     if row is None or row.deadline is None or row.deadline > on.world.now():
         return
     if row.ended is None:
-        _remember(on, job)
-        transaction.run(on, lambda: _end(on, job))
+        _keep_latest_failure(on, job)
+        transaction.run(on, lambda: _end_changes(on, job))
     else:
-        _take_apart(on, row)
+        _release_names(on, row)
 
 
-def _remember(on: System, job: str) -> None:
+def _keep_latest_failure(on: System, job: str) -> None:
     """A failure that was to be kept longer, and that nobody came to remember when it was settled."""
     found = on.store.get(job_key(job), Job)
     if found:
-        retain.remember(on, found)
+        retain.keep_latest_failure(on, found)
 
 
-def _end(on: System, job: str) -> tuple[Sequence[Change], None]:
+def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     row, now = on.store.get(retention_key(job), Retention), on.world.now()
     if row is None or row.ended or row.deadline is None or row.deadline > now:
         return [], None
@@ -137,19 +137,19 @@ def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
     return ()
 
 
-def _take_apart(on: System, row: Retention) -> None:
+def _release_names(on: System, row: Retention) -> None:
     left = NAMES_AT_ONCE
     for prefix, kind in NAMES.items():
         for name in on.store.find(f"job#{row.job}", prefix, kind, limit=left):
-            owners.let_go(on, name.key, kind, owner(JOB, row.job))
+            owners.release_name(on, name.key, kind, owner(JOB, row.job))
             left -= 1
         if not left:
             return
-    archives.end(on, row.job)
-    transaction.run(on, lambda: _close(on, row.job))
+    archives.delete(on, row.job)
+    transaction.run(on, lambda: _close_changes(on, row.job))
 
 
-def _close(on: System, job: str) -> tuple[Sequence[Change], None]:
+def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     """Nothing is left: the job says so, and its rows of how long it was kept go."""
     row, found = on.store.get(retention_key(job), Retention), on.store.get(job_key(job), Job)
     if row is None:

@@ -25,12 +25,12 @@ from penstock.usecases import caches
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.artifacts import pins as artifacts_pins
 
-FORESEEN = 500
+DRY_RUN_ROWS = 500
 """How many rows a dry run looks at."""
 
 
 @dataclass(frozen=True)
-class Going:
+class Deletion:
     """What would go at a time, if nothing changes: an artifact, why, and whose bytes would be deleted."""
 
     id: str
@@ -41,14 +41,14 @@ class Going:
 
 
 @dataclass
-class Foreseen:
+class DryRun:
     """What a dry run found. `is_whole` says that it looked at all there is."""
 
-    going: list[Going]
+    going: list[Deletion]
     is_whole: bool
 
 
-class Known:
+class RowCache:
     """Jobs and retentions that were read already: a job's artifacts share theirs."""
 
     def __init__(self, on: System) -> None:
@@ -68,32 +68,32 @@ class Known:
         return self._on.store.get(published_key(of, series, version, last), Published)
 
 
-def why(on: System, artifact: Artifact, known: Known | None = None) -> Explanation:
+def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Explanation:
     """Why an artifact is kept, and until when."""
-    known, pins = known or Known(on), artifacts_pins.pins_of(on, artifact)
+    known, pins = known or RowCache(on), artifacts_pins.pins_of(on, artifact)
     found = [_keeper(on, known, owner, pins.get(owner)) for owner in artifact.owners]
     return artifacts_why.explain(artifact, on.store.get(volume_key(artifact.id), Volume), found)
 
 
-def _keeper(on: System, known: Known, owner: str, pin: Pin | None) -> OwnerReason:
+def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> OwnerReason:
     kind, id = parts(owner)
     if kind == PIN:
         return artifacts_why.by_pin(pin, owner)
     if kind == PUBLISHED:
         return artifacts_why.by_name(known.named(id), owner)
     if kind == CACHE:
-        return artifacts_why.by_cache(caches.of(on, owner), owner)
+        return artifacts_why.by_cache(caches.entry_of_owner(on, owner), owner)
     return artifacts_why.by_job(*known.of(id), owner)
 
 
-def listed(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Explanation], str | None]:
+def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Explanation], str | None]:
     """A user's artifacts, newest first, and the page that follows. Raises Refused 403."""
     if by and not user.may_see(by):
         raise Refused(
             403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
         )
     rows = on.store.listed(f"artifacts#{by or user.name}", Artifact, limit=limit, after=page, newest=True)
-    known = Known(on)
+    known = RowCache(on)
     return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None
 
 
@@ -102,61 +102,63 @@ def sign(on: System, artifact: Artifact, seconds: int) -> dict[str, Any]:
     volume = on.store.get(volume_key(artifact.id), Volume)
     if volume is None or volume.state is not VolumeState.CREATED:
         raise Refused(409, "no-bytes", f"the bytes of artifact {artifact.id} have not arrived")
-    return outputs.leave(on, artifact.id, artifact.path, artifact.size, artifact.sha256, seconds)
+    return outputs.sign_artifact(on, artifact.id, artifact.path, artifact.size, artifact.sha256, seconds)
 
 
-def foresee(on: System, within: int) -> Foreseen:
+def dry_run(on: System, within: int) -> DryRun:
     """What the sweep would let go within some seconds, if nothing changes. Nothing is written.
 
     A later failure, or somebody who comes to depend on it, may change it; what has two owners goes with the last.
     """
     now = on.world.now()
     by = now + timedelta(seconds=within)
-    rows = on.store.overdue(by, FORESEEN, later=True)
-    found = Foreseen([], len(rows) < FORESEEN)
+    rows = on.store.overdue(by, DRY_RUN_ROWS, later=True)
+    found = DryRun([], len(rows) < DRY_RUN_ROWS)
     for kind, key in rows:
-        for going in _going(on, kind, key, now, by):
-            if len(found.going) == FORESEEN:
-                return Foreseen(found.going, is_whole=False)
+        for going in _deletions(on, kind, key, now, by):
+            if len(found.going) == DRY_RUN_ROWS:
+                return DryRun(found.going, is_whole=False)
             found.going.append(going)
     return found
 
 
-def _going(on: System, kind: str, key: Key, now: datetime, by: datetime) -> Iterator[Going]:
+def _deletions(on: System, kind: str, key: Key, now: datetime, by: datetime) -> Iterator[Deletion]:
     id = key.pk.partition("#")[2]
     if kind == "artifact":
         row = on.store.get(key, Artifact)
         if row and row.due and not row.owners:
-            yield Going(row.id, row.path, row.size, max(row.due, now), "nobody owns it")
+            yield Deletion(row.id, row.path, row.size, max(row.due, now), "nobody owns it")
     elif kind == "volume":
         volume = on.store.get(key, Volume)
         if volume and volume.state is VolumeState.DESTROYING:
-            yield Going(
+            yield Deletion(
                 id, "", volume.size, max(volume.due or now, now), f"its artifact is gone; tried {volume.tries} times"
             )
     elif kind == "pin":
         pin = on.store.get(key, Pin)
         if pin and pin.until:
-            yield from _freed(on, id, [pin.owner], pin.until, now, by)
+            yield from _deletion_if_last(on, id, [pin.owner], pin.until, now, by)
     elif kind == "cache":
         entry = on.store.get(key, CacheEntry)
         if entry:
-            yield from _freed(on, entry.id, [entry.owner], entry.until, now, by)
+            yield from _deletion_if_last(on, entry.id, [entry.owner], entry.until, now, by)
     elif kind == "retention":
-        yield from _of_job(on, id, now, by)
+        yield from _deletions_of_job(on, id, now, by)
 
 
-def _of_job(on: System, job: str, now: datetime, by: datetime) -> Iterator[Going]:
+def _deletions_of_job(on: System, job: str, now: datetime, by: datetime) -> Iterator[Deletion]:
     row = on.store.get(retention_key(job), Retention)
     end = (row.ended or row.end) if row else None
     if row is None or end is None or row.dependents:
         return
     for name in on.store.find(f"job#{job}", "output#", Output, limit=limits.OUTPUTS):
         if name.is_committed:
-            yield from _freed(on, name.artifact, [owner(JOB, job)], end, now, by)
+            yield from _deletion_if_last(on, name.artifact, [owner(JOB, job)], end, now, by)
 
 
-def _freed(on: System, id: str, who: Sequence[str], at: datetime, now: datetime, by: datetime) -> Iterator[Going]:
+def _deletion_if_last(
+    on: System, id: str, who: Sequence[str], at: datetime, now: datetime, by: datetime
+) -> Iterator[Deletion]:
     """An artifact that somebody lets go, if it is then nobody's; what others keep is told with the last of them."""
     row = on.store.get(artifact_key(id), Artifact)
     found = why(on, row) if row else None
@@ -164,4 +166,4 @@ def _freed(on: System, id: str, who: Sequence[str], at: datetime, now: datetime,
         return
     last = next(keeper for keeper in found.keepers if keeper.until == found.until) if found.keepers else None
     if last and last.owner in who:
-        yield Going(row.id, row.path, row.size, max(at, now), last.why)
+        yield Deletion(row.id, row.path, row.size, max(at, now), last.why)

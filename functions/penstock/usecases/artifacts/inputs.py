@@ -30,7 +30,7 @@ SIGNED_SECONDS = 3600
 """For how long the agent may use a URL. It asks for a page when it has fetched the one before."""
 
 
-def listed(on: System, job: Job) -> list[Input]:
+def list_inputs(on: System, job: Job) -> list[Input]:
     """The files that are sent with a job, by name."""
     return on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
 
@@ -40,21 +40,21 @@ def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
     site = configuration.current(on)
     uploads.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    row = transaction.run(on, lambda: _await(on, job, ask, upload))
+    row = transaction.run(on, lambda: _begin_changes(on, job, ask, upload))
     if row.is_committed:
-        return {"there": True, **uploads.NOWHERE}
-    return {"there": False, **uploads.leave(on, row.artifact, ask)}
+        return {"there": True, **uploads.NO_UPLOAD}
+    return {"there": False, **uploads.sign_upload(on, row.artifact, ask)}
 
 
-def in_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
+def sign_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
     """Where some parts of a job's file are sent to. Raises Refused 400 or 404."""
     artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
     if artifact is None:
         raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
-    return uploads.in_parts(on, artifact, ask.first, ask.sha256)
+    return uploads.sign_parts(on, artifact, ask.first, ask.sha256)
 
 
-def _await(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
+def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
     row, now = _find(on, job, ask.name), on.world.now()
     same = (row.size, row.sha256) == (ask.size, ask.sha256)
     if row.is_committed:
@@ -98,19 +98,19 @@ def commit(on: System, job: Job, name: str) -> None:
     """
     row = _find(on, job, name)
     if not row.is_committed:
-        size = uploads.arrived(on, row.artifact, row.size)
+        size = uploads.arrived_bytes(on, row.artifact, row.size)
         if size != row.size:
             raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
-        transaction.run(on, lambda: _arrived(on, job, row))
-        logs.say(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
+        transaction.run(on, lambda: _commit_changes(on, job, row))
+        logs.append(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
     prerequisites.judge(on, job.id)
 
 
-def _arrived(on: System, job: Job, seen: Input) -> tuple[Sequence[Change], None]:
+def _commit_changes(on: System, job: Job, seen: Input) -> tuple[Sequence[Change], None]:
     row = _find(on, job, seen.name)
     if row.is_committed:
         return [], None
-    there = owners.arrived(on, row.artifact, owner(JOB, job.id)) if row.artifact == seen.artifact else None
+    there = owners.arrival_changes(on, row.artifact, owner(JOB, job.id)) if row.artifact == seen.artifact else None
     if there is None:
         raise Refused(409, "input-incomplete", f"what was sent as {row.name} is not kept any more; send it again")
     return [_still_waiting(on, job), Replace(row, inputs.commit(row)), *there], None
@@ -118,12 +118,12 @@ def _arrived(on: System, job: Job, seen: Input) -> tuple[Sequence[Change], None]
 
 def adopt(on: System, job: Job, of: Job) -> None:
     """Give a job the files of the one that it repeats: nothing is sent again. What is gone is waited for, and told."""
-    for row in listed(on, of):
-        transaction.run(on, partial(_adopted, on, job, row))
+    for row in list_inputs(on, of):
+        transaction.run(on, partial(_adopt_changes, on, job, row))
     prerequisites.judge(on, job.id)
 
 
-def _adopted(on: System, job: Job, of: Input) -> tuple[Sequence[Change], None]:
+def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], None]:
     row = on.store.get(input_key(job.id, of.name), Input)
     artifact = on.store.get(artifact_key(of.artifact), Artifact) if of.is_committed else None
     if row is None or row.is_committed or artifact is None:
@@ -133,7 +133,7 @@ def _adopted(on: System, job: Job, of: Input) -> tuple[Sequence[Change], None]:
     return [_still_waiting(on, job), *changes], None
 
 
-def fetched(on: System, job: Job, after: str) -> dict[str, Any]:
+def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
     """A page of what the job's agent is to fetch, and the page that follows. Nothing is copied. [SEC-2]
 
     `after` is "", or what a page before called `next`.
@@ -144,10 +144,10 @@ def fetched(on: System, job: Job, after: str) -> dict[str, Any]:
     sources = [each for each in job.dependencies if each.copy_outputs]
     start = int(at or 0)
     if start == 0:
-        mine = [_told(on, inputs.path_of(row.name), row) for row in listed(on, job)]
+        mine = [_signed(on, inputs.path_of(row.name), row) for row in list_inputs(on, job)]
         return {"inputs": mine, "next": "1:" if sources else None}
     page, following = _outputs(on, sources, start, last)
-    return {"inputs": [_told(on, inputs.path_of(name, row.path), row) for name, row in page], "next": following}
+    return {"inputs": [_signed(on, inputs.path_of(name, row.path), row) for name, row in page], "next": following}
 
 
 def _outputs(
@@ -172,11 +172,11 @@ def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) ->
     return (row for row in found if row.is_committed and prior and row.attempt == prior.attempt)
 
 
-def _told(on: System, path: str, row: Input | Output) -> dict[str, Any]:
+def _signed(on: System, path: str, row: Input | Output) -> dict[str, Any]:
     leave = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
     return {"path": path, "size": row.size, "sha256": row.sha256, "url": leave.url, "artifact": row.artifact}
 
 
-def wants(job: Job) -> bool:
+def has_inputs(job: Job) -> bool:
     """Whether the agent has anything to ask for before the script begins."""
     return bool(job.inputs) or any(each.copy_outputs for each in job.dependencies)

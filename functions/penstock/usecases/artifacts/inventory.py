@@ -31,7 +31,7 @@ log = Logger(child=True)
 
 
 @dataclass(frozen=True)
-class Part:
+class NameRange:
     """A part of the store's names: what is listed in it, the rows in it, and its last name; "" for the last part."""
 
     objects: Sequence[Stored]
@@ -39,20 +39,20 @@ class Part:
     upto: str
 
 
-def take(on: System) -> None:
+def compare_next(on: System) -> None:
     """Compare the next part, if it is time for one. Whoever loses that write leaves acting to the winner."""
     row, now, spans = on.store.get(INVENTORY_KEY, Inventory), on.world.now(), configuration.current(on).retention
     if row and not row.after and row.began + timedelta(seconds=spans.inventory) > now:
         return
     begun = row if row and row.after else Inventory(began=now)
-    part = _part(on, begun.after)
+    part = _read_range(on, begun.after)
     told = replace(begun, after=part.upto)
     if on.store.commit([Replace(row, told) if row else Create(told)]):
-        _strays(on, part, spans)
-        _missing(on, part)
+        _adopt_strays(on, part, spans)
+        _mark_missing(on, part)
 
 
-def _part(on: System, after: str) -> Part:
+def _read_range(on: System, after: str) -> NameRange:
     """The list first, then the rows: an object that is stored in between has its row before. Raises for no list."""
     objects = on.objects.list(PREFIX, after, PAGE)
     place = listing(artifact=after.removeprefix(PREFIX))
@@ -61,13 +61,13 @@ def _part(on: System, after: str) -> Part:
     ends += [rows[-1].object_name] if len(rows) == PAGE else []
     upto = min(ends, default="")
     if not upto:
-        return Part(objects, rows, "")
-    return Part(
+        return NameRange(objects, rows, "")
+    return NameRange(
         [each for each in objects if each.name <= upto], [each for each in rows if each.object_name <= upto], upto
     )  # fmt: skip
 
 
-def _strays(on: System, part: Part, spans: Spans) -> None:
+def _adopt_strays(on: System, part: NameRange, spans: Spans) -> None:
     """Adopt bytes without a row, to be destroyed. What is not named by us is not ours to touch. [ART-2]"""
     known, now = {row.artifact for row in part.rows}, on.world.now()
     for each in part.objects:
@@ -83,7 +83,7 @@ def _strays(on: System, part: Part, spans: Spans) -> None:
                 log.warning("bytes without a row are to be destroyed", extra={"object": each.name})
 
 
-def _missing(on: System, part: Part) -> None:
+def _mark_missing(on: System, part: NameRange) -> None:
     """Mark what is not listed, and is not there either; and take back what was marked and is there. [ART-1]"""
     there = {each.name for each in part.objects}
     for volume in part.rows:
@@ -93,10 +93,10 @@ def _missing(on: System, part: Part) -> None:
         is_there = on.objects.size(volume.object_name) is not None
         after = volumes.mark_found(volume) if is_there else volumes.mark_lost(volume, on.world.now())
         if after != volume and on.store.commit([Replace(volume, after)]) and after.lost:
-            _tell(on, volume)
+            _report_lost(on, volume)
 
 
-def _tell(on: System, volume: Volume) -> None:
+def _report_lost(on: System, volume: Volume) -> None:
     """Tell everybody who owns it: the log, the alarm, and the logs of its jobs."""
     on.metrics.add(metrics.BYTES_LOST)
     log.error("the bytes of an artifact are lost", extra={"artifact": volume.artifact, "size": volume.size})
@@ -106,4 +106,4 @@ def _tell(on: System, volume: Volume) -> None:
     for kind, id in map(artifacts.parts, artifact.owners):
         job = on.store.get(job_key(id), Job) if kind == artifacts.JOB else None
         if job:
-            logs.say(on, id, job.attempt, f"{artifact.path} is lost: its bytes are no longer in the store")
+            logs.append(on, id, job.attempt, f"{artifact.path} is lost: its bytes are no longer in the store")

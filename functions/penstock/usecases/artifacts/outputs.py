@@ -22,7 +22,7 @@ from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.site import configuration
 
-LONGEST = 3600
+SIGNED_SECONDS_MOST = 3600
 
 
 AT_ONCE = 30
@@ -48,19 +48,19 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
     site = configuration.current(on)
     check(files, site.limits.output_bytes)
     known = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
-    begun = {_same(row): row for row in known if not row.is_committed and row.attempt == job.attempt}
-    rows = [begun.get(_same(file)) or _output(on, job, file) for file in files]
+    begun = {_identity(row): row for row in known if not row.is_committed and row.attempt == job.attempt}
+    rows = [begun.get(_identity(file)) or _output(on, job, file) for file in files]
     there = {row.id for row in known}
     fresh = [(row, file) for row, file in zip(rows, files, strict=True) if row.id not in there]
     if len(known) + len(fresh) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
     upload = timedelta(seconds=site.retention.upload)
     for start in range(0, len(fresh), AT_ONCE):
-        transaction.run(on, partial(_named, on, job, fresh[start : start + AT_ONCE], upload))
+        transaction.run(on, partial(_begin_changes, on, job, fresh[start : start + AT_ONCE], upload))
     return {"uploads": [_upload(on, row, file) for row, file in zip(rows, files, strict=True)]}
 
 
-def _same(file: Output | AgentFile) -> tuple[str, int, str]:
+def _identity(file: Output | AgentFile) -> tuple[str, int, str]:
     return file.path, file.size, file.sha256
 
 
@@ -73,10 +73,10 @@ def _output(on: System, job: Job, file: AgentFile) -> Output:
 
 
 def _upload(on: System, row: Output, file: AgentFile) -> dict[str, Any]:
-    return {"id": row.id, "path": row.path, **uploads.leave(on, row.artifact, file)}
+    return {"id": row.id, "path": row.path, **uploads.sign_upload(on, row.artifact, file)}
 
 
-def _named(
+def _begin_changes(
     on: System, job: Job, files: Sequence[tuple[Output, AgentFile]], upload: timedelta
 ) -> tuple[Sequence[Change], None]:
     changes: list[Change] = [fence(on, job)]
@@ -89,13 +89,13 @@ def _named(
     return changes, None
 
 
-def in_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
     """Where some parts of a file are sent to. Raises Refused 400 or 404."""
     row = on.store.get(output_key(job.id, ask.id), Output)
     artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
     if artifact is None:
         raise not_found("output", ask.id)
-    return uploads.in_parts(on, artifact, ask.first, ask.sha256)
+    return uploads.sign_parts(on, artifact, ask.first, ask.sha256)
 
 
 def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
@@ -109,26 +109,26 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
             raise not_found("output", name[:64])
         if row.is_committed:
             continue
-        size = uploads.arrived(on, row.artifact, row.size)
+        size = uploads.arrived_bytes(on, row.artifact, row.size)
         if size != row.size:
             raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
-        transaction.run(on, partial(_arrived, on, job, name))
+        transaction.run(on, partial(_commit_changes, on, job, name))
     return {}
 
 
-def _arrived(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
+def _commit_changes(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
     row = on.store.get(output_key(job.id, name), Output)
     if row is None:
         raise not_found("output", name)
     if row.is_committed:
         return [], None
-    there = owners.arrived(on, row.artifact, owner(JOB, job.id))
+    there = owners.arrival_changes(on, row.artifact, owner(JOB, job.id))
     if there is None:
         raise not_found("output", name)
     return [Replace(row, outputs.commit(row)), *there, fence(on, job)], None
 
 
-def listed(on: System, job: Job, after: str = "") -> tuple[list[Output], str | None]:
+def list_outputs(on: System, job: Job, after: str = "") -> tuple[list[Output], str | None]:
     """A job's outputs whose bytes are there, oldest first, and the page that follows."""
     place = output_key(job.id, after).sk if after else ""
     found = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.PAGE, after=place)
@@ -142,11 +142,11 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
         if job.outputs_gone:
             raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.outputs_gone).detail)
         raise not_found("output", name[:64])
-    return leave(on, row.artifact, row.path, row.size, row.sha256, seconds)
+    return sign_artifact(on, row.artifact, row.path, row.size, row.sha256, seconds)
 
 
-def leave(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> dict[str, Any]:
+def sign_artifact(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> dict[str, Any]:
     """Leave to fetch an artifact that is to be called by the last part of a path."""
-    lasts = max(1, min(seconds, LONGEST))
+    lasts = max(1, min(seconds, SIGNED_SECONDS_MOST))
     given = on.objects.download(object_name(artifact), lasts, path.rpartition("/")[2])
     return {"url": given.url, "size": size, "sha256": sha256, "expires_in": lasts}

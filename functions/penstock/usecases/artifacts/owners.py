@@ -34,7 +34,7 @@ def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
     return [Create(replace(artifact, due=due)), Create(volume)]
 
 
-def arrived(on: System, id: str, owner: str, **told: Any) -> list[Change] | None:
+def arrival_changes(on: System, id: str, owner: str, **told: Any) -> list[Change] | None:
     """What the write writes that makes somebody own an artifact whose bytes were seen; None when it is gone. [ART-1]
 
     `told` is what was not known of it when it was begun: its size and its digest.
@@ -47,31 +47,31 @@ def arrived(on: System, id: str, owner: str, **told: Any) -> list[Change] | None
     return [*changes, Replace(volume, there)] if there != volume else changes
 
 
-def still_kept(on: System, named: Sequence[str]) -> list[str]:
+def existing(on: System, named: Sequence[str]) -> list[str]:
     """Which of some artifacts there are still: of the others nobody is to have the bytes. [ART-2]"""
     return [id for id in named if ids.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
 
 
-def let_go(on: System, name: Key, kind: type[Name], owner: str) -> None:
+def release_name(on: System, name: Key, kind: type[Name], owner: str) -> None:
     """Delete a job's name for an artifact, and with it its ownership; with the last of them the artifact. [ART-1]"""
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(name, kind)
         artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
-        return ([Delete(row), *(without(on, artifact, owner) if artifact else [])] if row else []), None
+        return ([Delete(row), *(release_changes(on, artifact, owner) if artifact else [])] if row else []), None
 
     transaction.run(on, decide)
 
 
-def without(on: System, artifact: Artifact, owner: str) -> list[Change]:
+def release_changes(on: System, artifact: Artifact, owner: str) -> list[Change]:
     """What is written of an artifact that somebody owns no longer. [ART-1] [ART-2]"""
     left = artifacts.disown(artifact, owner)
     if left is None:
-        return gone(on, artifact)
+        return delete_changes(on, artifact)
     return [Replace(artifact, left)] if left != artifact else []
 
 
-def gone(on: System, artifact: Artifact) -> list[Change]:
+def delete_changes(on: System, artifact: Artifact) -> list[Change]:
     """The end of an artifact: in this write alone its bytes begin to be destroyed. [ART-1]
 
     An archive of a cache goes at any time, also while a job fetches it: those bytes wait until nobody has leave to.
@@ -82,7 +82,7 @@ def gone(on: System, artifact: Artifact) -> list[Change]:
     return [Delete(artifact), *(Replace(volume, after) for volume, after in dying if after != volume)]
 
 
-def forget(on: System, id: str) -> None:
+def delete_unowned(on: System, id: str) -> None:
     """End an artifact that nobody came to own in time, and the name that was kept ready for it. [ART-1] [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
@@ -90,12 +90,12 @@ def forget(on: System, id: str) -> None:
         if artifact is None or not artifacts.is_abandoned(artifact, on.world.now()):
             return [], None
         name = on.store.get(output_key(artifact.job, id), Output)
-        return [*gone(on, artifact), *([Delete(name)] if name else [])], None
+        return [*delete_changes(on, artifact), *([Delete(name)] if name else [])], None
 
     transaction.run(on, decide)
 
 
-def late(on: System, id: str) -> None:
+def expire_upload(on: System, id: str) -> None:
     """Destroy a volume whose bytes did not arrive in time; with it all of an artifact that nobody owns. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
@@ -104,7 +104,7 @@ def late(on: System, id: str) -> None:
             return [], None
         return [Replace(volume, volumes.destroy(volume, now))], None
 
-    forget(on, id)
+    delete_unowned(on, id)
     transaction.run(on, decide)
 
 

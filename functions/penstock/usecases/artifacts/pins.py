@@ -47,7 +47,7 @@ def pin(on: System, user: User, id: str, reason: str, seconds: int | None) -> Ar
             raise Refused(409, "too-many-owners", f"an artifact has at most {limits.OWNERS} owners")
         own: Change = Check(found) if after == found else Replace(found, after)
         changes = [Replace(known, made) if known else Create(made), own]
-        return audit.note(on, changes, _by(user, found), "pin", f"artifact {id}", reason), after
+        return audit.record(on, changes, _audited_as(user, found), "pin", f"artifact {id}", reason), after
 
     return transaction.run(on, decide)
 
@@ -65,18 +65,18 @@ def unpin(on: System, user: User, id: str, by: str) -> None:
         pinned = on.store.get(pin_key(id, by), Pin)
         if pinned is None:
             raise Refused(409, "not-pinned", f"{by} has not pinned artifact {id}")
-        changes = [Delete(pinned), *owners.without(on, found, pinned.owner)]
-        return audit.note(on, changes, _by(user, found), "unpin", f"artifact {id}"), None
+        changes = [Delete(pinned), *owners.release_changes(on, found, pinned.owner)]
+        return audit.record(on, changes, _audited_as(user, found), "unpin", f"artifact {id}"), None
 
     transaction.run(on, decide)
 
 
-def _by(user: User, artifact: Artifact) -> str:
+def _audited_as(user: User, artifact: Artifact) -> str:
     """Who is noted: nobody, for what users do with what is theirs."""
     return "" if artifact.by == user.name else user.name
 
 
-def run_out(on: System, id: str, by: str) -> None:
+def expire(on: System, id: str, by: str) -> None:
     """End a pin whose time has come. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
@@ -84,7 +84,7 @@ def run_out(on: System, id: str, by: str) -> None:
         if row is None or row.until is None or row.until > on.world.now():
             return [], None
         found = on.store.get(artifact_key(id), Artifact)
-        return [Delete(row), *(owners.without(on, found, row.owner) if found else [])], None
+        return [Delete(row), *(owners.release_changes(on, found, row.owner) if found else [])], None
 
     transaction.run(on, decide)
 

@@ -20,7 +20,7 @@ def begin(job: Job) -> Create:
     return Create(Retention(job=job.id))
 
 
-def settled(on: System, job: Job) -> list[Change]:
+def on_settled(on: System, job: Job) -> list[Change]:
     """What the write that settles a job writes besides: until when what it owns is kept."""
     row = on.store.get(retention_key(job.id), Retention)
     after = row and retention.settled(row, job, configuration.current(on).retention)
@@ -57,17 +57,17 @@ def unpin(on: System, job: str, dependent: str) -> None:
     transaction.run(on, decide)
 
 
-def remember(on: System, job: Job) -> None:
+def keep_latest_failure(on: System, job: Job) -> None:
     """Keep what a job owns for longer if its failure is the latest of its name; that of the one before no longer so.
 
     A crash before this loses nothing but the longer time, and the sweep asks again before it ends anything.
     """
     failure = retention.failure(job)
     if failure:
-        transaction.run(on, lambda: _remembered(on, failure))
+        transaction.run(on, lambda: _latest_failure_changes(on, failure))
 
 
-def _remembered(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
+def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
     known = on.store.get(failure.key, LatestFailure)
     row = on.store.get(retention_key(failure.job), Retention)
     is_known = known is not None and known.job == failure.job

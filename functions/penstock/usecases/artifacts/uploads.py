@@ -16,7 +16,7 @@ from penstock.system import System
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-NOWHERE: dict[str, Any] = {"method": "", "url": "", "headers": {}, "part_bytes": 0}
+NO_UPLOAD: dict[str, Any] = {"method": "", "url": "", "headers": {}, "part_bytes": 0}
 
 
 class File(Protocol):
@@ -43,15 +43,15 @@ def check(kind: str, name: str, file: File, most: int) -> None:
         raise Refused(400, "bad-request", f"{name} is too big to be sent in one piece: say `composite`, and send parts")
 
 
-def leave(on: System, id: str, file: File) -> dict[str, Any]:
+def sign_upload(on: System, id: str, file: File) -> dict[str, Any]:
     """Where an artifact's bytes are sent to; if in parts, leave is given for each when it is asked for."""
     if file.composite:
-        return {**NOWHERE, "part_bytes": volumes.PART_BYTES}
+        return {**NO_UPLOAD, "part_bytes": volumes.PART_BYTES}
     given = on.objects.upload(object_name(id), file.size, file.sha256)
     return {"method": given.method, "url": given.url, "headers": dict(given.headers), "part_bytes": 0}
 
 
-def in_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str]) -> dict[str, Any]:
+def sign_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str]) -> dict[str, Any]:
     """Where some parts are sent to; those that are there already are not sent again. Raises Refused 400."""
     try:
         if not artifact.composite:
@@ -60,15 +60,15 @@ def in_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str])
     except ValueError as error:
         raise Refused(400, "bad-request", f"{artifact.path[:200]}: {error}") from error
     found = on.objects.parts(object_name(artifact.id), wanted)
-    return {"parts": [_told(part.number, given) for part, given in zip(wanted, found, strict=True)]}
+    return {"parts": [_signed_part(part.number, given) for part, given in zip(wanted, found, strict=True)]}
 
 
-def _told(number: int, given: Grant | None) -> dict[str, Any]:
+def _signed_part(number: int, given: Grant | None) -> dict[str, Any]:
     where = (given.method, given.url, dict(given.headers)) if given else ("", "", {})
     return {"number": number, "there": given is None, **dict(zip(("method", "url", "headers"), where, strict=True))}
 
 
-def arrived(on: System, id: str, size: int) -> int | None:
+def arrived_bytes(on: System, id: str, size: int) -> int | None:
     """How many bytes of an artifact are there, of so many; None for none. Parts are joined when all are. [ART-1]"""
     name = object_name(id)
     found = on.objects.size(name)

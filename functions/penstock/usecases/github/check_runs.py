@@ -23,10 +23,10 @@ from penstock.usecases.artifacts import outputs
 from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
 
-SOON = 5
+BUSY_SECONDS = 5
 """Seconds until one looks again whether another is done with a check."""
 
-BATCHES = 10
+BATCHES_READ = 10
 """How much of the end of a log is looked through for lines of the script's."""
 
 APPROVED = {
@@ -45,7 +45,7 @@ RUN_AGAIN = {
 }
 
 
-def show(on: System, key: Key) -> None:
+def sync(on: System, key: Key) -> None:
     """Have GitHub show a check as it is. One at a time: two could make two check runs of it."""
     row, now = on.store.get(key, CheckRun), on.world.now()
     if row is None:
@@ -54,49 +54,49 @@ def show(on: System, key: Key) -> None:
         on.store.commit([Replace(row, replace(row, due=None))])
         return
     if row.busy and row.busy > now:
-        on.forge.tell({"check": row.id}, SOON)
+        on.forge.tell({"check": row.id}, BUSY_SECONDS)
         return
     due = now + commits.pause(row.tries) if row.tries < MAX_TRIES else None
     begun = row.begun or bool(row.job or row.told)
     taken = replace(row, begun=begun, busy=now + CALL_WITHIN, tries=row.tries + 1, due=due)
     if not on.store.commit([Replace(row, taken)]):
-        on.forge.tell({"check": row.id}, SOON)
+        on.forge.tell({"check": row.id}, BUSY_SECONDS)
         return
     job = on.store.get(job_key(row.job), Job) if row.job else None
     try:
-        after = _shown(on, row, taken, job)
+        after = _synced(on, row, taken, job)
     except RateLimited as limited:
         after = replace(taken, tries=row.tries, due=now + timedelta(seconds=limited.seconds))
-    transaction.run(on, lambda: _done(on, taken, after))
+    transaction.run(on, lambda: _record(on, taken, after))
 
 
-def _shown(on: System, row: CheckRun, taken: CheckRun, job: Job | None) -> CheckRun:
+def _synced(on: System, row: CheckRun, taken: CheckRun, job: Job | None) -> CheckRun:
     """Have GitHub end what was shown of runs before this one, and show this one. The check as it is after that."""
-    _end(on, row)
+    _end_past_runs(on, row)
     ended = replace(taken, past=(), tries=0, due=None)
     if not (row.job or row.told or row.run_id):
         return ended  # its job is not accepted yet: there is nothing to show of it
-    said = _said(on, row, job)
-    run_id, shown = _say(on, row, said)
+    said = _content(on, row, job)
+    run_id, shown = _send(on, row, said)
     over = said["status"] == "completed"
-    return replace(ended, run_id=run_id or 0, shown=shown, over=over, due=_next(on, run_id, job))
+    return replace(ended, run_id=run_id or 0, shown=shown, over=over, due=_next_look(on, run_id, job))
 
 
-def _end(on: System, row: CheckRun) -> None:
+def _end_past_runs(on: System, row: CheckRun) -> None:
     """The check runs of runs before this one end, for their jobs have."""
     of = Repository(row.installation, row.repository_id, row.repository)
     for run in row.past:
-        found = client.find_run(on, of, row.sha, row.name, row.external_id_of(run))
+        found = client.find_check_run(on, of, row.sha, row.name, row.external_id_of(run))
         if found:
-            client.change_run(on, of, found, RUN_AGAIN)
+            client.update_check_run(on, of, found, RUN_AGAIN)
 
 
-def _next(on: System, run_id: int | None, job: Job | None) -> Any:
+def _next_look(on: System, run_id: int | None, job: Job | None) -> Any:
     """When to look again: not at all where GitHub wants no check run, or where nothing will change."""
     return checks.next_check(job, on.world.now()) if job and run_id else None
 
 
-def _done(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change], None]:
+def _record(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change], None]:
     """Note what is shown. What was changed meanwhile stays, and is due."""
     fresh = on.store.get(taken.key, CheckRun)
     if fresh is None:
@@ -105,15 +105,15 @@ def _done(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change
         return [Replace(fresh, replace(after, busy=None, version=fresh.version))], None
     if fresh.run != taken.run:
         return [Replace(fresh, replace(fresh, busy=None))], None
-    on.forge.tell({"check": fresh.id}, SOON)
+    on.forge.tell({"check": fresh.id}, BUSY_SECONDS)
     noted = replace(fresh, busy=None, run_id=after.run_id, shown=after.shown, over=after.over, past=after.past)
     return [Replace(fresh, noted)], None
 
 
-def _said(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
+def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     """What a check has to say."""
     if job:
-        kept = [one for one in outputs.listed(on, job)[0] if one.is_committed and one.attempt == job.attempt]
+        kept = [one for one in outputs.list_outputs(on, job)[0] if one.is_committed and one.attempt == job.attempt]
         return checks.job_output(job, _lines(on, job), kept, on.url)
     if row.number == CONTROL and not row.told:
         return APPROVED
@@ -128,22 +128,22 @@ def _awaits(found: CheckSet) -> bool:
 
 def _lines(on: System, job: Job) -> list[str]:
     """The last lines of a log that the script wrote."""
-    batches = on.store.find(f"job#{job.id}", "event#", Batch, limit=BATCHES, last=True)
+    batches = on.store.find(f"job#{job.id}", "event#", Batch, limit=BATCHES_READ, last=True)
     lines = [line for batch in sorted(batches, key=lambda each: each.first) for line in batch.lines]
     return [line.payload for line in lines if line.stream not in (ESSENTIAL, DETAIL)]
 
 
-def _say(on: System, row: CheckRun, said: Mapping[str, Any]) -> tuple[int | None, str]:
+def _send(on: System, row: CheckRun, said: Mapping[str, Any]) -> tuple[int | None, str]:
     """Tell GitHub what it does not show yet; the check run, and a digest of what it shows."""
     of = Repository(row.installation, row.repository_id, row.repository)
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
     if row.run_id:
         if digest != row.shown:
-            client.change_run(on, of, row.run_id, said)
+            client.update_check_run(on, of, row.run_id, said)
         return row.run_id, digest
-    run = client.find_run(on, of, row.sha, row.name, row.external_id) if row.begun else None
+    run = client.find_check_run(on, of, row.sha, row.name, row.external_id) if row.begun else None
     if run is None:
         named = {"name": row.name, "head_sha": row.sha, "external_id": row.external_id}
-        return client.make_run(on, of, {**named, **said}), digest
-    client.change_run(on, of, run, said)
+        return client.create_check_run(on, of, {**named, **said}), digest
+    client.update_check_run(on, of, run, said)
     return run, digest

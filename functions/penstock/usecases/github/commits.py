@@ -30,20 +30,20 @@ from penstock.kernel.rows import Check as Still
 from penstock.system import System
 from penstock.usecases.github import client, repositories
 from penstock.usecases.github.client import Repository
-from penstock.usecases.github.repositories import People, Unread, wanted
+from penstock.usecases.github.repositories import People, Unreadable, requested_repositories
 from penstock.usecases.jobs import cancel as jobs_cancel
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
 from penstock.usecases.users import users
 
-FILES = 32
+FILES_MOST = 32
 """How many job files a commit may have. Source: buildomat."""
 
-OURS = ".sh"
+JOB_FILE_SUFFIX = ".sh"
 
 
 @dataclass(frozen=True)
-class Wrong:
+class PlanError:
     """Why nothing of a commit can be run, and where that stands."""
 
     told: str
@@ -62,47 +62,47 @@ def advance(on: System, repository_id: int, sha: str) -> None:
     elif found.stage is Stage.PLANNED:
         _plan(on, of, found, rules)
     else:
-        _move(on, found, commits.move_to(found, found.stage, found.why))
+        _save(on, found, commits.move_to(found, found.stage, found.why))
 
 
-def _policy(on: System, of: Repository) -> Policy | Wrong:
+def _policy(on: System, of: Repository) -> Policy | PlanError:
     """What the default branch says; never what the commit does. [SEC-2]"""
-    raw = client.file(on, of, policy.PATH)
+    raw = client.read_file(on, of, policy.PATH)
     if raw is None:
         return Policy()
     found = policy.parse(raw.decode("utf-8", "replace"))
     if isinstance(found, Policy):
         return found
-    return Wrong(f"{policy.PATH} of the default branch cannot be read", [annotation(each) for each in found])
+    return PlanError(f"{policy.PATH} of the default branch cannot be read", [annotation(each) for each in found])
 
 
-def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | Wrong) -> None:
-    if isinstance(rules, Wrong):
-        _stop(on, found, rules)
+def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError) -> None:
+    if isinstance(rules, PlanError):
+        _fail(on, found, rules)
     elif not rules.enable:
-        _move(on, found, commits.move_to(found, Stage.SETTLED, "not enabled in the default branch"))
+        _save(on, found, commits.move_to(found, Stage.SETTLED, "not enabled in the default branch"))
     elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
-        _await(on, found, _strangers(found))
+        _await_approval(on, found, _approval_text(found))
     else:
         members = _members(on, of, found)
-        if isinstance(members, Wrong):
-            _stop(on, found, members)
+        if isinstance(members, PlanError):
+            _fail(on, found, members)
         elif not members:
-            _move(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
+            _save(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
             _submit(on, of, found, members, trusted)
 
 
 def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]) -> None:
     """The jobs are submitted, if they may read what they want to."""
-    others = repositories.others(on, of, found, members, trusted)
-    if isinstance(others, Unread):
+    others = repositories.readable_ids(on, of, found, members, trusted)
+    if isinstance(others, Unreadable):
         if others.awaits:
-            _await(on, found, others.told)
+            _await_approval(on, found, others.told)
         else:
-            _stop(on, found, Wrong(others.told))
+            _fail(on, found, PlanError(others.told))
     else:
-        _control(on, found)
+        _clear_control_check(on, found)
         submit(on, found, members, others, outsider=not trusted)
 
 
@@ -115,7 +115,7 @@ def _trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> list
     return [people for people in found.people if all(lets(login) for login in people)]
 
 
-def _strangers(found: CheckSet) -> str:
+def _approval_text(found: CheckSet) -> str:
     who = ", ".join(sorted({login for people in found.people for login in people}))
     return (
         f"{who} may not have jobs run here without asking. Somebody with the right to write looks at the commit "
@@ -123,23 +123,23 @@ def _strangers(found: CheckSet) -> str:
     )
 
 
-def _await(on: System, found: CheckSet, told: str) -> None:
+def _await_approval(on: System, found: CheckSet, told: str) -> None:
     """The commit is shown with a button, and nothing of it is run before that is pressed."""
-    _halt(on, found, commits.move_to(found, Stage.AWAITING, told, outsider=True), Wrong(told))
+    _halt(on, found, commits.move_to(found, Stage.AWAITING, told, outsider=True), PlanError(told))
 
 
-def _stop(on: System, found: CheckSet, wrong: Wrong) -> None:
+def _fail(on: System, found: CheckSet, wrong: PlanError) -> None:
     _halt(on, found, commits.move_to(found, Stage.SETTLED, wrong.told), wrong)
 
 
-def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
+def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
     """Write where a set got to, and what its check says of it, in one commit: a check may be shown as soon as it is
     there, and has its button only while its set awaits that. Who was faster has left the set due."""
 
     def decide() -> tuple[Sequence[Change], CheckRun | None]:
         if on.store.get(found.key, CheckSet) != found:
             return [], None
-        changes, told = _controlled(on, found, wrong)
+        changes, told = _control_changes(on, found, wrong)
         return [*changes, Replace(found, to)], told
 
     told = transaction.run(on, decide)
@@ -147,14 +147,14 @@ def _halt(on: System, found: CheckSet, to: CheckSet, wrong: Wrong) -> None:
         on.forge.tell({"check": told.id})
 
 
-def _control(on: System, found: CheckSet) -> None:
+def _clear_control_check(on: System, found: CheckSet) -> None:
     """The check of the whole commit, if there is one, is well again: there is nothing to say."""
-    told = transaction.run(on, partial(_controlled, on, found, None))
+    told = transaction.run(on, partial(_control_changes, on, found, None))
     if told:
         on.forge.tell({"check": told.id})
 
 
-def _controlled(on: System, found: CheckSet, wrong: Wrong | None) -> tuple[Sequence[Change], CheckRun | None]:
+def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tuple[Sequence[Change], CheckRun | None]:
     was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
     if was is None and wrong is None:
         return [], None
@@ -164,54 +164,57 @@ def _controlled(on: System, found: CheckSet, wrong: Wrong | None) -> tuple[Seque
     return [Replace(was, now) if was else Create(now)], now
 
 
-def _move(on: System, found: CheckSet, to: CheckSet) -> None:
+def _save(on: System, found: CheckSet, to: CheckSet) -> None:
     """Write where a set got to; who was faster, as a new commit or an approval, has left it due."""
     on.store.commit([Replace(found, to)])
 
 
-def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] | Wrong:
+def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] | PlanError:
     """The jobs of a commit in the order of their submits, or all that is wrong with its files."""
-    names = [(name, kind) for name, kind in client.folder(on, of, JOBS, found.sha)]
-    strange = [name for name, kind in names if kind != "dir" and not (kind == "file" and name.endswith(OURS))]
+    names = [(name, kind) for name, kind in client.list_folder(on, of, JOBS, found.sha)]
+    strange = [
+        name for name, kind in names if kind != "dir" and not (kind == "file" and name.endswith(JOB_FILE_SUFFIX))
+    ]
     if strange:
         notes = [
-            Annotation(f"{JOBS}/{name}", 1, 1, f"only job files, which end in {OURS}, may be here") for name in strange
+            Annotation(f"{JOBS}/{name}", 1, 1, f"only job files, which end in {JOB_FILE_SUFFIX}, may be here")
+            for name in strange
         ]
-        return Wrong(f"there is something else in {JOBS}", notes)
+        return PlanError(f"there is something else in {JOBS}", notes)
     files = [name for name, kind in names if kind == "file"]
-    if len(files) > FILES:
-        return Wrong(f"there are {len(files)} job files in {JOBS}; there may be {FILES}")
-    owner = repositories.owner(on, found.owner, found.repository_id)
+    if len(files) > FILES_MOST:
+        return PlanError(f"there are {len(files)} job files in {JOBS}; there may be {FILES_MOST}")
+    owner = repositories.bind_owner(on, found.owner, found.repository_id)
     if isinstance(owner, str):
-        return Wrong(owner)
+        return PlanError(owner)
     return _arranged([_file(on, of, found, f"{JOBS}/{name}") for name in files])
 
 
 def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:
-    raw = client.file(on, of, path, found.sha)
+    raw = client.read_file(on, of, path, found.sha)
     if raw is None or len(raw) > limits.SCRIPT_BYTES:
         return Problems((Problem(path, 1, 1, f"the file cannot be had, or has more than {limits.SCRIPT_BYTES} bytes"),))
     return parse(raw, path)
 
 
-def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | Wrong:
+def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | PlanError:
     wrong = [problem for file in files if isinstance(file, Problems) for problem in file.items]
     good = [file for file in files if isinstance(file, JobFile)]
     members = Problems(tuple(wrong)) if wrong else sets.arrange(good)
     if isinstance(members, Problems):
-        return Wrong("the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]])
-    return (
-        members
-        if len(members) <= MAX_CHECKS
-        else Wrong(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
-    )
+        return PlanError(
+            "the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]]
+        )
+    if len(members) > MAX_CHECKS:
+        return PlanError(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
+    return members
 
 
-ONCE_MORE = timedelta(minutes=5)
+RECHECK_AFTER = timedelta(minutes=5)
 """When a superseded set is looked at again: whoever submitted jobs of it meanwhile has noted them, or died, by then."""
 
 
-def of(on: System, found: CheckSet) -> list[CheckRun]:
+def checks_of(on: System, found: CheckSet) -> list[CheckRun]:
     """A commit's checks, in the order of their numbers."""
     return on.store.find(found.key.pk, "check#", CheckRun)
 
@@ -226,16 +229,18 @@ def submit(
     The check's row comes first and its key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
     """
     user = users.find(on, found.owner)
-    known = {check.name: check for check in of(on, found) if check.number != CONTROL}
+    known = {check.name: check for check in checks_of(on, found) if check.number != CONTROL}
     ids: dict[str, str] = {}
     for member in members:
-        check = known.get(member.name) or _begin(on, found, member, known)
+        check = known.get(member.name) or _create_check(on, found, member, known)
         if check is None:
             return  # the set is another by now, and due
         known[member.name] = check
         if not (check.job or check.told):
-            reads = [others[name] for name in others if name in wanted(member.file, found.repository)]
-            check = _note(on, check, replace(_submit_check(on, user, found, member, check, ids), reads=tuple(reads)))
+            reads = [others[name] for name in others if name in requested_repositories(member.file, found.repository)]
+            check = _record_submit(
+                on, check, replace(_submit_check(on, user, found, member, check, ids), reads=tuple(reads))
+            )
         ids |= {member.name: check.job} if check.job else {}
     on.store.commit([Replace(found, commits.move_to(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
@@ -243,7 +248,7 @@ def submit(
         _cancel_all(on, fresh)
 
 
-def _begin(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
+def _create_check(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
     """The row of a new check, as long as the set stands."""
     number = 1 + max((check.number for check in known.values()), default=CONTROL)
     check = checks.new_check(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
@@ -260,14 +265,14 @@ def _submit_check(
         why = f"it waits for the job {lacking!r}, and none was accepted"
         return checks.refused(check, why, on.world.now())
     try:
-        job = jobs_submit.submit(on, user, ask(found, member, ids), checks.submit_key(check), check=check.id)
+        job = jobs_submit.submit(on, user, job_request(found, member, ids), checks.submit_key(check), check=check.id)
     except Refused as refused:
         notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
         return checks.refused(check, refused.detail, on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
 
 
-def _note(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
+def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
     """Write what became of a check, over whatever was noted meanwhile of how it is shown."""
 
     def decide() -> tuple[Sequence[Change], CheckRun]:
@@ -280,7 +285,7 @@ def _note(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
     return noted
 
 
-def ask(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
+def job_request(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
     """The request for one job: the same each time, so that it can be repeated."""
     tags = {"repository": found.repository, "commit": found.sha}
     env = {"CI": "true", "GITHUB_REPOSITORY": found.repository, "GITHUB_SHA": found.sha}
@@ -301,13 +306,13 @@ def supersede(on: System, found: CheckSet) -> None:
     """Cancel what is left of a commit's jobs. It is looked at once more, for what was being submitted meanwhile."""
     again = found.stage is not Stage.SUPERSEDED
     after = commits.move_to(found, Stage.SUPERSEDED, "a newer commit has come")
-    due = on.world.now() + ONCE_MORE if again else None
+    due = on.world.now() + RECHECK_AFTER if again else None
     if on.store.commit([Replace(found, replace(after, due=due))]):
         _cancel_all(on, found)
 
 
 def _cancel_all(on: System, found: CheckSet) -> None:
-    for check in of(on, found):
+    for check in checks_of(on, found):
         cancel(on, check, "a newer commit")
 
 
@@ -317,7 +322,7 @@ def cancel(on: System, check: CheckRun, by: str) -> str:
     job = job_of(on, check)
     if job is None or job.is_settled or job.cancelled_by:
         return "ignored: there is nothing to cancel"
-    logs.say(on, job.id, job.attempt, f"to be cancelled at GitHub: by {by}")
+    logs.append(on, job.id, job.attempt, f"to be cancelled at GitHub: by {by}")
     with suppress(Refused):  # it has settled meanwhile
         jobs_cancel.cancel(on, users.find(on, owner), job.id)
     return f"cancelled by {by}"
@@ -337,7 +342,7 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
     The check that was asked for comes last, in one commit with the set: until then the same may be asked again, and who
     asks finds it as it was.
     """
-    rows = of(on, found)
+    rows = checks_of(on, found)
     wanted = [check for check in (checks.with_dependents(rows, first) if first else rows) if check.number != CONTROL]
     last: list[CheckRun] = []
     for check in wanted:
@@ -346,13 +351,13 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
             if first and check.number == first.number:
                 last.append(check)
             else:
-                transaction.run(on, partial(_again, on, check))
+                transaction.run(on, partial(_rerun_changes, on, check))
     transaction.run(on, partial(_plan_again, on, found, last))
     on.forge.tell({"set": [found.repository_id, found.sha]})
     return f"{len(wanted)} to be run again"
 
 
-def _again(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
+def _rerun_changes(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
     fresh = on.store.get(was.key, CheckRun)
     is_same = fresh is not None and fresh.run == was.run
     return [Replace(fresh, checks.rerun(fresh, on.world.now()))] if fresh and is_same else [], None
@@ -361,5 +366,5 @@ def _again(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
 def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[Sequence[Change], None]:
     was = on.store.get(found.key, CheckSet)
     now = commits.plan_again(was, on.world.now()) if was else was
-    again = [change for check in last for change in _again(on, check)[0]]
+    again = [change for check in last for change in _rerun_changes(on, check)[0]]
     return [*again, *([Replace(was, now)] if was and now and now != was else [])], None

@@ -13,31 +13,31 @@ from penstock.kernel.rows import Key
 from penstock.system import System
 
 
-def moved(on: System, job: Job) -> None:
+def job_changed(on: System, job: Job) -> None:
     """A job that a check shows has moved."""
     if job.check:
-        hint(on, {"check": job.check})
+        send(on, {"check": job.check})
 
 
-def ended(on: System, job: Job) -> None:
+def job_settled(on: System, job: Job) -> None:
     """A job has settled: what it was given at GitHub is to be revoked."""
     if job.check and job.has_secrets:
-        hint(on, {"revoke": job.id})
+        send(on, {"revoke": job.id})
 
 
-def hint(on: System, message: dict[str, Any]) -> None:
+def send(on: System, message: dict[str, Any]) -> None:
     """Have the front end take a step."""
     on.queues.schedule({"do": "github", "message": message})
 
 
-def nudge(on: System, kind: str, key: Key) -> None:
+def resend(on: System, kind: str, key: Key) -> None:
     """A row is overdue."""
-    message = _of(on, kind, key)
+    message = _message_for(on, kind, key)
     if message:
-        hint(on, message)
+        send(on, message)
 
 
-def _of(on: System, kind: str, key: Key) -> dict[str, Any] | None:
+def _message_for(on: System, kind: str, key: Key) -> dict[str, Any] | None:
     """The hint at a row that is due, still."""
     if kind == Delivery.kind:
         delivery = on.store.get(key, Delivery)

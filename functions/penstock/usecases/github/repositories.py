@@ -28,7 +28,7 @@ from penstock.usecases.github.client import Repository
 from penstock.usecases.users import audit, users
 
 
-def owner(on: System, name: str, id: int) -> User | str:
+def bind_owner(on: System, name: str, id: int) -> User | str:
     """The user that a repository is, bound to it now if it was to none; or why it is none."""
 
     def decide() -> tuple[Sequence[Change], User | str]:
@@ -36,14 +36,14 @@ def owner(on: System, name: str, id: int) -> User | str:
         if found is None:
             return [], f"{name} is no user of this site: an operator adds it with `penstock user create`"
         if not found.is_of(id):
-            return [], _taken(found, id)
+            return [], _name_taken(found, id)
         now = replace(found, repository_id=id)
         return ([] if now == found else [Replace(found, now)]), now
 
     return transaction.run(on, decide)
 
 
-def is_of(on: System, name: str, id: int) -> bool:
+def may_be(on: System, name: str, id: int) -> bool:
     """Whether a name is not known to be another repository's."""
     found = on.store.get(user_key(name), User)
     return found is None or found.is_of(id)
@@ -60,12 +60,12 @@ def accept(on: System, name: str, id: int, by: str) -> User:
         was = users.find(on, name)
         now = replace(was, repository_id=id)
         changes = [Replace(was, now)] if now != was else []
-        return audit.note(on, changes, by, "accept repository", f"user {name}", f"{was.repository_id} to {id}"), now
+        return audit.record(on, changes, by, "accept repository", f"user {name}", f"{was.repository_id} to {id}"), now
 
     return transaction.run(on, decide)
 
 
-def _taken(found: User, id: int) -> str:
+def _name_taken(found: User, id: int) -> str:
     return (
         f"{found.name} is the repository that GitHub calls {found.repository_id}, and this one is {id}: another has "
         "its name now, and gets nothing of what that was granted. An operator who knows it accepts it with all that: "
@@ -77,43 +77,45 @@ People = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Unread:
+class Unreadable:
     """Why something cannot be read; with an approval maybe it can."""
 
     told: str
     awaits: bool = False
 
 
-def others(
+def readable_ids(
     on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]
-) -> Mapping[str, int] | Unread:
+) -> Mapping[str, int] | Unreadable:
     """The ids of the repositories that a commit's jobs read, by their names; or why they may not.
 
     `trusted` are those who brought the commit and may have it run, once for each time.
     """
-    names = sorted({name for member in members for name in wanted(member.file, of.name)})
+    names = sorted({name for member in members for name in requested_repositories(member.file, of.name)})
     ids: dict[str, int] = {}
     for name in names:
-        id = client.beside(on, of, name)
+        id = client.find_sibling(on, of, name)
         if id is None:
             why = "the App is not installed there, or not by the same owner"
-            return Unread(f"`access_repos`: a job of {of.name} cannot read {name}: {why}")
+            return Unreadable(f"`access_repos`: a job of {of.name} cannot read {name}: {why}")
         ids[name] = id
-    return _let(on, of, found, names, trusted) or ids
+    return _why_unreadable(on, of, found, names, trusted) or ids
 
 
-def wanted(file: JobFile, own: str) -> list[str]:
+def requested_repositories(file: JobFile, own: str) -> list[str]:
     """The repositories that a file names, its own left out; GitHub compares names without case."""
     return [name for name in (each.lower() for each in file.access_repos) if name != own]
 
 
-def _let(on: System, of: Repository, found: CheckSet, names: Sequence[str], trusted: Sequence[People]) -> Unread | None:
+def _why_unreadable(
+    on: System, of: Repository, found: CheckSet, names: Sequence[str], trusted: Sequence[People]
+) -> Unreadable | None:
     """Why nobody lets a commit's jobs read some repositories; None when somebody does."""
     groups = [*trusted, *([(found.approved_by,)] if found.approved_by else [])]
     if any(all(client.may_read(on, of, name, login) for name in names for login in people) for people in groups):
         return None
     what = ", ".join(names)
     if found.approved_by:
-        return Unread(f"`access_repos`: {found.approved_by} approved this, and may not read all of {what} either")
+        return Unreadable(f"`access_repos`: {found.approved_by} approved this, and may not read all of {what} either")
     told = f"`access_repos`: who brought this commit may not read all of {what}. Somebody who may, and may write here"
-    return Unread(f"{told}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)
+    return Unreadable(f"{told}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)

@@ -29,11 +29,11 @@ def step(on: System, message: Mapping[str, Any]) -> bool:
         case {"set": [int(repository), str(sha)]}:
             _set(on, repository, sha)
         case {"check": str(id)}:
-            check_runs.show(on, checks.key_of(id))
+            check_runs.sync(on, checks.key_of(id))
         case {"token": str(job)}:
             tokens.mint(on, job)
         case {"revoke": str(job)}:
-            _patiently(on, lambda: tokens.revoke(on, job))
+            _until_rate_limited(on, lambda: tokens.revoke(on, job))
         case _:
             return False
     return True
@@ -47,13 +47,13 @@ def _delivery(on: System, id: str) -> None:
     if row.tries >= MAX_TRIES:
         on.store.commit([Replace(row, replace(row, outcome=GIVEN_UP, due=None))])
     elif on.store.commit([Replace(row, begun)]):
-        _patiently(on, lambda: _happened(on, id))
+        _until_rate_limited(on, lambda: _process_delivery(on, id))
 
 
-def _happened(on: System, id: str) -> None:
+def _process_delivery(on: System, id: str) -> None:
     row = on.store.get(delivery_key(id), Delivery)
     if row and row.due and row.event:
-        outcome = webhook.happen(on, row.event)
+        outcome = webhook.process(on, row.event)
         on.store.commit([Replace(row, replace(row, outcome=outcome, due=None))])
 
 
@@ -66,10 +66,10 @@ def _set(on: System, repository: int, sha: str) -> None:
         return
     begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if on.store.commit([Replace(row, begun)]):
-        _patiently(on, lambda: github_commits.advance(on, repository, sha))
+        _until_rate_limited(on, lambda: github_commits.advance(on, repository, sha))
 
 
-def _patiently(on: System, act: Callable[[], None]) -> None:
+def _until_rate_limited(on: System, act: Callable[[], None]) -> None:
     """A step that GitHub puts off is left to its due time, which the sweep sees."""
     try:
         act()

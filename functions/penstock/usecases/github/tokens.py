@@ -29,17 +29,17 @@ from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.store import Value, value_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Delete, Replace
-from penstock.ports import Scope
+from penstock.ports import TokenScope
 from penstock.system import System
 from penstock.usecases.github import client, hints
 from penstock.usecases.github.client import Repository
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
-from penstock.usecases.jobs.store import Put
+from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.logs import logs
 
 
-def wanted(on: System, job: Job, name: str) -> None:
+def request(on: System, job: Job, name: str) -> None:
     """A job asks for a value: if it is its token, see to it that it gets one, and none that is over. [SEC-1]"""
     if name != NAME or not job.check:
         return
@@ -47,7 +47,7 @@ def wanted(on: System, job: Job, name: str) -> None:
     if value and is_expired(value, now):
         on.store.commit([Delete(value)])
     if not is_fresh(value, now):
-        hints.hint(on, {"token": job.id})
+        hints.send(on, {"token": job.id})
 
 
 def mint(on: System, job_id: str) -> bool:
@@ -66,9 +66,9 @@ def mint(on: System, job_id: str) -> bool:
     if not token:
         _deny(on, job, why)
         return False
-    _note(on, job, found.installation, token)
+    _record(on, job, found.installation, token)
     try:
-        store.put(on, job, Put(NAME, token, secret=True, by=BY), [fence])
+        store.put(on, job, NewValue(NAME, token, secret=True, by=BY), [fence])
     except Refused:  # it has ended meanwhile
         revoke(on, job.id)
         return False
@@ -81,12 +81,12 @@ def _deny(on: System, job: Job, why: str) -> None:
     What it is given is empty, so that its next step fails at once, and GitHub is not asked again for a while.
     """
     if on.store.get(value_key(job.id, NAME), Value) is None:
-        logs.say(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
+        logs.append(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
         with suppress(Refused):  # it has ended meanwhile
-            store.put(on, job, Put(NAME, "", by=BY), [fence])
+            store.put(on, job, NewValue(NAME, "", by=BY), [fence])
 
 
-def _note(on: System, job: Job, installation: int, token: str) -> None:
+def _record(on: System, job: Job, installation: int, token: str) -> None:
     """Note a token before anybody is given it, sealed so that nobody opens it but who revokes. [SEC-1]"""
     id, now = on.world.ulid(), on.world.now()
     sealed = on.minted.seal(token.encode(), sealed_as(job.id, id))
@@ -115,15 +115,15 @@ def _revoke(on: System, row: Minted) -> None:
             on.store.commit([Delete(replace(begun, version=row.version + 1))])
 
 
-def _scope(on: System, found: CheckSet, check: CheckRun) -> Scope | None:
+def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
     """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
 
     GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.
     """
     of = Repository(found.installation, found.repository_id, found.repository)
-    raw = client.file(on, of, policy.PATH)
+    raw = client.read_file(on, of, policy.PATH)
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
     if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
         return None
     granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=found.outsider)
-    return Scope(of.installation, of.id, granted, check.reads)
+    return TokenScope(of.installation, of.id, granted, check.reads)

@@ -36,7 +36,7 @@ from penstock.domain.github.deliveries import (
 )
 from penstock.kernel.errors import RateLimited, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.ports import Ask
+from penstock.ports import GitHubRequest
 from penstock.system import System
 from penstock.usecases import published
 from penstock.usecases.github import client, hints, repositories
@@ -48,7 +48,7 @@ IGNORED = "ignored"
 
 
 @dataclass(frozen=True)
-class Hook:
+class WebhookRequest:
     """A request as it came: the body to the last byte, for that is what was signed."""
 
     body: bytes
@@ -57,7 +57,7 @@ class Hook:
     name: str
 
 
-def receive(on: System, hook: Hook) -> str:
+def receive(on: System, hook: WebhookRequest) -> str:
     """Take a delivery; whether it was stored, known, or ignored. Raises Refused 400, 401 or 413. [SEC-2]"""
     if len(hook.body) > BODY_BYTES:
         raise Refused(413, "body-too-big", f"the body has more than {BODY_BYTES} bytes")
@@ -65,10 +65,10 @@ def receive(on: System, hook: Hook) -> str:
         raise Refused(401, "bad-signature", "X-Hub-Signature-256 is not that of this body")
     if not is_id(hook.id):
         raise Refused(400, "bad-request", "X-GitHub-Delivery is no id")
-    payload = parse(hook.body)
+    payload = parse_payload(hook.body)
     if not is_relevant(hook.name, action_of(hook.name, payload)):
         return IGNORED
-    return store(on, hook.id, hook.name, payload)
+    return store_delivery(on, hook.id, hook.name, payload)
 
 
 def is_signed(secret: str, body: bytes, signature: str) -> bool:
@@ -77,7 +77,7 @@ def is_signed(secret: str, body: bytes, signature: str) -> bool:
     return hmac.compare_digest(wanted.encode(), signature.encode("utf-8", "replace"))
 
 
-def parse(body: bytes) -> Mapping[str, Any]:
+def parse_payload(body: bytes) -> Mapping[str, Any]:
     """A payload. Raises Refused 400."""
     try:
         found = json.loads(body)
@@ -94,7 +94,7 @@ def action_of(name: str, payload: Mapping[str, Any]) -> str:
     return action if isinstance(action, str) and name != "push" else ""
 
 
-def store(on: System, id: str, name: str, payload: Mapping[str, Any], *, missed: bool = False) -> str:
+def store_delivery(on: System, id: str, name: str, payload: Mapping[str, Any], *, missed: bool = False) -> str:
     """Store a delivery and hint at it. One that is stored is hinted at again: done twice, it is done once.
 
     Raises Refused 400 for one that is not as GitHub documents it, which is stored as well.
@@ -125,32 +125,32 @@ def _read(name: str, payload: Mapping[str, Any]) -> tuple[Event | None, str]:
 PATH = "/app/hook/deliveries"
 
 
-PAGES = 100
+PAGES_MOST = 100
 """How many pages of a hundred one look goes through. An outage that lost more is made good by several."""
 
 
-def look(on: System) -> int:
+def fetch_missed(on: System) -> int:
     """Compare what GitHub sent with what came, and take what did not. How many that were. Done twice, it is done once.
 
     How far it was looked is noted only when all of it was seen: who dies between looks again at the same.
     """
     with suppress(RateLimited):  # it is looked again in a few minutes
-        return _look(on)
+        return _fetch_missed(on)
     return 0
 
 
-def _look(on: System) -> int:
+def _fetch_missed(on: System) -> int:
     last, now = on.store.get(LIST_CHECK_KEY, ListCheck), on.world.now()
     since = github_deliveries.since(last, now)
-    first = client.call(on, Ask("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
+    first = client.call(on, GitHubRequest("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
     if first.status != 200:
         return 0
     found, told = 0, first
-    for _ in range(PAGES):
-        found += sum(_take(on, item) for item in told.body if is_relevant(item["event"], item["action"] or ""))
+    for _ in range(PAGES_MOST):
+        found += sum(_fetch(on, item) for item in told.body if is_relevant(item["event"], item["action"] or ""))
         if told.next is None or not told.body or _time(told.body[-1]) < since:
             break
-        told = client.call(on, Ask("GET", PATH, query=told.next))
+        told = client.call(on, GitHubRequest("GET", PATH, query=told.next))
         if told.status != 200:
             return found
     else:
@@ -160,16 +160,16 @@ def _look(on: System) -> int:
     return found
 
 
-def _take(on: System, item: Mapping[str, Any]) -> int:
+def _fetch(on: System, item: Mapping[str, Any]) -> int:
     """Take one that was sent; 1 if it was not here yet."""
     guid = str(item["guid"])
     if not is_id(guid) or on.store.get(delivery_key(guid), Delivery):
         return 0
-    told = client.call(on, Ask("GET", f"{PATH}/{int(item['id'])}"))
+    told = client.call(on, GitHubRequest("GET", f"{PATH}/{int(item['id'])}"))
     if told.status != 200:
         return 0
     with suppress(Refused):  # it is stored, and says what is wrong with it
-        store(on, guid, str(item["event"]), told.body["request"]["payload"], missed=True)
+        store_delivery(on, guid, str(item["event"]), told.body["request"]["payload"], missed=True)
     return 1
 
 
@@ -177,13 +177,13 @@ def _time(item: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(str(item["delivered_at"]))
 
 
-def deliveries(on: System, limit: int, page: str) -> tuple[list[Delivery], str | None]:
+def list_deliveries(on: System, limit: int, page: str) -> tuple[list[Delivery], str | None]:
     """Some deliveries, newest first, and the page that follows."""
     rows = on.store.listed("deliveries", Delivery, limit=limit, after=page, newest=True)
     return rows, rows[-1].place.sort if len(rows) == limit else None
 
 
-def commits(on: System, limit: int, page: str) -> tuple[list[CheckSet], str | None]:
+def list_commits(on: System, limit: int, page: str) -> tuple[list[CheckSet], str | None]:
     """Some of the commits that are known, newest first, and the page that follows."""
     rows = on.store.listed("checksets", CheckSet, limit=limit, after=page, newest=True)
     return rows, rows[-1].place.sort if len(rows) == limit else None
@@ -199,41 +199,41 @@ def redeliver(on: System, id: str, by: str) -> Delivery:
         if row.event is None:
             raise Refused(409, "delivery-leads-nowhere", f"nothing follows from delivery {id}: it was {row.outcome}")
         now = replace(row, outcome="", tries=0, due=on.world.now())
-        return audit.note(on, [Replace(row, now)], by, "redeliver", f"delivery {id}"), now
+        return audit.record(on, [Replace(row, now)], by, "redeliver", f"delivery {id}"), now
 
     row = transaction.run(on, decide)
-    hints.hint(on, {"delivery": id})
+    hints.send(on, {"delivery": id})
     return row
 
 
-def happen(on: System, event: Event) -> str:
+def process(on: System, event: Event) -> str:
     """Do what follows from an event; in a few words what that was. Done twice, it is done once."""
     app = client.app(on)
     if not app.serves(event.repository):
         return "ignored: the site does not serve this repository"
     of = Repository(event.installation, event.repository_id, event.repository)
     if event.line:
-        return _heard(on, of, event)
+        return _commit_pushed(on, of, event)
     if event.app != app.app:
         return "ignored: another App's"
-    return _pressed(on, of, event)
+    return _button_pressed(on, of, event)
 
 
-def _heard(on: System, of: Repository, event: Event) -> str:
+def _commit_pushed(on: System, of: Repository, event: Event) -> str:
     """A line ends with a commit; or did, when this was sent: then another is asked which it is now."""
     owner = event.repository.replace("/", ":")
-    if event.is_private and repositories.is_of(on, owner, of.id):
-        published.keep_private(on, owner)
+    if event.is_private and repositories.may_be(on, owner, of.id):
+        published.make_private(on, owner)
     tip = on.store.get(tip_key(of.id, event.line), Tip)
-    is_tip = tip is None or tip.sha == event.sha or client.end_of(on, of, event.line) == event.sha
-    transaction.run(on, lambda: _note(on, event, is_tip=is_tip))
+    is_tip = tip is None or tip.sha == event.sha or client.head_of(on, of, event.line) == event.sha
+    transaction.run(on, lambda: _commit_changes(on, event, is_tip=is_tip))
     on.forge.tell({"set": [of.id, event.sha]})
     if is_tip and tip and tip.sha != event.sha:
         on.forge.tell({"set": [of.id, tip.sha]})
     return f"jobs of {event.sha[:12]}" if is_tip else f"jobs of {event.sha[:12]}, which is not the newest"
 
 
-def _note(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], None]:
+def _commit_changes(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], None]:
     """The commit's set, and that the one before it is not what the line ends with any more: in one commit."""
     now = on.world.now()
     was = on.store.get(set_key(event.repository_id, event.sha), CheckSet)
@@ -252,7 +252,7 @@ def _note(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], 
     return changes, None
 
 
-def _pressed(on: System, of: Repository, event: Event) -> str:
+def _button_pressed(on: System, of: Repository, event: Event) -> str:
     """Somebody wants something of a commit's jobs. Only who may write there is heard. [SEC-2]"""
     if not client.may_write(on, of, event.sender):
         return f"ignored: {event.sender} may not write to {of.name}"
@@ -261,7 +261,7 @@ def _pressed(on: System, of: Repository, event: Event) -> str:
         return "ignored: nothing is known of this commit"
     if event.name == "check_suite":
         return github_github_commits.run_again(on, found)
-    check = _named(on, of, event)
+    check = _pressed_check(on, of, event)
     if check is None:
         return "ignored: this check is not, or no longer, ours"
     if event.asked == "approve":
@@ -271,7 +271,7 @@ def _pressed(on: System, of: Repository, event: Event) -> str:
     return github_github_commits.run_again(on, found, check) if event.asked == "rerun" else "ignored: an unknown button"
 
 
-def _named(on: System, of: Repository, event: Event) -> CheckRun | None:
+def _pressed_check(on: System, of: Repository, event: Event) -> CheckRun | None:
     """The check whose button it was: of this repository, this commit, and its present run. [SEC-2]"""
     rows = on.store.find(set_key(of.id, event.sha).pk, "check#", CheckRun)
     return next((row for row in rows if row.external_id == event.check), None)

@@ -27,11 +27,11 @@ def cancel(on: System, user: User, job_id: str) -> Job:
         now = jobs.cancel(job, user.name, on.world.now())
         changes = [Replace(job, now)] if not job.cancelled_by else []
         by = user.name if user.name != job.owner else ""  # what people do with their own is in the job's log
-        return audit.note(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
+        return audit.record(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
 
     job, news = transaction.run(on, decide)
     if news:
-        logs.say(on, job.id, job.attempt, f"cancelled by {user.name}")
+        logs.append(on, job.id, job.attempt, f"cancelled by {user.name}")
     stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
     if job.parked_until:  # its flow is started, to hear that it is cancelled
         on.queues.schedule({"do": "start", "job": job.id})

@@ -33,7 +33,7 @@ def check(site: Site, user: User, seconds: int) -> None:
         raise Refused(422, "hold-too-long", f"{told} (limits.hold); ask an operator for more")
 
 
-def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
+def request(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
     """Hold what a job has when its script has ended. Raises Refused 400, 404, 409 or 422."""
     rules.check(reason, seconds, required=True)
     site = configuration.current(on)
@@ -50,11 +50,11 @@ def ask(on: System, user: User, job_id: str, reason: str, seconds: int | None, *
 
     job = transaction.run(on, decide)
     when = "when its script has ended" if whatever else "if its script fails"
-    logs.say(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
+    logs.append(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
     return job
 
 
-def reported(on: System, job: Job) -> list[Change]:
+def on_reported(on: System, job: Job) -> list[Change]:
     """What is written with the report of an attempt whose worker and resources are to be held."""
     now = on.world.now()
     keep = holds.wanted_hold(job, now)
@@ -68,7 +68,7 @@ def units_of(on: System, job: Job) -> list[Unit]:
     return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
 
 
-def held(on: System, job: Job) -> HeldUnits | None:
+def held_units(on: System, job: Job) -> HeldUnits | None:
     """What of a job is held now for its sake."""
     return holds.held_units(job.keep, units_of(on, job), on.world.now()) if job.keep else None
 
@@ -87,5 +87,5 @@ def release(on: System, user: User, job_id: str) -> Job:
         if holds.is_for_job(keep, unit.hold):
             with suppress(Refused):  # it ran out, or somebody else let it go
                 maintenance.release(on, user, unit.is_a, unit.id)
-    logs.say(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
+    logs.append(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
     return job

@@ -38,7 +38,7 @@ def find(on: System, user: User, job_id: str) -> Job:
     return job
 
 
-def listed(
+def list_jobs(
     on: System,
     user: User,
     owner: str | None,
@@ -97,20 +97,20 @@ def every_lease(on: System, job: Job) -> list[Lease]:
 
 def explain(on: System, job: Job) -> Why:
     """Why a job is where it is, when it may go on, and what has to happen before."""
-    return _explain_waiting(on, job, why.MAX_DEPTH) if job.state is State.WAITING else _explain(on, job)
+    return _explain_waiting(on, job, why.MAX_DEPTH) if job.state is State.WAITING else _explain_attempt(on, job)
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
     """What a job waits for that depends on others, and what the first of those waits for in its turn."""
-    verdict, priors = look(on, job)
+    verdict, priors = check_prerequisites(on, job)
     first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
     if first is None:
         return why.explain_dependencies(job, verdict, priors, None)
-    next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain(on, first)
+    next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain_attempt(on, first)
     return why.explain_dependencies(job, verdict, priors, next_)
 
 
-def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
+def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
     """How those stand that a job depends on, and which of its files are there; and these jobs, by id."""
     found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
     priors = {prior.id: prior for prior in found if prior}
@@ -118,23 +118,23 @@ def look(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
     return prerequisites.judge(job.dependencies, priors, files, on.world.now()), priors
 
 
-def _explain(on: System, job: Job) -> Why:
+def _explain_attempt(on: System, job: Job) -> Why:
     held = leases_of(on, job)
     waiting = next((lease for lease in held if lease.state is LeaseState.WAITING), None)
     granted = next((lease for lease in held if lease.state is LeaseState.GRANTED), None)
     unit = on.store.get(unit_key(granted.unit), Unit) if granted and granted.unit else None
     now, later = on.world.now(), plans.steps_of(job)
-    found = forecast.of_step(on, job, waiting.step) if waiting else None
+    found = forecast.forecast_step(on, job, waiting.step) if waiting else None
     if waiting is None or found is None:
-        stopped = _stopped(on, unit) if unit else []
-        kept = _kept_apart(on, job)
+        stopped = _blocking_cooldowns(on, unit) if unit else []
+        kept = _quarantined_worker(on, job)
         return why.explain(job, held, None, unit.reason if unit else None, stopped=stopped, quarantined=kept)
-    rest = [forecast.of_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
+    rest = [forecast.forecast_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
     return why.explain(job, held, found[1], None, forecasts, now)
 
 
-def _kept_apart(on: System, job: Job) -> str | None:
+def _quarantined_worker(on: System, job: Job) -> str | None:
     """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
     if job.state is not State.QUEUED or job.attempt == 1:
         return None
@@ -143,13 +143,13 @@ def _kept_apart(on: System, job: Job) -> str | None:
     return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
 
 
-def _stopped(on: System, unit: Unit) -> list[Stopped]:
+def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
     """The cool-downs that a unit is not made for."""
     now = on.world.now()
-    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.told(on, unit)]
+    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
 
 
-class Gone(Refused):
+class LeaseGone(Refused):
     """The attempt is over. Made anew each time: an exception that is kept keeps every frame that it was raised in."""
 
     def __init__(self) -> None:
@@ -163,5 +163,5 @@ def fence(on: System, job: Job) -> Check:
     """
     lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
     if lease is None or lease.state is not LeaseState.READY:
-        raise Gone
+        raise LeaseGone
     return Check(lease)

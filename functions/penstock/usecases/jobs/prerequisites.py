@@ -53,13 +53,13 @@ def _check_number(on: System, prior: Job) -> None:
     raise Refused(409, "too-many-dependents", why)
 
 
-def rows(job: Job, found: dict[str, Job]) -> list[Change]:
+def waiting_rows(job: Job, found: dict[str, Job]) -> list[Change]:
     """What is written with a job that waits: it stands with each job that is not settled, and its inputs with it."""
     waits = [Create(Dependent(job=prior.id, dependent=job.id)) for prior in found.values() if not prior.is_settled]
     return [*waits, *(Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.inputs)]
 
 
-def begin(on: System, job: Job) -> None:
+def start_waiting(on: System, job: Job) -> None:
     """Look for the first time after a job that waits was accepted: what it needs of others is kept from here on."""
     _pin(on, job)
     judge(on, job.id)
@@ -70,8 +70,8 @@ def judge(on: System, job_id: str) -> None:
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.state is not State.WAITING:
         return
-    broken = _pin(on, job) if look(on, job).is_ready else None
-    found, verdict = transaction.run(on, lambda: _judge(on, job_id, broken))
+    broken = _pin(on, job) if verdict_of(on, job).is_ready else None
+    found, verdict = transaction.run(on, lambda: _judge_changes(on, job_id, broken))
     if found is None:
         return
     if found.cancelled_by:
@@ -79,16 +79,18 @@ def judge(on: System, job_id: str) -> None:
     elif verdict.broken:
         settle.settle(on, job_id, found.attempt, prerequisites.DEPENDENCY_ERROR, verdict.broken)
     elif verdict.is_ready:
-        logs.say(on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited(found)})", DETAIL)
+        logs.append(
+            on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited_text(found)})", DETAIL
+        )
         with suppress(Unreached):  # its row is due: the sweep will start it
-            scheduler.start(on, job_id)
+            scheduler.start_flow(on, job_id)
 
 
-def _judge(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change], tuple[Job | None, Verdict]]:
+def _judge_changes(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change], tuple[Job | None, Verdict]]:
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.state is not State.WAITING:
         return [], (None, Verdict())
-    verdict, now = Verdict(broken) if broken else look(on, job), on.world.now()
+    verdict, now = Verdict(broken) if broken else verdict_of(on, job), on.world.now()
     if job.cancelled_by or verdict.broken:
         return [], (job, verdict)
     if verdict.is_ready:
@@ -98,9 +100,9 @@ def _judge(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change
     return [Replace(job, prerequisites.recheck(job, verdict, now))] if is_due else [], (job, verdict)
 
 
-def look(on: System, job: Job) -> Verdict:
+def verdict_of(on: System, job: Job) -> Verdict:
     """How those stand that a job depends on, and which of its files are there."""
-    return jobs.look(on, job)[0]
+    return jobs.check_prerequisites(on, job)[0]
 
 
 def _pin(on: System, job: Job) -> str | None:
@@ -122,6 +124,6 @@ def _pinned(on: System, dependency: Dependency, job: Job) -> tuple[Sequence[Chan
     return retain.pin(on, dependency.job, job.id), None
 
 
-def _waited(job: Job) -> str:
+def _waited_text(job: Job) -> str:
     seconds = int(((job.times.ready or job.times.submitted) - job.times.submitted).total_seconds())
     return f"waited for {seconds} s"

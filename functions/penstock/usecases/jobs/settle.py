@@ -49,36 +49,54 @@ def settle(
     it: only if the job is due by then, still, when its end is written; and its flow, which nothing moves on, is then to
     be stopped.
     """
-    ended = transaction.run(on, lambda: _end(on, job_id, attempt, error, cause, overdue))
+    ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
-        ending, waited_for = ended
-        after = ending.after
-        counters.ended(on, ending)
-        retain.remember(on, after)
-        hints.moved(on, after)
-        for pool in waited_for:  # what was kept for a claim that is gone may be granted to another
-            on.queues.schedule({"do": "serve", "pool": pool})
-        told = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
-        if not after.is_settled:
-            past = after.attempts[-1]
-            told = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
-        logs.say(on, job_id, attempt, told, is_end=after.is_settled)
-    put_back(on, job_id, attempt)
+        attempt_ended(on, *ended)
+    start_release(on, job_id, attempt)
     job = on.store.get(job_key(job_id), Job)
     if job and job.is_settled:
-        wake(on, job_id)
-        _let_go(on, job)
-        store.forget(on, job)
-        hints.ended(on, job)
+        job_settled(on, job)
 
 
-def _let_go(on: System, job: Job) -> None:
+def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
+    """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
+    counters.attempt_ended(on, ending)
+    retain.keep_latest_failure(on, ending.after)
+    hints.job_changed(on, ending.after)
+    _serve_queues(on, queues)
+    _log_end(on, ending)
+
+
+def job_settled(on: System, job: Job) -> None:
+    """What follows once a job has settled, in order. All of it may be repeated."""
+    notify_dependents(on, job.id)
+    _unpin_dependencies(on, job)
+    store.delete_secrets(on, job)
+    hints.job_settled(on, job)
+
+
+def _serve_queues(on: System, pools: Sequence[str]) -> None:
+    """Serve queues that a claim left: slots that were reserved for it may be granted to others."""
+    for pool in pools:
+        on.queues.schedule({"do": "serve", "pool": pool})
+
+
+def _log_end(on: System, ending: Ending) -> None:
+    after = ending.after
+    text = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
+    if not after.is_settled:
+        past = after.attempts[-1]
+        text = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
+    logs.append(on, after.id, ending.before.attempt, text, is_end=after.is_settled)
+
+
+def _unpin_dependencies(on: System, job: Job) -> None:
     """What the job needed of others need not be kept for it any more. Done twice, it is done once. [ART-1]"""
     for each in job.dependencies:
         retain.unpin(on, each.job, job.id)
 
 
-def _end(
+def _settle_changes(
     on: System,
     job_id: str,
     attempt: int,
@@ -88,35 +106,56 @@ def _end(
 ) -> tuple[Sequence[Change], tuple[Ending, list[str]] | None]:
     """The job's end, and with it the end of every lease of the attempt, in one commit; and whose queues it leaves."""
     job = on.store.get(job_key(job_id), Job)
-    if job is None or job.attempt != attempt or job.is_settled:
+    if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
-    if overdue and (job.due is None or job.due > overdue):
-        return [], None
-    if error == prerequisites.DEPENDENCY_ERROR and job.state is not State.WAITING:
-        return [], None  # it was judged before, and otherwise
-    stopping = replace(job, stop_from=job.stop_from or attempt) if overdue else job
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
-        return [], None  # it has got further since
+        return [], None  # the attempt has made progress since the sweep saw it
+    after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
+    had, released = _end_leases(on, job, held)
+    queues, left = _leave_queues(on, job, held)
+    ending = Ending(job, after, had, error, is_overdue=overdue is not None)
+    after = with_failure_details(on, ending, held)
+    ended = [Replace(job, after), *released, *left, *retain.on_settled(on, after), *archives.on_settled(on, after)]
+    return ended, (replace(ending, after=after), queues)
+
+
+def _may_end(job: Job, error: str | None, overdue: datetime | None) -> bool:
+    """Whether an attempt may still be ended for this reason."""
+    if job.is_settled or (overdue and (job.due is None or job.due > overdue)):
+        return False
+    return (
+        error != prerequisites.DEPENDENCY_ERROR or job.state is State.WAITING
+    )  # else it was judged before, and otherwise
+
+
+def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is_overdue: bool) -> Job:
+    """The job after its attempt's end. Files are published before the end is committed, so that whoever sees it finds
+    them.
+    """
+    stopping = replace(job, stop_from=job.stop_from or job.attempt) if is_overdue else job
     after = outcome.conclude(stopping, error, cause, on.world.now())
-    if after.publishes and after.outcome is Outcome.SUCCEEDED:  # written before its end: who sees that, finds the files
-        after = replace(after, reason=f"{after.reason}{published.of_job(on, job)}")
-    changes: list[Change] = []
+    if after.publishes and after.outcome is Outcome.SUCCEEDED:
+        after = replace(after, reason=f"{after.reason}{published.publish_declared(on, job)}")
+    return after
+
+
+def _end_leases(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[Unit], list[Change]]:
+    """The units of an attempt's leases, and the changes that end these leases."""
     had: list[Unit] = []
+    changes: list[Change] = []
     for lease in held:
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
         had += [unit] if unit else []
         changes += _end_lease(on, lease, job, unit)
-    waiting = {lease.step for lease in held if lease.state is LeaseState.WAITING}
-    claims = claims_of(job, waiting)
-    for step, pool in claims:
-        claim = on.store.get(claim_key(pool, job.priority, job_id, attempt, step), Claim)
-        changes += [Delete(claim)] if claim else []
-    ending = Ending(job, after, had, error, is_overdue=overdue is not None)
-    after = told(on, ending, held)
-    changes = [Replace(job, after), *changes, *retain.settled(on, after), *archives.settled(on, after)]
-    ending = replace(ending, after=after)
-    return changes, (ending, list(dict.fromkeys(pool for _, pool in claims)))
+    return had, changes
+
+
+def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str], list[Change]]:
+    """The pools in whose queues the attempt waits, and the changes that delete its claims there."""
+    claims = claims_of(job, {lease.step for lease in held if lease.state is LeaseState.WAITING})
+    rows = [on.store.get(claim_key(pool, job.priority, job.id, job.attempt, step), Claim) for step, pool in claims]
+    return list(dict.fromkeys(pool for _, pool in claims)), [Delete(row) for row in rows if row]
 
 
 def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
@@ -139,7 +178,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     return changes
 
 
-def put_back(on: System, job_id: str, attempt: int) -> None:
+def start_release(on: System, job_id: str, attempt: int) -> None:
     """Give the turn to the first of an attempt's leases to be put back; with none left, to its next attempt."""
     turn = leases.next_release(on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease))
     if turn and turn.unit:
@@ -149,13 +188,13 @@ def put_back(on: System, job_id: str, attempt: int) -> None:
         on.queues.schedule({"do": "start", "job": job_id})
 
 
-CONSOLE = ("worker",)
+CONSOLE_STREAMS = ("worker",)
 
 
-SAID = ("stdout", "stderr")
+SCRIPT_STREAMS = ("stdout", "stderr")
 
 
-def told(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
+def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
     """The job after an attempt's end, with what there is to show for why it did not succeed."""
     job = ending.after
     kind = job.failure.kind if job.failure else None
@@ -170,7 +209,9 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     """With what the job said last; of a machine that never said hello, with what its console said last."""
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
-    found = logs.last_lines(on, job.id, job.attempt, CONSOLE if is_console else SAID, failures.MAX_LINES)
+    found = logs.last_lines(
+        on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.MAX_LINES
+    )
     said = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
     return replace(said, task=found[-1].task if found else None)
 
@@ -199,21 +240,26 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
     found = transaction.run(on, decide)
     if found is None:
         return None
-    job, is_news = found
-    if is_news:
-        logs.say(on, job.id, job.attempt, cause)
+    job, is_new = found
+    attempt_lost(on, job, cause, is_new=is_new)
+    return is_new
+
+
+def attempt_lost(on: System, job: Job, cause: str, *, is_new: bool) -> None:
+    """What follows once an attempt is recorded as lost, in order: its flow's step ends, and so the flow ends."""
+    if is_new:
+        logs.append(on, job.id, job.attempt, cause)
     if job.run_token:
         on.flows.succeed(job.run_token)
     else:
         stop_waiting(on, job, "Lost", cause)
-    return is_news
 
 
 AT_ONCE = 100
 """How many are told by one call; the rest by the next, so that nobody's settling takes longer for them."""
 
 
-def wake(on: System, job_id: str, after: str = "") -> None:
+def notify_dependents(on: System, job_id: str, after: str = "") -> None:
     """Tell those that wait for a job, which has settled, that they are to be judged; behind the one of an id.
 
     Who settles a job writes first and reads after, and so does whoever submits one that depends on it: of two that

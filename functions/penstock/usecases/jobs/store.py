@@ -22,7 +22,7 @@ Guard = Callable[[System, Job], Check]
 
 
 @dataclass(frozen=True)
-class Put:
+class NewValue:
     """A value to be put: by a user, or by the job itself, which is ""."""
 
     name: str
@@ -31,7 +31,7 @@ class Put:
     by: str = ""
 
 
-def put(on: System, job: Job, ask: Put, guards: Sequence[Guard] = ()) -> Value:
+def put(on: System, job: Job, ask: NewValue, guards: Sequence[Guard] = ()) -> Value:
     """Put a value, in the place of one of that name. What was secret stays so. [SEC-1]
 
     Raises Refused 400 or 413 for what cannot be one, 409 when the job is over or its store is full.
@@ -57,11 +57,11 @@ def put(on: System, job: Job, ask: Put, guards: Sequence[Guard] = ()) -> Value:
     value, is_new = transaction.run(on, decide)
     if is_new:
         what = f"{value.name} (secret)" if value.is_secret else value.name
-        logs.say(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store", DETAIL)
+        logs.append(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store", DETAIL)
     return value
 
 
-def _check(ask: Put) -> None:
+def _check(ask: NewValue) -> None:
     if not store.is_name(ask.name):
         raise Refused(400, "bad-request", "a value's name is 1 to 64 of A-Z a-z 0-9 . _ -")
     if ask.secret and not ask.text:
@@ -86,12 +86,12 @@ def _check_room(on: System, job: Job) -> None:
         raise Refused(409, "too-many-values", f"a job's store has room for {limits.VALUES} values")
 
 
-def listed(on: System, job: Job) -> list[Value]:
+def list_values(on: System, job: Job) -> list[Value]:
     """All of a job's values, by name."""
     return on.store.find(f"job#{job.id}", "value#", Value, limit=limits.VALUES)
 
 
-def shown(on: System, job: Job, name: str) -> Value:
+def show(on: System, job: Job, name: str) -> Value:
     """A value, for those who may see the job. Raises Refused 404, and 403 for a secret one. [SEC-1]"""
     found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
     if found is None:
@@ -111,8 +111,8 @@ def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
     return on.vault.open(found.sealed, sealed_as(job.id, name)).decode(), True
 
 
-def forget(on: System, job: Job) -> None:
+def delete_secrets(on: System, job: Job) -> None:
     """Drop the secrets of a job that has settled: nobody puts or reads any more. Done twice, it is done once."""
-    for row in listed(on, job) if job.has_secrets else ():
+    for row in list_values(on, job) if job.has_secrets else ():
         if row.is_secret:
             on.store.commit([Delete(row)])

@@ -53,7 +53,7 @@ from penstock.usecases.users import users
 
 
 @dataclass(frozen=True)
-class Made:
+class Draft:
     """A request that could be accepted: the rows that it would become, and what they were made from.
 
     `priors` are the jobs that it depends on, by id.
@@ -66,15 +66,15 @@ class Made:
     priors: dict[str, Job]
 
 
-def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Made:
+def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Draft:
     """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written.
 
     One that is only `planned` may depend on other files' jobs, which are not there yet.
     """
-    user, file, site = users.acting(on, user, ask.owner), job_file(ask), configuration.current(on)
-    refuse_homeless(file, check)
+    user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), configuration.current(on)
+    refuse_without_repository(file, check)
     if not planned:
-        refuse_unnamed(ask, file)
+        refuse_unresolved(ask, file)
     target = admission.check_names(site, file)
     if isinstance(target, Refused):
         raise target
@@ -87,9 +87,9 @@ def make(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check
     priors = prerequisites.priors(
         on, user, [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
     )
-    job, spec = _rows(on, user, ask, file, target, needs, site)
+    job, spec = _job_rows(on, user, ask, file, target, needs, site)
     _check_fits(job, spec)
-    return Made(job, spec, file, site, priors)
+    return Draft(job, spec, file, site, priors)
 
 
 def submit(
@@ -108,37 +108,37 @@ def submit(
     `canary` is the pool that it is a canary of, `check` the check of a commit that shows it; `before`, the job that is
     submitted once more.
     """
-    made = make(on, user, ask, check=check)
+    made = prepare(on, user, ask, check=check)
     vouched = oidc.vouched(user, (ask.tags or {}) if before is None else before.vouched)
     job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
-    memory = _memory(user, ask, key, job)
+    memory = _submission(user, ask, key, job)
 
     def decide() -> tuple[Sequence[Change], str]:
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
-            return [], _repeated(known, memory)
-        begun = [Create(job), Create(spec), retain.begin(job), *prerequisites.rows(job, made.priors)]
+            return [], _repeated_job(known, memory)
+        begun = [Create(job), Create(spec), retain.begin(job), *prerequisites.waiting_rows(job, made.priors)]
         return [*begun, *([Create(memory)] if memory else [])], job.id
 
     accepted = transaction.run(on, decide)
     if accepted == job.id:
         on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
         waits = made.priors or job.inputs
-        logs.say(on, job.id, 1, _welcome(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
-        _begin(on, job)
+        logs.append(on, job.id, 1, _accepted_line(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
+        _start(on, job)
     return accepted
 
 
-def _begin(on: System, job: Job) -> None:
+def _start(on: System, job: Job) -> None:
     """Start the job's flow; of one that waits for others, look first whether they have settled meanwhile."""
     if job.state is State.WAITING:
-        prerequisites.begin(on, job)
+        prerequisites.start_waiting(on, job)
         return
     with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
         on.flows.start(job.id, 1, scheduler.steps(job.needs))
 
 
-def _welcome(job: Job, priors: Mapping[str, Job], by: str) -> str:
+def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
     wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
     aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
     named = [
@@ -180,7 +180,7 @@ def _waits_for(file: JobFile) -> tuple[Dependency, ...]:
     return tuple(Dependency(each.name, each.job, each.on, each.copy_outputs) for each in file.dependencies)
 
 
-def _rows(
+def _job_rows(
     on: System, user: User, ask: SubmitJob, file: JobFile, target: Target, needs: tuple[Need, ...], site: Site
 ) -> tuple[Job, Spec]:
     now = on.world.now()
@@ -239,7 +239,7 @@ def _check_fits(job: Job, spec: Spec) -> None:
             raise Refused(413, "job-too-big", f"the job's {what} take {size} bytes as JSON; there is room for {most}")
 
 
-def _memory(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
+def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
     if key is None:
         return None
     asked = hashlib.sha256(json.dumps(asdict(ask), sort_keys=True).encode()).hexdigest()
@@ -248,7 +248,7 @@ def _memory(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission
     )
 
 
-def _repeated(known: Submission, now: Submission) -> str:
+def _repeated_job(known: Submission, now: Submission) -> str:
     if known.request_digest != now.request_digest:
         raise Refused(409, "idempotency-key-reused", "this Idempotency-Key was used for another request")
     return known.job
@@ -295,13 +295,13 @@ def job_file(ask: SubmitJob) -> JobFile:
         too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
         code = (413, "script-too-big") if too_big else (400, "bad-job-file")
         raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in found.items])
-    found = _without(ask, _of_matrix(ask, found))
+    found = _without_dependencies(ask, _select_variant(ask, found))
     values = {name: getattr(ask, name) for name in CHECKED if getattr(ask, name) not in (None, [], {})}
-    values |= _filled_in(found) if ask.matrix else {}
+    values |= _matrix_values(found) if ask.matrix else {}
     checked: dict[str, Any] = {name: check_key(name, value) for name, value in values.items()}
     if ask.dependencies:
         values["dependencies"] = None
-        checked["dependencies"] = check_asked(_depends(ask, found))
+        checked["dependencies"] = check_asked(_requested_dependencies(ask, found))
     checked["inputs"] = (
         None,
         check_inputs(ask.inputs or (), [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]),
@@ -315,7 +315,7 @@ def job_file(ask: SubmitJob) -> JobFile:
     return _merge(found, {name: checked[name][0] for name in values})
 
 
-def _depends(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
+def _requested_dependencies(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
     """The dependencies that a request names jobs for. How they are to end is said there, or in the file."""
     said = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
     return {
@@ -324,7 +324,7 @@ def _depends(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
     }
 
 
-def _of_matrix(ask: SubmitJob, file: JobFile) -> JobFile:
+def _select_variant(ask: SubmitJob, file: JobFile) -> JobFile:
     """The one of a file's jobs that is asked for. Raises Refused 400 or 422."""
     if file.matrix is None and ask.matrix is None:
         return file
@@ -339,7 +339,7 @@ def _of_matrix(ask: SubmitJob, file: JobFile) -> JobFile:
     return variant(file, ask.matrix)
 
 
-def _without(ask: SubmitJob, file: JobFile) -> JobFile:
+def _without_dependencies(ask: SubmitJob, file: JobFile) -> JobFile:
     """The file without the dependencies that its job is not to wait for. Raises Refused 400 for what it has not."""
     there = [each.name for each in file.dependencies]
     faults = [
@@ -353,12 +353,12 @@ def _without(ask: SubmitJob, file: JobFile) -> JobFile:
     return replace(file, dependencies=left)
 
 
-def _filled_in(file: JobFile) -> dict[str, Any]:
+def _matrix_values(file: JobFile) -> dict[str, Any]:
     """What values of a matrix were put into, to be checked once more."""
     return {"name": file.name, "target": file.target}
 
 
-def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
+def refuse_unresolved(ask: SubmitJob, file: JobFile) -> None:
     """Raises Refused 422 for dependencies that are other files' names: only whoever submits all of them knows ids."""
     faults = []
     for each in file.dependencies:
@@ -371,7 +371,7 @@ def refuse_unnamed(ask: SubmitJob, file: JobFile) -> None:
         raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
 
 
-def refuse_homeless(file: JobFile, check: str) -> None:
+def refuse_without_repository(file: JobFile, check: str) -> None:
     """Raises Refused 422 for a file that asks for what only a repository has, of a job that comes from none."""
     if file.access_repos and not check:
         why = "a job that is submitted by hand has no repository, whose token could read others"
@@ -416,7 +416,7 @@ def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
 
 def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     """What would become of a request if it were submitted now. Raises Refused for one that would be refused."""
-    made = make(on, user, ask, planned=True)
-    found = [forecast.of_step(on, made.job, step) for step in plans.steps_of(made.job)]
+    made = prepare(on, user, ask, planned=True)
+    found = [forecast.forecast_step(on, made.job, step) for step in plans.steps_of(made.job)]
     privileges = list(admission.privileges(made.site, made.file))
     return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))

@@ -43,33 +43,33 @@ log = Logger(child=True)
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledPart:
     """The next part of an object, and the row that says how far it goes."""
 
     row: Archive
     content: bytes
 
 
-def settled(on: System, job: Job) -> list[Change]:
+def on_settled(on: System, job: Job) -> list[Change]:
     """What the write that ends a job writes besides: that its log is to be archived."""
     row = archives.settled(job, configuration.current(on).retention)
     return [Create(row)] if row else []
 
 
-def look(on: System, job: str) -> None:
+def advance(on: System, job: str) -> None:
     """Move a log's archive on, some steps far, if it is time for it."""
     row, now = on.store.get(archive_key(job), Archive), on.world.now()
     if row is None or row.due is None or row.due > now:
         return
     if row.state in (ArchiveState.WRITING, ArchiveState.CHECKING):
-        row = _written(on, row, archives.begin_step(row, now))
+        row = _save(on, row, archives.begin_step(row, now))
     for _ in range(STEPS):
         if row is None or row.due is None:
             return
         row = _STEPS[row.state](on, row)
 
 
-def _written(on: System, was: Archive, row: Archive, *more: Change) -> Archive | None:
+def _save(on: System, was: Archive, row: Archive, *more: Change) -> Archive | None:
     """The row as it is now; None when somebody else moved first."""
     return replace(row, version=was.version + 1) if on.store.commit([Replace(was, row), *more]) else None
 
@@ -77,45 +77,45 @@ def _written(on: System, was: Archive, row: Archive, *more: Change) -> Archive |
 def _begin(on: System, row: Archive) -> Archive | None:
     """Say which lines are to be written, and where to, once nothing is left that anything will be said of."""
     now, spans = on.world.now(), configuration.current(on).retention
-    waits = None if _is_given_back(on, row.job) else archives.wait(row, spans, now)
+    waits = None if _are_leases_released(on, row.job) else archives.wait(row, spans, now)
     if waits:
-        _written(on, row, waits)
+        _save(on, row, waits)
         return None
-    last, job = logs.last(on, row.job), on.store.get(job_key(row.job), Job)
+    last, job = logs.last_batch(on, row.job), on.store.get(job_key(row.job), Job)
     if last is None or job is None:
-        return _written(on, row, replace(row, due=None))
+        return _save(on, row, replace(row, due=None))
     id = on.world.ulid()
     made = Artifact(id=id, path=archives.PATH, size=0, sha256="", by=job.owner, time=now, sort="log")
     upload = timedelta(seconds=spans.upload)
-    return _written(on, row, archives.begin(row, last, id, now), *owners.begin(made, upload))
+    return _save(on, row, archives.begin(row, last, id, now), *owners.begin(made, upload))
 
 
-def _is_given_back(on: System, job: str) -> bool:
+def _are_leases_released(on: System, job: str) -> bool:
     held = on.store.find(f"job#{job}", "lease#", Lease)
     return all(lease.state is LeaseState.RELEASED for lease in held)
 
 
-def _write(on: System, row: Archive) -> Archive | None:
+def _write_part(on: System, row: Archive) -> Archive | None:
     """Write the next part. A log of one part is an object at once."""
-    filled = _fill(on, row)
+    filled = _fill_part(on, row)
     if filled is None:
         return None
     name, is_all = object_name(row.artifact), filled.row.next >= row.end
     if is_all and not row.upload:
         on.objects.store(name, filled.content)
-        return _check(on, row, archives.add_part(filled.row, filled.content, ""))
+        return _verify(on, row, archives.add_part(filled.row, filled.content, ""))
     if not row.upload:
-        return _written(on, row, replace(row, upload=on.objects.begin(name)))
+        return _save(on, row, replace(row, upload=on.objects.begin(name)))
     tag = on.objects.part(name, row.upload, len(row.parts) + 1, filled.content)
     if tag is None:
-        return _again(on, row)
-    return _written(on, row, archives.add_part(filled.row, filled.content, tag))
+        return _start_over(on, row)
+    return _save(on, row, archives.add_part(filled.row, filled.content, tag))
 
 
-def _fill(on: System, row: Archive) -> Filled | None:
+def _fill_part(on: System, row: Archive) -> FilledPart | None:
     """The lines of the next part: whole batches. None when their rows are gone, for another has archived them."""
     content = bytearray()
-    while not _is_filled(row, content):
+    while not _is_part_full(row, content):
         place = batch_key(row.job, row.next - 1).sk
         found = on.store.find(f"job#{row.job}", "event#", Batch, limit=AT_ONCE, after=place)
         if not found or found[0].first != row.next:
@@ -123,43 +123,43 @@ def _fill(on: System, row: Archive) -> Filled | None:
         for batch in found:
             row, lines = archives.encode_batch(row, batch, len(content))
             content += lines
-            if _is_filled(row, content):
+            if _is_part_full(row, content):
                 break
-    return Filled(row, bytes(content))
+    return FilledPart(row, bytes(content))
 
 
-def _is_filled(row: Archive, content: bytearray) -> bool:
+def _is_part_full(row: Archive, content: bytearray) -> bool:
     return row.next >= row.end or len(content) >= archives.PART_BYTES
 
 
-def _check_row(on: System, row: Archive) -> Archive | None:
+def _complete(on: System, row: Archive) -> Archive | None:
     if not row.checked:
         on.objects.complete(object_name(row.artifact), row.upload, [part.tag for part in row.parts])
-    return _check(on, row, row)
+    return _verify(on, row, row)
 
 
-def _check(on: System, was: Archive, row: Archive) -> Archive | None:
+def _verify(on: System, was: Archive, row: Archive) -> Archive | None:
     """Read parts back. When all are there as they were written, the object is the job's. [ART-1]"""
     name = object_name(row.artifact)
     start = sum(part.size for part in row.parts[: row.checked])
     some = row.parts[row.checked : row.checked + CHECKED]
     for part in some:
         if sha256(on.objects.read(name, start, part.size)).hexdigest() != part.sha256:
-            return _again(on, was)
+            return _start_over(on, was)
         start += part.size
     row = replace(row, checked=row.checked + len(some))
     if row.checked < len(row.parts):
-        return _written(on, was, row)
+        return _save(on, was, row)
     if on.objects.size(name) != row.size:
-        return _again(on, was)
-    owned = owners.arrived(on, row.artifact, owner(JOB, row.job), size=row.size, sha256=row.digest)
-    return _again(on, was) if owned is None else _written(on, was, archives.archived(row, on.world.now()), *owned)
+        return _start_over(on, was)
+    owned = owners.arrival_changes(on, row.artifact, owner(JOB, row.job), size=row.size, sha256=row.digest)
+    return _start_over(on, was) if owned is None else _save(on, was, archives.archived(row, on.world.now()), *owned)
 
 
-def _again(on: System, row: Archive) -> Archive | None:
+def _start_over(on: System, row: Archive) -> Archive | None:
     """Begin anew, later: nobody owns what was written, and it goes by itself. [ART-2]"""
     log.warning("a log was not archived as it was written", extra={"job": row.job, "artifact": row.artifact})
-    _written(on, row, archives.restart(row, on.world.now()))
+    _save(on, row, archives.restart(row, on.world.now()))
     return None
 
 
@@ -169,7 +169,7 @@ def _delete(on: System, row: Archive) -> Archive | None:
     for _ in range(DELETED // AT_ONCE):
         found = on.store.find(f"job#{row.job}", "event#", Batch, limit=AT_ONCE, upto=upto)
         if not found:
-            return _written(on, row, archives.rows_deleted(row, on.world.now()))
+            return _save(on, row, archives.rows_deleted(row, on.world.now()))
         for batch in found:
             on.store.commit([Delete(batch)])
     return row
@@ -177,14 +177,14 @@ def _delete(on: System, row: Archive) -> Archive | None:
 
 _STEPS: Mapping[ArchiveState, Callable[[System, Archive], Archive | None]] = {
     ArchiveState.WAITING: _begin,
-    ArchiveState.WRITING: _write,
-    ArchiveState.CHECKING: _check_row,
+    ArchiveState.WRITING: _write_part,
+    ArchiveState.CHECKING: _complete,
     ArchiveState.ARCHIVED: _delete,
     ArchiveState.GONE: _delete,
 }
 
 
-def end(on: System, job: str) -> None:
+def delete(on: System, job: str) -> None:
     """The log of a job whose retention has ended is gone, and the job owns its object no more. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
@@ -192,7 +192,7 @@ def end(on: System, job: str) -> None:
         if row is None or row.state is ArchiveState.GONE:
             return [], None
         found = on.store.get(artifact_key(row.artifact), Artifact)
-        left = owners.without(on, found, owner(JOB, job)) if found else []
+        left = owners.release_changes(on, found, owner(JOB, job)) if found else []
         return [Replace(row, archives.gone(row, on.world.now())), *left], None
 
     transaction.run(on, decide)

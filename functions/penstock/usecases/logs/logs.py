@@ -25,14 +25,14 @@ PAGE_BYTES = 2 * 1024**2
 
 
 @dataclass(frozen=True)
-class Full:
+class LogFull:
     """That a job's log has no room for its output any more; what was dropped of what its agent sent."""
 
     lines: int
     bytes: int
 
 
-def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *, is_end: bool = False) -> None:
+def append(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *, is_end: bool = False) -> None:
     """Add a service line to a job's log: what was decided, and why. A text of several lines becomes several.
 
     `stream` is CONTROL for what every reader needs, DETAIL for the rest. Service lines are limited in number; the line
@@ -44,39 +44,39 @@ def say(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *,
     lines = [Line(now, stream, each) for each in text.splitlines()]
 
     def decide() -> tuple[Sequence[Change], None]:
-        last, is_gone = _last(on, job)
+        last, is_gone = _end_of_log(on, job)
         batch = None if is_gone else logs.append_service_lines(last, job, attempt, lines, is_end=is_end)
         return ([Create(batch)] if batch else []), None
 
     transaction.run(on, decide)
 
 
-def hear(on: System, job: Job, first: int, lines: Sequence[Line]) -> Full | None:
+def append_output(on: System, job: Job, first: int, lines: Sequence[Line]) -> LogFull | None:
     """Add what an agent sent. What was added before is not added again. What it is told when there is no room."""
     bounds = configuration.current(on).limits
     most = LogLimits(bounds.log_events, bounds.log_bytes)
 
     def decide() -> tuple[Sequence[Change], Batch | None]:
-        last, is_gone = _last(on, job.id)
+        last, is_gone = _end_of_log(on, job.id)
         batch = None if is_gone else logs.append_agent_lines(last, job.id, job.attempt, first, lines, most)
         return ([Create(batch)] if batch else []), batch or last
 
     ends = transaction.run(on, decide)
-    return Full(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
+    return LogFull(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
 
 
-def last(on: System, job: str) -> Batch | None:
+def last_batch(on: System, job: str) -> Batch | None:
     """What a log ends with."""
-    return _last(on, job)[0]
+    return _end_of_log(on, job)[0]
 
 
 def count(on: System, job: str) -> int:
     """How many lines a log has: the number of the last."""
-    ends = last(on, job)
+    ends = last_batch(on, job)
     return ends.end - 1 if ends else 0
 
 
-def _last(on: System, job: str) -> tuple[Batch | None, bool]:
+def _end_of_log(on: System, job: str) -> tuple[Batch | None, bool]:
     """What a log ends with, and whether it is gone. Rows first: the archive is written before they are deleted."""
     found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)
     if found:
@@ -93,17 +93,17 @@ def read(on: System, job: str, after: int, limit: int) -> list[Event]:
     """
     found: list[Event] = []
     size = 0
-    for batch in _behind(on, job, after):
+    for batch in _batches_after(on, job, after):
         if batch.first > after + len(found) + 1:  # rows between were deleted since the first was read
             break
         found += [event for event in logs.events(batch) if event.seq > after]
         size += sum(len(line.payload) for line in batch.lines)
         if len(found) >= limit or size > PAGE_BYTES:
             break
-    return (found or _archived(on, job, after))[:limit]
+    return (found or _read_archive(on, job, after))[:limit]
 
 
-def _archived(on: System, job: str, after: int) -> list[Event]:
+def _read_archive(on: System, job: str, after: int) -> list[Event]:
     """The rest of the block of the object that has the next line. None while there is no object."""
     row = on.store.get(archive_key(job), Archive)
     if row is None or row.state not in (ArchiveState.ARCHIVED, ArchiveState.GONE):
@@ -149,7 +149,7 @@ def last_lines(on: System, job: str, attempt: int, streams: Collection[str], mos
     return lines[-most:]
 
 
-def _behind(on: System, job: str, after: int) -> list[Batch]:
+def _batches_after(on: System, job: str, after: int) -> list[Batch]:
     """The batches that hold numbers greater than `after`, which usually is the last number of a batch."""
     place = logs.batch_key(job, after).sk
     behind = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, after=place)

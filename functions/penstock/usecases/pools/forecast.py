@@ -19,44 +19,44 @@ from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
 from penstock.usecases.workers import presence
 
-READ = 32
+POOLS_READ = 32
 """How many pools are read at most: those that a step takes from, those that its rivals wait for as well, and so on."""
 
-MOST = 1000
+ROWS_READ = 1000
 """How many slots of a kind, and how many claims, are read of one pool."""
 
 
-def read(on: System, name: str) -> Queue | None:
+def read_queue(on: System, name: str) -> Queue | None:
     """What a pool has and who waits for it; None when there is no such pool."""
     pool = on.store.get(pool_key(name), Pool)
     if pool is None:
         return None
     pk = pools.collection(name)
     states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
-    slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=MOST)]
-    idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=MOST)
-    return Queue(*pools.as_free(pool, slots, idle), on.store.find(pk, "wait#", Claim, limit=MOST))
+    slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=ROWS_READ)]
+    idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=ROWS_READ)
+    return Queue(*pools.as_free(pool, slots, idle), on.store.find(pk, "wait#", Claim, limit=ROWS_READ))
 
 
-def block_of(on: System, job: Job, step: int) -> Block | None:
+def block_of_step(on: System, job: Job, step: int) -> Block | None:
     """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
     claims = grants.claims(job, step, on.world.now())
-    queues = {claim.pool: _joined(queue, claim) for claim in claims if (queue := read(on, claim.pool))}
+    queues = {claim.pool: _with_claim(queue, claim) for claim in claims if (queue := read_queue(on, claim.pool))}
     return _block(on, queues, forecast.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
 
 
-def of_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
+def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
     """What one step of a job has before it, if it waits now or, when it does not wait yet, if it did.
 
     None when the site has no longer one of its pools.
     """
     now = on.world.now()
     claims = grants.claims(job, step, now)
-    queues = _queues(on, claims)
+    queues = _read_queues(on, claims)
     if any(claim.pool not in queues for claim in claims):
         return None
     for claim in claims:
-        queues[claim.pool] = _joined(queues[claim.pool], claim)
+        queues[claim.pool] = _with_claim(queues[claim.pool], claim)
     found = forecast.forecast(queues, claims[0], now)
     return found, _block(on, queues, found.pool, job, step)
 
@@ -66,7 +66,7 @@ def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: i
     if why.is_granted(queue.slots, job, step):
         return None
     quarantined = [quarantine.describe(unit) for unit in quarantined_of(on, queue.slots, why.MAX_NAMED)]
-    away = presence.away(on, queue.pool)
+    away = presence.absent_hosts(on, queue.pool)
     return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
 
 
@@ -77,20 +77,20 @@ def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:
     return [unit for unit in found if unit and unit.state is UnitState.QUARANTINED]
 
 
-def _queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
+def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
     """The queues of some claims, and of everything that those wait for who stand in them."""
     found: dict[str, Queue] = {}
     wanted = [claim.pool for claim in claims]
     for name in wanted:  # which grows
-        queue = read(on, name)
+        queue = read_queue(on, name)
         if queue:
             found[name] = queue
             more = (pool for claim in queue.claims for pool in claim.pools)
-            wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, READ - len(wanted))]
+            wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, POOLS_READ - len(wanted))]
     return found
 
 
-def _joined(queue: Queue, claim: Claim) -> Queue:
+def _with_claim(queue: Queue, claim: Claim) -> Queue:
     """A queue with a claim in its place, if it does not stand there yet."""
     if ClaimId.from_claim(claim) in map(ClaimId.from_claim, queue.claims):
         return queue
@@ -101,16 +101,16 @@ POOLS = 1000
 """How many pools are read."""
 
 
-def whole(on: System) -> Graph:
+def wait_graph(on: System) -> Graph:
     """Who waits for what, and who has it.
 
     Rows move while they are read, so what was read at two moments may look like a circle that never was: then one
     looks again.
     """
-    found = _read(on)
-    return _read(on) if found.cycle else found
+    found = _read_graph(on)
+    return _read_graph(on) if found.cycle else found
 
 
-def _read(on: System) -> Graph:
-    found = (read(on, pool.name) for pool in on.store.listed("pools", Pool, limit=POOLS))
+def _read_graph(on: System) -> Graph:
+    found = (read_queue(on, pool.name) for pool in on.store.listed("pools", Pool, limit=POOLS))
     return graph.graph([queue for queue in found if queue])

@@ -21,7 +21,7 @@ def resize(on: System, pool_name: str) -> None:
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
             return
-        here = presence.here(on, pool)
+        here = presence.present_hosts(on, pool)
         slots = [] if pool.is_amount else _slots(on, pool_name)
         if slots is not None:
             todo = [] if pool.is_amount else capacity.fit(pool, slots, here)
@@ -30,15 +30,15 @@ def resize(on: System, pool_name: str) -> None:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):
                     break
-            _take(on, pool, todo)
+            _apply_plan(on, pool, todo)
             for slot in worn:
                 retire.retire(on, slot.unit or "", "the site keeps fewer warm")
         on.world.pause(tries)
     scheduler.serve(on, pool_name)
-    scheduler.serve_beside(on, pool_name)
+    scheduler.serve_other_queues(on, pool_name)
 
 
-def _take(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:
+def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:
     """Take the steps of a plan, as long as the pool's row is the one that it was made for.
 
     Each writes the row as it is, and does not only check it: so another resize that read the slots before this step

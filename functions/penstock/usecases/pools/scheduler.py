@@ -37,7 +37,7 @@ WARM = 100
 """Among how many warm slots one is looked for whose unit is there already."""
 
 
-def read(on: System, pool_name: str) -> dict[str, Stock]:
+def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
     """What a pool has, and every other pool that those who wait for it want as well. Empty when nobody waits.
 
     Of each at most WINDOW claims, and as many free slots as these want together. Where something is kept for one of
@@ -89,11 +89,11 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         error = "Cancelled" if job and job.cancelled_by else "Stale"
         on.flows.fail(token, error, "the attempt needs nothing more")
         return
-    held = transaction.run(on, lambda: _claim(on, job_id, attempt, step, token))
+    held = transaction.run(on, lambda: _claim_changes(on, job_id, attempt, step, token))
     if not held:
         on.flows.fail(token, "Stale", "the attempt needs nothing more")
     elif held[0].state is not LeaseState.WAITING:
-        answer(on, held)
+        answer_step(on, held)
         for lease in held:
             if lease.state is LeaseState.GRANTED and lease.unit:
                 on.queues.advance(lease.unit, step == WORKER)
@@ -101,17 +101,17 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
     else:
         serve(on, needs[0].pool)
-        _serve_who_was_before(on, grants.claims(job, step, on.world.now()))
-        _tell_if_waiting(on, job_id, held[0])
+        _serve_overtaken(on, grants.claims(job, step, on.world.now()))
+        _log_if_waiting(on, job_id, held[0])
 
 
-def answer(on: System, held: Sequence[Lease]) -> None:
+def answer_step(on: System, held: Sequence[Lease]) -> None:
     """Answer the step that waits for these leases, if all are ready. Answering twice is answering once."""
     if held and all(lease.state is LeaseState.READY for lease in held):
         on.flows.succeed(held[0].token)
 
 
-def step_of(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
+def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
     """The leases that one step of an attempt's flow waits for."""
     found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     return [lease for lease in found if lease.step == step]
@@ -127,7 +127,9 @@ def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
     return [need for need in job.needs if need.step == step]
 
 
-def _claim(on: System, job_id: str, attempt: int, step: int, token: str) -> tuple[Sequence[Change], list[Lease]]:
+def _claim_changes(
+    on: System, job_id: str, attempt: int, step: int, token: str
+) -> tuple[Sequence[Change], list[Lease]]:
     """The claim of a step: waiting leases and their place in the pool's queue, while the attempt still wants them."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
@@ -168,10 +170,10 @@ def serve(on: System, pool_name: str) -> None:
     """
     left: dict[str, None] = {}
     for tries in range(GRANTS):
-        stocks = read(on, pool_name)
+        stocks = read_stocks(on, pool_name)
         found = grants.pick(pool_name, stocks) if stocks else None
         if found is None:
-            make_room(on, pool_name, stocks)
+            evict(on, pool_name, stocks)
             if not stocks:
                 prewarm.fill(on, pool_name)
             break
@@ -181,10 +183,10 @@ def serve(on: System, pool_name: str) -> None:
             on.world.pause(min(tries, 4))
     else:
         left[pool_name] = None
-    _serve_those_behind(on, left)
+    _serve_waiting(on, left)
 
 
-def _serve_those_behind(on: System, left: Iterable[str]) -> None:
+def _serve_waiting(on: System, left: Iterable[str]) -> None:
     """A claim that was granted left all of its queues: what was kept for it there may be somebody else's. [QUEUE-1]
 
     Who is there is read after the grant: a claim that came just before it, and saw it ahead, is not served again.
@@ -194,7 +196,7 @@ def _serve_those_behind(on: System, left: Iterable[str]) -> None:
             on.queues.schedule({"do": "serve", "pool": name})
 
 
-def serve_beside(on: System, pool_name: str) -> None:
+def serve_other_queues(on: System, pool_name: str) -> None:
     """Serve the other queues of those who wait for a pool that was paused or lowered.
 
     Nothing is kept there any more for who cannot be granted whatever falls free: it may be another's now. [QUEUE-1]
@@ -205,7 +207,7 @@ def serve_beside(on: System, pool_name: str) -> None:
             on.queues.schedule({"do": "serve", "pool": name})
 
 
-def _serve_who_was_before(on: System, claims: Sequence[Claim]) -> None:
+def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
     """Serve the queues in which a new claim does not stand last, but for that of its own pool, which is served.
 
     Nothing is kept there any more for who has to wait until the new one had its turn. [QUEUE-1]
@@ -216,7 +218,7 @@ def _serve_who_was_before(on: System, claims: Sequence[Claim]) -> None:
             on.queues.schedule({"do": "serve", "pool": claim.pool})
 
 
-def make_room(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
+def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
     idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
@@ -233,29 +235,37 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     """
     claim = next(iter(found.rows.values()))
     job = on.store.get(job_key(claim.job), Job)
-    waiting = step_of(on, claim.job, claim.attempt, claim.step)
+    waiting = leases_of_step(on, claim.job, claim.attempt, claim.step)
     dropped: list[Change] = [Delete(row) for row in found.rows.values()]
     if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
         return on.store.commit(dropped)
-    why, owner = privileges.may(on, job, claim.step)
+    why, owner = privileges.check_owner(on, job, claim.step)
     if why:
-        privileges.refuse(on, job.id, why)
+        privileges.end_waiting(on, job.id, why)
         return on.store.commit(dropped)
     passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
-    granted, given = _granted(on, job, claim, waiting, stocks)
+    granted, given = _grant_changes(on, job, claim, waiting, stocks)
     if not given or not on.store.commit([*dropped, *passed, *granted, *owner]):
         return False
-    for unit in given:
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    warm = {slot.unit for stock in stocks.values() for slot in stock.warm}
-    counters.granted(on, given, waiting, {unit.id for unit in given if unit.id in warm})
-    waited = int((given[0].since - waiting[0].since).total_seconds())
-    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.say(on, job.id, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
+    claim_granted(on, claim, given, waiting, stocks)
     return True
 
 
-def _granted(
+def claim_granted(
+    on: System, claim: Claim, given: Sequence[Unit], waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+) -> None:
+    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged."""
+    for unit in given:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
+    warm = {unit.id for unit in given if unit.id in ready}
+    counters.claim_granted(on, given, waiting, warm)
+    waited = int((given[0].since - waiting[0].since).total_seconds())
+    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
+    logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
+
+
+def _grant_changes(
     on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
 ) -> tuple[list[Change], list[Unit]]:
     """The changes that give every lease of a step a unit, and these units; none when a warm one turned out unfit."""
@@ -265,7 +275,7 @@ def _granted(
     for lease in waiting:
         need = next(need for need in job.needs if need.order == lease.order)
         warm = hand.warm(need.pool)
-        unit = _handed_over(on, hand, warm, need) if warm else hand.order(_ordered(on, job, lease, need), need)
+        unit = _assign_warm(on, hand, warm, need) if warm else hand.order(_order_unit(on, job, lease, need), need)
         if unit is None:
             return [], []
         changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id, unit.since)))
@@ -273,7 +283,7 @@ def _granted(
     return [*changes, *hand.changes()], given
 
 
-def _handed_over(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | None:
+def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | None:
     """A warm unit for a need. One that was made for another factory, or takes other things, is destroyed instead."""
     unit = on.store.get(unit_key(warm.unit or ""), Unit)
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
@@ -287,11 +297,11 @@ def _handed_over(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | 
     return hand.over(unit, warm, others, need.order, now)
 
 
-def _ordered(on: System, job: Job, lease: Lease, need: Need) -> Unit:
-    return factory_test.ordered(_unit(on, lease, need.maker), job, on.world.now())
+def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
+    return factory_test.ordered(_new_unit(on, lease, need.maker), job, on.world.now())
 
 
-def _unit(on: System, lease: Lease, maker: str) -> Unit:
+def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
     """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
@@ -314,18 +324,18 @@ def _unit(on: System, lease: Lease, maker: str) -> Unit:
     return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
-def _tell_if_waiting(on: System, job_id: str, lease: Lease) -> None:
+def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     """Tell the job's log what it waits for, once, when it was not granted at once."""
     lease_now = on.store.get(lease.key, Lease)
     job = on.store.get(job_key(job_id), Job)
     if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
         return
-    blocked = forecast.block_of(on, job, lease.step)
+    blocked = forecast.block_of_step(on, job, lease.step)
     if blocked:
-        logs.say(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
+        logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
 
 
-def run(on: System, job_id: str, attempt: int, token: str) -> None:
+def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
     """Park the step of a flow that waits for the script to end; answered at once if it has ended already."""
 
     def decide() -> tuple[Sequence[Change], str | None]:
@@ -338,7 +348,7 @@ def run(on: System, job_id: str, attempt: int, token: str) -> None:
         on.flows.succeed(token)
 
 
-def start(on: System, job_id: str) -> bool:
+def start_flow(on: System, job_id: str) -> bool:
     """Start the flow of a queued attempt, unless it is parked, or the worker of the one before may still run. [JOB-2]
 
     False when the flow was started before.

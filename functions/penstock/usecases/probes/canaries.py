@@ -22,15 +22,15 @@ from penstock.system import System
 from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.holds import units_of
 from penstock.usecases.site import configuration
-from penstock.usecases.units import quarantine
+from penstock.usecases.units import broken
 
-MOST = 1000
+CANARIES_MOST = 1000
 """How many there may be: as many as a site may have targets and resource types."""
 
 log = Logger(child=True)
 
 
-def fit(on: System, site: Site) -> list[str]:
+def schedule_new(on: System, site: Site) -> list[str]:
     """Have every canary of a site sent; one that it has no longer rests when it is due next."""
     now, told = on.world.now(), []
     for pool in site.canaries():
@@ -42,7 +42,7 @@ def fit(on: System, site: Site) -> list[str]:
     return told
 
 
-def nudge(on: System, key: Key) -> None:
+def advance(on: System, key: Key) -> None:
     """The next step of a canary that is due: send its job, or note how that ended."""
     canary, now = on.store.get(key, Canary), on.world.now()
     if canary is None or canary.due is None or canary.due > now:
@@ -84,25 +84,25 @@ def _user(on: System, site: Site) -> User:
     return User(name=USER, privileges=tuple(sorted(wanted)), created=on.world.now())
 
 
-def reported(on: System, job: Job) -> list[Change]:
+def on_reported(on: System, job: Job) -> list[Change]:
     """What is written with the report of a canary's job: what it failed on is broken."""
     if not job.canary:
         return []
     return [Replace(was, after) for was, after in canaries.mark_broken(job, units_of(on, job), on.world.now())]
 
 
-def worked(on: System, job: Job) -> None:
+def on_succeeded(on: System, job: Job) -> None:
     """A canary that came back well opens what those that failed have closed."""
     if job.canary and job.report and job.report.result is Result.SUCCEEDED:
         for unit in units_of(on, job):
             if unit.pool == job.canary:
-                quarantine.proved(on, unit)
+                broken.mark_working(on, unit)
 
 
-def listed(on: System) -> Sequence[Canary]:
+def list_canaries(on: System) -> Sequence[Canary]:
     """All canaries of the site, by pool."""
     pools = configuration.current(on).canaries()
-    return [row for row in on.store.listed("canaries", Canary, limit=MOST) if row.pool in pools]
+    return [row for row in on.store.listed("canaries", Canary, limit=CANARIES_MOST) if row.pool in pools]
 
 
 def send(on: System, pool: str) -> Canary:
@@ -124,5 +124,5 @@ def send(on: System, pool: str) -> Canary:
         return [Replace(canary, asked)], asked
 
     asked = transaction.run(on, decide)
-    nudge(on, asked.key)
+    advance(on, asked.key)
     return on.store.get(asked.key, Canary) or asked

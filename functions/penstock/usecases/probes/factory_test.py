@@ -68,7 +68,7 @@ def start(on: System, user: User, name: str, target: str | None, keep: int | Non
         env={"TEST_TARGET": chosen.name, "TEST_FACTORY": name}, priority=limits.PRIORITY, timeout=TIMEOUT, retries=0,
     )  # fmt: skip
     job = submit.submit(on, user, ask, key, Proves(name, keep))
-    now, scopes = on.world.now(), cooldowns.rows(on, cooling_rules.maker_of(UnitKind.WORKER, name))
+    now, scopes = on.world.now(), cooldowns.cooldowns_of(on, cooling_rules.maker_of(UnitKind.WORKER, name))
     mine = [row for row in scopes if row.stops or row.scope == cooling_rules.type_scope(chosen.name)]
     return Started(job, chosen.name, [cooling_rules.describe(row, now) for row in mine])
 
@@ -113,7 +113,7 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
     lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
     unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
     if unit:
-        looking.remind(on, unit)
+        looking.resume_visibility(on, unit)
     waits = None if job.is_settled or job.times.started else jobs.explain(on, job).summary
     checks = factory_test.checks(_facts(on, job, unit, version, waits))
     return Progress(job, unit, checks, waits, job.is_settled and _is_gone(unit))
@@ -126,7 +126,7 @@ def _is_gone(unit: Unit | None) -> bool:
 def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
     maker = configuration.current(on).factories.get(job.proves.factory if job.proves else "")
     lines = [event.line for event in logs.read(on, job.id, 0, 1000)]
-    kept = {row.path: row.sha256 for row in outputs.listed(on, job)[0]}
+    kept = {row.path: row.sha256 for row in outputs.list_outputs(on, job)[0]}
     return Facts(
         job=job,
         unit=unit,

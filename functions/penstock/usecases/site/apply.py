@@ -20,7 +20,7 @@ from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
-LONGEST = 128
+NAME_CHARS = 128
 """No pool's name has more characters."""
 
 TABLES = ("factories", "wells", "targets", "resources", "quotas")
@@ -32,13 +32,15 @@ WHOLE = ("limits", "identity")
 def check(on: System, toml: str, path: str) -> Site:
     """The site that a text describes. Raises Refused 422 with everything that is wrong."""
     found = parse.parse(toml, path)
-    faults = list(found) if isinstance(found, tuple) else [*_drivers(on, found, path), *_hosts(on, found, path)]
+    faults = (
+        list(found) if isinstance(found, tuple) else [*_driver_faults(on, found, path), *_host_faults(on, found, path)]
+    )
     if faults or isinstance(found, tuple):
         raise Refused(422, "bad-site", f"{path} cannot be applied", faults)
     return found
 
 
-def _drivers(on: System, site: Site, path: str) -> Iterator[Fault]:
+def _driver_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
     """What the drivers say of their settings."""
     for kind, table, makers in (("factory", "factories", site.factories), ("well", "wells", site.wells)):
         for maker in makers.values():
@@ -51,7 +53,7 @@ def _drivers(on: System, site: Site, path: str) -> Iterator[Fault]:
                 yield Fault(told, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
 
 
-def _hosts(on: System, site: Site, path: str) -> Iterator[Fault]:
+def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
     """Machines that exist already have names, and only they."""
     for target in site.targets.values():
         if target.redirect is not None:
@@ -65,7 +67,7 @@ def _hosts(on: System, site: Site, path: str) -> Iterator[Fault]:
             yield Fault(told, where=f"{here}.names", file=path, hint="give it a `limit` instead")
 
 
-def changes(before: Site, after: Site) -> list[str]:
+def differences(before: Site, after: Site) -> list[str]:
     """What differs between two sites, a sentence each."""
     told: list[str] = []
     for table in TABLES:
@@ -85,15 +87,15 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
 
     def decide() -> tuple[Sequence[Change], list[str]]:
         was = on.store.get(SITE_KEY, SiteText)
-        told = changes(configuration.parsed(was.toml) if was else Site(), site)
+        told = differences(configuration.parsed(was.toml) if was else Site(), site)
         row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         if was and was.toml == toml:
             return [], told
         written = [Replace(was, row) if was else Create(row)]
-        return audit.note(on, written, by, "apply config", path, "; ".join(told)), told
+        return audit.record(on, written, by, "apply config", path, "; ".join(told)), told
 
     told = transaction.run(on, decide)
-    return told + _fit_pools(on, site) + canaries.fit(on, site)
+    return told + _fit_pools(on, site) + canaries.schedule_new(on, site)
 
 
 def _fit_pools(on: System, site: Site) -> list[str]:
@@ -108,7 +110,7 @@ def _fit_pools(on: System, site: Site) -> list[str]:
             continue
         set_pool(on, name, shape)
         if was is None or _shape(was) != shape:
-            told.append(f"pool {name}: {_words(_shape(was)) if was else 'new'} -> {_words(shape)}")
+            told.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
     return told
 
 
@@ -116,7 +118,7 @@ def _shape(pool: Pool) -> Shape:
     return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts)
 
 
-def _words(shape: Shape) -> str:
+def _describe(shape: Shape) -> str:
     if shape.is_amount:
         return f"amount {shape.limit}"
     kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
@@ -139,7 +141,7 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
             return [Create(Pool(name=name, **given))], None
         over = not shape.is_amount and (was.over or shape.limit < was.limit)
         changes = [Replace(was, replace(was, over=over, **given))]
-        return audit.note(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
+        return audit.record(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
 
     transaction.run(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
@@ -164,7 +166,7 @@ def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
         was = find(on, name)
         now = replace(was, paused=paused)
         changes = [Replace(was, now)] if was.paused != paused else []
-        return audit.note(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
+        return audit.record(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
 
     pool = transaction.run(on, decide)
     on.queues.schedule({"do": "resize" if paused else "serve", "pool": name})
@@ -173,7 +175,7 @@ def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
 
 def find(on: System, name: str) -> Pool:
     """A pool by name. Raises Refused 404."""
-    pool = on.store.get(pool_key(name), Pool) if len(name) <= LONGEST else None
+    pool = on.store.get(pool_key(name), Pool) if len(name) <= NAME_CHARS else None
     if pool is None:
-        raise not_found("pool", name[:LONGEST])
+        raise not_found("pool", name[:NAME_CHARS])
     return pool

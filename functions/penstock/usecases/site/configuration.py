@@ -6,7 +6,7 @@ from penstock.domain.site import parse
 from penstock.domain.site.site import SITE_KEY, Maker, Site, SiteText
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.errors import Misconfigured
-from penstock.ports import Driver, Informed, Standing
+from penstock.ports import ContextDriver, Driver, UnitContext
 from penstock.system import System
 
 _parsed: dict[str, Site] = {}
@@ -44,7 +44,7 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
 def driver_of(on: System, site: Site, unit: Unit) -> Driver:
     """The driver of a unit, for one call. Raises Misconfigured."""
     found = driver(on, site, unit.is_a, unit.maker)
-    return found.informed(Standing(unit.slot, unit.fence, unit.notes)) if isinstance(found, Informed) else found
+    return found.informed(UnitContext(unit.slot, unit.fence, unit.notes)) if isinstance(found, ContextDriver) else found
 
 
 def quarantines(on: System, site: Site, unit: Unit) -> bool:

@@ -23,7 +23,7 @@ def elapsed(since: datetime, until: datetime) -> float:
     return max(0.0, (until - since).total_seconds())
 
 
-def called(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
+def count_call(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
     """Call a driver, and count what came of it. What it raises is raised."""
 
     def count(result: str) -> None:
@@ -38,12 +38,12 @@ def called(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
     return done
 
 
-def called_for(on: System, unit: Unit, operation: str, call: Callable[[], T]) -> T:
+def count_unit_call(on: System, unit: Unit, operation: str, call: Callable[[], T]) -> T:
     """The same, for a unit."""
-    return called(on, maker_of(unit.is_a, unit.maker), operation, call)
+    return count_call(on, maker_of(unit.is_a, unit.maker), operation, call)
 
 
-def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
+def claim_granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
     """A claim was granted: how long it waited, and which of its units were kept ones."""
     waited = elapsed(waiting[0].since, given[0].since)
     on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
@@ -52,7 +52,7 @@ def granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: C
             on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.id in warm else "miss")
 
 
-def started(on: System, job: Job) -> None:
+def job_started(on: System, job: Job) -> None:
     """A worker said hello, and its job's script starts."""
     begun, times = job.times.started or on.world.now(), job.times
     if job.attempt == 1:
@@ -60,7 +60,7 @@ def started(on: System, job: Job) -> None:
         on.metrics.add(metrics.STARTED_AFTER, waited, target=job.target_resolved)
 
 
-def booted(on: System, before: Unit) -> None:
+def worker_booted(on: System, before: Unit) -> None:
     """A worker's agent said its first word; the unit is as it was before. One that was kept has booted long ago.
 
     One that waited for its first lease has as well: it is counted when it came, and not for as long as it was idle.
@@ -69,10 +69,10 @@ def booted(on: System, before: Unit) -> None:
         return
     now = on.world.now()
     on.metrics.add(metrics.BOOTED_AFTER, elapsed(before.made or before.born or now, now), target=before.type)
-    boot(on, before.type, Boot.SUCCESS)
+    boot_outcome(on, before.type, Boot.SUCCESS)
 
 
-def ended(on: System, ending: Ending) -> None:
+def attempt_ended(on: System, ending: Ending) -> None:
     """An attempt came to its end."""
     target = ending.before.target_resolved
     if ending.after.outcome:
@@ -80,10 +80,10 @@ def ended(on: System, ending: Ending) -> None:
     if ending.lost_by:
         on.metrics.add(metrics.ATTEMPTS_LOST, target=target, cause=ending.lost_by)
     if ending.boot:
-        boot(on, target, ending.boot)
+        boot_outcome(on, target, ending.boot)
 
 
-def boot(on: System, target: str, outcome: Boot) -> None:
+def boot_outcome(on: System, target: str, outcome: Boot) -> None:
     """What became of a worker that was ordered."""
     on.metrics.add(metrics.BOOT_OUTCOMES, target=target, outcome=outcome)
     if outcome is not Boot.ABORTED:
@@ -91,7 +91,7 @@ def boot(on: System, target: str, outcome: Boot) -> None:
         on.metrics.add(metrics.BOOT_FAILURES, failed, target=target)
 
 
-def gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:
+def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:
     """A unit was destroyed; `released` is None for who found that somebody else had written so."""
     if released is not None:
         took = elapsed(unit.since, proof.time)

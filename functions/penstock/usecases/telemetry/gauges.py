@@ -24,34 +24,34 @@ MOST = 1000
 """How many slots of a kind, and how many claims, are read of one pool; and how many canaries there may be."""
 
 
-def tell(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
+def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
     """Everything that is told each minute; zeros first, so that what is not there is told as well."""
     if not on.metrics.wants(metrics.SWEEPS):
         return
-    zeros(on, site)
-    _waits(on, site, waited_for)
+    report_zeros(on, site)
+    _report_waits(on, site, waited_for)
     if on.metrics.wants(metrics.POOL_HELD):
         for pool in pools:
-            _pool(on, pool)
+            _report_pool(on, pool)
     for maker in metrics.makers(site):
-        _maker(on, maker)
+        _report_maker(on, maker)
     if site.canaries():
-        _canaries(on, site)
+        _report_canaries(on, site)
 
 
-def zeros(on: System, site: Site) -> None:
+def report_zeros(on: System, site: Site) -> None:
     """A zero of everything that is a sum or a maximum. What was told already stays what it is."""
     for metric in metrics.METRICS:
         if metric.fold is not Fold.EACH and metric not in metrics.OF_UNITS:
-            _zero(on, site, metric)
+            _report_zero(on, site, metric)
 
 
-def _zero(on: System, site: Site, metric: Metric) -> None:
+def _report_zero(on: System, site: Site, metric: Metric) -> None:
     for by in metric.combinations(site, Level.POOLS):
         on.metrics.add(metric, 0, **by)
 
 
-def _waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
+def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
     """Who waits, and for how long. A job that waits in several queues is one."""
     now, jobs = on.world.now(), set()
     for pool in waited_for:
@@ -65,7 +65,7 @@ def _waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
     on.metrics.add(metrics.JOBS_WAITING, len(jobs))
 
 
-def _pool(on: System, pool: Pool) -> None:
+def _report_pool(on: System, pool: Pool) -> None:
     held, free = pool.used, max(0, pool.limit - pool.used)
     if not pool.is_amount:
         held, free = (
@@ -76,7 +76,7 @@ def _pool(on: System, pool: Pool) -> None:
         on.metrics.add(metric, value, pool=pool.name)
 
 
-def _maker(on: System, maker: str) -> None:
+def _report_maker(on: System, maker: str) -> None:
     """What is remembered of a factory or a well, which `factory show` and `well show` tell in full."""
     now = on.world.now()
     row = on.store.get(comparison_key(maker), Comparison)
@@ -84,11 +84,11 @@ def _maker(on: System, maker: str) -> None:
         on.metrics.add(metrics.UNLISTED, int(row.failures > 0), maker=maker)
         on.metrics.add(metrics.STRAYS, len(row.strays), maker=maker)
         on.metrics.add(metrics.MISSING, len(row.missing), maker=maker)
-    for cool_down in cooldowns.rows(on, maker):
+    for cool_down in cooldowns.cooldowns_of(on, maker):
         on.metrics.add(metrics.COOL_DOWNS, int(now < cool_down.until), maker=maker, cause=cool_down.cause)
 
 
-def _canaries(on: System, site: Site) -> None:
+def _report_canaries(on: System, site: Site) -> None:
     """What did not work when it was last looked at."""
     known = site.canaries()
     for row in on.store.listed("canaries", Canary, limit=MOST):
@@ -96,19 +96,19 @@ def _canaries(on: System, site: Site) -> None:
             on.metrics.add(metrics.CANARIES_FAILING, int(is_failing(row)), pool=row.pool)
 
 
-def tell_units(on: System, site: Site, rows: Mapping[UnitKind, Sequence[Unit]]) -> None:
+def report_units(on: System, site: Site, rows: Mapping[UnitKind, Sequence[Unit]]) -> None:
     """How all units are, when all were read; what was not read is not told as none."""
     if not rows or not on.metrics.wants(metrics.UNITS):
         return
     now = on.world.now()
     for metric in metrics.OF_UNITS:
-        _zero(on, site, metric)
+        _report_zero(on, site, metric)
     for unit in (unit for units in rows.values() for unit in units):
         if unit.state is not UnitState.GONE:  # the listing may be behind
-            _unit(on, unit, now)
+            _report_unit(on, unit, now)
 
 
-def _unit(on: System, unit: Unit, now: datetime) -> None:
+def _report_unit(on: System, unit: Unit, now: datetime) -> None:
     maker = maker_of(unit.is_a, unit.maker)
     state = metrics.HELD if is_held(unit, now) else unit.state
     on.metrics.add(metrics.UNITS, maker=maker, kind=unit.is_a, state=state)

@@ -18,51 +18,51 @@ from penstock.domain.units import maintenance as wishes
 from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_held, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Fate, Listener, Tidings
+from penstock.ports import EventDriver, MachineFate, MachineNotice
 from penstock.system import System
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls, maintenance
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 
 log = Logger(child=True)
 
 
-def hear(on: System, event: Mapping[str, Any]) -> None:
+def handle(on: System, event: Mapping[str, Any]) -> None:
     """Act upon an event of a cloud, if a factory of the site knows the worker that it is about."""
     site = configuration.current(on)
     for factory in site.factories:
-        told = _told(on, site, factory, event)
+        told = _parse(on, site, factory, event)
         if told:
-            _act(on, told, factory)
+            _apply(on, told, factory)
             return
 
 
-def _told(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> Tidings | None:
+def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> MachineNotice | None:
     """What a factory makes of an event. One that cannot say now is not asked again: a lease tells it soon enough."""
     try:
         driver = configuration.driver(on, site, UnitKind.WORKER, factory)
-        return driver.tidings(event) if isinstance(driver, Listener) else None
+        return driver.tidings(event) if isinstance(driver, EventDriver) else None
     except DriverError as error:
         log.warning("an event could not be understood", extra={"factory": factory, "why": str(error)})
         return None
 
 
-def _act(on: System, told: Tidings, factory: str) -> None:
+def _apply(on: System, told: MachineNotice, factory: str) -> None:
     unit, is_news = transaction.run(on, lambda: _decide(on, told, factory))
     if unit is None:
         return
     if is_news and (unit.state in wishes.LEASED or unit.hold):
-        logs.say(on, unit.job, unit.attempt, f"worker {unit.id}: {_sentence(on, told)}")
+        logs.append(on, unit.job, unit.attempt, f"worker {unit.id}: {_sentence(on, told)}")
     if wishes.is_recycled(unit):
         if is_news and unit.state is UnitState.CREATING:
-            driver_calls.tell(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
+            driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         maintenance.end_attempt(on, unit)
     elif unit.state is UnitState.DIRTY and not is_held(unit, on.world.now()):
         on.queues.advance(unit.id, is_worker=True)
 
 
-def _decide(on: System, told: Tidings, factory: str) -> tuple[Sequence[Change], tuple[Unit | None, bool]]:
+def _decide(on: System, told: MachineNotice, factory: str) -> tuple[Sequence[Change], tuple[Unit | None, bool]]:
     """What follows for the worker, and whether it is news. What is on its way out already is left alone.
 
     A held one is not touched, whatever becomes of its machine: only its journal says it. [UNIT-3]
@@ -74,12 +74,12 @@ def _decide(on: System, told: Tidings, factory: str) -> tuple[Sequence[Change], 
     if unit.state is UnitState.DIRTY and not is_kept:
         return [], (None, False)
     after = unit
-    if told.fate is Fate.DRAINING:
+    if told.fate is MachineFate.DRAINING:
         after = wishes.drain(unit, factory, _sentence(on, told), now)
     elif not is_kept:
         after = wishes.recycle(unit, factory, _sentence(on, told), now)
     if after != unit:
-        changes, after = maintenance.removed(on, unit, after)
+        changes, after = maintenance.drain_changes(on, unit, after)
         return changes, (after, True)
     if any(told.why in entry.what for entry in unit.journal.entries):
         return [], (unit, False)
@@ -87,7 +87,7 @@ def _decide(on: System, told: Tidings, factory: str) -> tuple[Sequence[Change], 
     return [Replace(unit, after)], (after, True)
 
 
-def _sentence(on: System, told: Tidings) -> str:
+def _sentence(on: System, told: MachineNotice) -> str:
     """Why, and how long the machine works still."""
     if told.until is None:
         return told.why

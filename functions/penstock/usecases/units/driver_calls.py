@@ -13,31 +13,26 @@ One look for a unit in what its driver lists: by those functions only that may a
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 import traceback
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.site.site import Site
 from penstock.domain.units import retries, visibility
 from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.units.visibility import SearchResult
-from penstock.kernel.errors import DriverError, Misconfigured, Short
+from penstock.kernel.errors import DriverError, Short
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Driver, NotYet, Order, Ready, Witness
+from penstock.ports import Driver, EvidenceDriver, NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
 
 
-def again(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
+def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
     """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
     pause = timedelta(seconds=min(after, retries.MAX_MESSAGE_SECONDS)) if after is not None else None
     next_try = replace(retries.retry_by_message(unit, reason, on.world.now(), pause), busy=None)
@@ -45,71 +40,13 @@ def again(on: System, unit: Unit, reason: str | None, after: int | None = None) 
         return
     if reason and reason != unit.reason:
         doing = {UnitState.DIRTY: "put back", UnitState.READY: "renew"}.get(unit.state, "give")
-        logs.say(on, unit.job, unit.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker")
+        logs.append(on, unit.job, unit.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker")
     if next_try.due and next_try.next_look != unit.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
 
 
-MOST = 16 * 1024
-"""Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all of a job's."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a job may know of a resource, and the keys of it that need not be hidden in its log."""
-
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    public: Sequence[str] = ()
-
-
-def answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str:
-    """What the row keeps of a driver's answer: nothing of a machine's, for that is no job's to know.
-
-    What is public is what the driver says is, and the site.
-    """
-    if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
-        return ""
-    kind = site.resources.get(unit.type)
-    return seal(on, unit, done.metadata, {*done.public, *(kind.public if kind else ())})
-
-
-def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection[str] = ()) -> str:
-    """What the row of a resource keeps of its metadata. Raises Misconfigured for what is too big, or is no JSON."""
-    try:
-        text = json.dumps(dict(metadata), separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
-        raise Misconfigured(f"the metadata of {unit.type} is not JSON: {error}") from error
-    if len(text) > MOST:
-        raise Misconfigured(f"the metadata of {unit.type} has {len(text)} bytes; {MOST} at most")
-    keys = json.dumps(sorted(set(metadata).intersection(public)), separators=(",", ":")).encode()
-    return on.vault.seal(b"[%s,%s]" % (text, keys), _of(unit))
-
-
-def known(on: System, unit: Unit) -> Known:
-    """What the job may know of a resource, for the lease that it was made for."""
-    if not unit.sealed:
-        return Known()
-    found = json.loads(on.vault.open(unit.sealed, _of(unit)))
-    return Known(*found) if isinstance(found, list) else Known(found)  # sealed before wells said what is public
-
-
-def unseal(on: System, unit: Unit) -> dict[str, Any]:
-    """The metadata of a resource, for the lease that it was made for."""
-    return dict(known(on, unit).metadata)
-
-
-def _of(unit: Unit) -> dict[str, str]:
-    """A lease is one unit with one fence."""
-    return {"unit": unit.id, "fence": str(unit.fence)}
-
-
-def lease_secret(signing_key: str, unit: Unit) -> str:
-    """What a well makes passwords of: the same for each call for a lease. An HMAC, so it tells nothing of others."""
-    return hmac.new(signing_key.encode(), f"{unit.id}/{unit.fence}".encode(), hashlib.sha256).hexdigest()
-
-
-KEY = "(its key)"
+REDACTED = "(its key)"
 
 
 def create(driver: Driver, order: Order) -> Ready | NotYet:
@@ -117,65 +54,65 @@ def create(driver: Driver, order: Order) -> Ready | NotYet:
     try:
         done = driver.create(order)
     except DriverError as error:
-        _clean(error, order.key)
+        _redact_error(error, order.key)
         raise
     except Exception as error:  # it ends the function, which logs it with all that led to it, in whatever words it has
         told = "".join(traceback.format_exception(error))
-        if _without(told, order.key) != told:
-            raise RuntimeError(_without(told, order.key)) from None
+        if _redact(told, order.key) != told:
+            raise RuntimeError(_redact(told, order.key)) from None
         raise
     if isinstance(done, NotYet) and done.reason:
-        return replace(done, reason=_without(done.reason, order.key))
+        return replace(done, reason=_redact(done.reason, order.key))
     return done
 
 
-def _clean(error: DriverError, key: str) -> None:
-    error.args = tuple(_without(str(part), key) for part in error.args)
+def _redact_error(error: DriverError, key: str) -> None:
+    error.args = tuple(_redact(str(part), key) for part in error.args)
     if isinstance(error, Short):
-        error.shortages = tuple(replace(each, why=_without(each.why, key)) for each in error.shortages)
+        error.shortages = tuple(replace(each, why=_redact(each.why, key)) for each in error.shortages)
 
 
-def _without(text: str, key: str) -> str:
-    return text.replace(key, KEY) if key else text
+def _redact(text: str, key: str) -> str:
+    return text.replace(key, REDACTED) if key else text
 
 
-HEAD = 150
+HEAD_CHARS = 150
 """How many characters of the beginning stay of what is too long: which machine it was, and its state."""
 
 
-def tell(on: System, unit: Unit, hide: str) -> None:
+def log_evidence(on: System, unit: Unit, hide: str) -> None:
     """Tell the job's log what the unit's driver knows, if it is one that can."""
-    told = of(on, unit, hide)
+    told = evidence(on, unit, hide)
     if told:
-        logs.say(on, unit.job, unit.attempt, told, "worker")
+        logs.append(on, unit.job, unit.attempt, told, "worker")
 
 
-def of(on: System, unit: Unit, hide: str) -> str | None:
+def evidence(on: System, unit: Unit, hide: str) -> str | None:
     """What a unit's driver knows of it, if it is one that can tell; never with what is to be hidden. [SEC-1]
 
     That it cannot be had is told as well, and stops nothing.
     """
     try:
         driver = configuration.driver(on, configuration.current(on), unit.is_a, unit.maker)
-        told = driver.evidence(unit.id) if isinstance(driver, Witness) else None
+        told = driver.evidence(unit.id) if isinstance(driver, EvidenceDriver) else None
     except DriverError as error:
         told = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
     return told.replace(hide, "(its key)") if told else None
 
 
-def short(told: str) -> str:
+def shorten(told: str) -> str:
     """As much as an entry of a journal holds: the beginning, and the end, which is what was printed last."""
     if len(told) <= JOURNAL_CHARS:
         return told
-    return f"{told[:HEAD]} … {told[-(JOURNAL_CHARS - HEAD - 3) :]}"
+    return f"{told[:HEAD_CHARS]} … {told[-(JOURNAL_CHARS - HEAD_CHARS - 3) :]}"
 
 
-def look(on: System, unit_id: str) -> None:
+def check_visibility(on: System, unit_id: str) -> None:
     """Look for a unit where it is time to, note what was seen, and ask for the next look if one must follow."""
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or not visibility.is_search_due(unit, on.world.now()):
         return
-    phase, sight = visibility.expected(unit), _ask(on, unit)
+    phase, sight = visibility.expected(unit), _list_unit(on, unit)
 
     def decide() -> tuple[Sequence[Change], Unit | None]:
         fresh = on.store.get(unit_key(unit_id), Unit)
@@ -189,15 +126,17 @@ def look(on: System, unit_id: str) -> None:
         on.queues.advance(unit_id, told.is_a is UnitKind.WORKER, visibility.SEARCH_SECONDS)
 
 
-def _ask(on: System, unit: Unit) -> SearchResult:
+def _list_unit(on: System, unit: Unit) -> SearchResult:
     try:
         driver = configuration.driver_of(on, configuration.current(on), unit)
-        return SearchResult(listed=unit.id in counters.called_for(on, unit, metrics.LIST, lambda: set(driver.list())))
+        return SearchResult(
+            listed=unit.id in counters.count_unit_call(on, unit, metrics.LIST, lambda: set(driver.list()))
+        )
     except DriverError as error:
         return SearchResult(failure=f"{type(error).__name__}: {error}")
 
 
-def remind(on: System, unit: Unit) -> None:
+def resume_visibility(on: System, unit: Unit) -> None:
     """Ask for a look whose message was lost."""
     if visibility.is_search_lost(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

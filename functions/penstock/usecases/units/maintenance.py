@@ -26,15 +26,15 @@ from penstock.usecases.site import configuration
 from penstock.usecases.units import retire, reuse
 from penstock.usecases.users import audit
 
-LONGEST = 64
+ID_CHARS = 64
 """No unit's id has more characters."""
 
 
 def find(on: System, is_a: UnitKind, unit_id: str) -> Unit:
     """A worker or a resource. Raises Refused 404."""
-    unit = on.store.get(unit_key(unit_id), Unit) if len(unit_id) <= LONGEST else None
+    unit = on.store.get(unit_key(unit_id), Unit) if len(unit_id) <= ID_CHARS else None
     if unit is None or unit.is_a is not is_a:
-        raise not_found(is_a, unit_id[:LONGEST])
+        raise not_found(is_a, unit_id[:ID_CHARS])
     return unit
 
 
@@ -45,15 +45,15 @@ def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seco
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
         held = maintenance.hold(unit, user.name, reason, seconds, on.world.now())
-        changes = [Replace(unit, held), *_while_it_runs(on, unit), *_take(on, unit)]
-        return audit.note(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
+        changes = [Replace(unit, held), *_check_script_runs(on, unit), *_withhold_slots(on, unit)]
+        return audit.record(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
 
     unit = transaction.run(on, decide)
-    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
+    logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
     return unit
 
 
-def _while_it_runs(on: System, unit: Unit) -> list[Change]:
+def _check_script_runs(on: System, unit: Unit) -> list[Change]:
     """That the script of a worker's job still runs: an agent that has reported is already on its way, or cleans.
 
     An agent is told that it is held when it reports, and reads that after its report is written: of that and of this
@@ -71,7 +71,7 @@ def _while_it_runs(on: System, unit: Unit) -> list[Change]:
     return [Check(job)]
 
 
-def _take(on: System, unit: Unit) -> list[Change]:
+def _withhold_slots(on: System, unit: Unit) -> list[Change]:
     """The slots of an idle unit are held, by no job, so that nobody is lent it, and it makes room for nobody."""
     if unit.state is not UnitState.IDLE or unit.hold:
         return []
@@ -83,31 +83,31 @@ def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
     """Take a hold off, or let a unit out of quarantine. Raises Refused 404 or 409."""
 
     def decide() -> tuple[Sequence[Change], Unit]:
-        changes, free = _released(on, find(on, is_a, unit_id), user.name)
-        return audit.note(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
+        changes, free = _release_changes(on, find(on, is_a, unit_id), user.name)
+        return audit.record(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
 
     unit = transaction.run(on, decide)
-    logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
-    _go_on(on, unit)
+    logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
+    _resume(on, unit)
     return unit
 
 
-def _released(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change], Unit]:
+def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change], Unit]:
     now = on.world.now()
     free = maintenance.release(unit, by, now, timedelta(seconds=configuration.current(on).limits.lease))
     if unit.state is not UnitState.IDLE:
         return [Replace(unit, free)], free
     pool, slots = on.store.get(pool_key(unit.pool), Pool), retire.slots_of(on, unit)
-    reason = reuse.why_not(on, free, pool, slots)
+    reason = reuse.why_not_kept(on, free, pool, slots)
     if reason or pool is None:
         dirty = units.give_up(free, reason or "", now)
-        return [Replace(unit, dirty), *retire.leave(on, unit)], dirty
+        return [Replace(unit, dirty), *retire.withdraw_slots(on, unit)], dirty
     since = None if units.is_prewarming(free) else now
     back = [pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
     return [Replace(unit, free), Replace(pool, pool), *(change for moves in back for change in moves)], free
 
 
-def _go_on(on: System, unit: Unit) -> None:
+def _resume(on: System, unit: Unit) -> None:
     """What a hold held back goes on: the unit's own next step, and who may be lent it. [QUEUE-1]"""
     if unit.state is UnitState.IDLE:
         for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
@@ -116,16 +116,16 @@ def _go_on(on: System, unit: Unit) -> None:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
 
 
-def waits(on: System, unit: Unit) -> bool:
+def wait_for_hold(on: System, unit: Unit) -> bool:
     """Whether a unit takes no step now because of its hold: while it stands, none that would touch it. [UNIT-3]
 
     A hold that has run out is taken off first, and the step taken after that.
     """
     if units.is_held(unit, on.world.now()):
         return unit.state in maintenance.PARKED
-    changes, free = _released(on, unit, None)
+    changes, free = _release_changes(on, unit, None)
     if on.store.commit(changes):
-        _go_on(on, free)
+        _resume(on, free)
     return True
 
 
@@ -135,10 +135,10 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        changes, after = removed(on, unit, maintenance.drain(unit, user.name, reason, on.world.now()))
-        return audit.note(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
+        changes, after = drain_changes(on, unit, maintenance.drain(unit, user.name, reason, on.world.now()))
+        return audit.record(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
 
-    return _told(on, transaction.run(on, decide))
+    return _drained(on, transaction.run(on, decide))
 
 
 def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
@@ -147,27 +147,27 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
 
     def decide() -> tuple[Sequence[Change], Unit]:
         unit = find(on, is_a, unit_id)
-        changes, after = removed(on, unit, maintenance.recycle(unit, user.name, reason, on.world.now()))
-        return audit.note(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
+        changes, after = drain_changes(on, unit, maintenance.recycle(unit, user.name, reason, on.world.now()))
+        return audit.record(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
 
     unit = transaction.run(on, decide)
     end_attempt(on, unit)
-    return _told(on, unit)
+    return _drained(on, unit)
 
 
-def removed(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
+def drain_changes(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
     """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
     now = on.world.now()
     is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER
     if not units.is_held(after, now) and (after.state is UnitState.IDLE or is_cleaned):
         after = units.give_up(after, str(after.drain), now)
-        return [Replace(unit, after), *(retire.leave(on, unit) if unit.state is UnitState.IDLE else ())], after
+        return [Replace(unit, after), *(retire.withdraw_slots(on, unit) if unit.state is UnitState.IDLE else ())], after
     return ([Replace(unit, after)] if after != unit else []), after
 
 
-def _told(on: System, unit: Unit) -> Unit:
+def _drained(on: System, unit: Unit) -> Unit:
     if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
-        logs.say(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
+        logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
     elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return unit

@@ -20,7 +20,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls, retire
 
-MISSED = "NoHello"
+NO_HELLO_CODE = "NoHello"
 """The code under which workers that were made ahead of need and never heard of are counted with their factory."""
 
 NO_HELLO = "its agent did not say hello in time after it was made"
@@ -29,7 +29,7 @@ NO_HELLO = "its agent did not say hello in time after it was made"
 SILENT = "nothing was heard from its agent while it was idle"
 
 
-WORN = "it was idle for as long as it may be, or is too old"
+TOO_OLD = "it was idle for as long as it may be, or is too old"
 
 
 def fill(on: System, pool_name: str) -> None:
@@ -39,7 +39,7 @@ def fill(on: System, pool_name: str) -> None:
     unit on its slot, and is handed it; or finds it in its way, and has it destroyed. [QUEUE-1]
     """
     for tries in range(prewarm.ORDERS_PER_CHECK):
-        found = _decide(on, pool_name)
+        found = _order_one(on, pool_name)
         if found is None:
             return
         unit, changes = found
@@ -49,7 +49,7 @@ def fill(on: System, pool_name: str) -> None:
             on.world.pause(min(tries, 4))
 
 
-def _decide(on: System, name: str) -> tuple[Unit, list[Change]] | None:
+def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     """One more unit for a pool, and the commit that gives it its slots; None when none is wanted, or has room.
 
     Each pool's row is read before everything else of it, and is the one that the commit names. [SLOT-1]
@@ -91,7 +91,7 @@ def _room(on: System, pool: Pool | None, count: int) -> FreeCapacity | None:
     return FreeCapacity(pool, () if pool.is_amount else on.store.find(pk, "free#cold#", Slot, limit=count))
 
 
-def arrive(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
+def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
     """The commit by which a unit that was coming is there: by its well's word, or by its agent's first."""
     now = on.world.now()
     pool = on.store.get(pool_key(unit.pool), Pool)
@@ -104,17 +104,17 @@ def arrive(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> 
     return changes
 
 
-def ready(on: System, unit: Unit, lease: timedelta) -> None:
+def resource_ready(on: System, unit: Unit, lease: timedelta) -> None:
     """A resource that nobody has asked for yet is there. Who was granted it meanwhile has it made with its options."""
 
     def decide() -> tuple[Sequence[Change], None]:
         fresh = on.store.get(unit.key, Unit)
-        return (arrive(on, unit, None, lease) if fresh == unit else []), None
+        return (arrival_changes(on, unit, None, lease) if fresh == unit else []), None
 
     transaction.run(on, decide)
 
 
-def let_go(on: System, begun: Unit) -> None:
+def unlock(on: System, begun: Unit) -> None:
     """A well's call that its unit was granted, or held, under is over: the next may be made at once, and is asked for.
 
     Until then nobody makes another, for this one could come late, and undo what that was asked for.
@@ -131,26 +131,26 @@ def let_go(on: System, begun: Unit) -> None:
         on.queues.advance(unit.id, is_worker=False)
 
 
-def missed(on: System, unit: Unit, hide: str) -> None:
+def hello_missed(on: System, unit: Unit, hide: str) -> None:
     """A worker that was made ahead of need was never heard of. No job's log can say why, so an operator is told.
 
     What its driver knows is asked before it is destroyed, and is in its own journal and with its factory's failures.
     """
-    said = driver_calls.of(on, unit, hide)
-    why = driver_calls.short(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
+    said = driver_calls.evidence(on, unit, hide)
+    why = driver_calls.shorten(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
     if retire.retire(on, unit.id, NO_HELLO, is_setback=True, if_coming=True, known=why):
-        cooldowns.count(on, maker_of(unit.is_a, unit.maker), Unknown(why, MISSED))
+        cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), Unknown(why, NO_HELLO_CODE))
 
 
-def end(on: System, unit: Unit) -> None:
+def idle_ended(on: System, unit: Unit) -> None:
     """What becomes of an idle unit whose time is over: it is destroyed, unless it is one of those the pool wants."""
     if unit.until and unit.until > on.world.now():
         retire.retire(on, unit.id, SILENT, is_setback=True)
-    elif not transaction.run(on, lambda: _stay(on, unit.id)):
-        retire.retire(on, unit.id, WORN)
+    elif not transaction.run(on, lambda: _stay_changes(on, unit.id)):
+        retire.retire(on, unit.id, TOO_OLD)
 
 
-def _stay(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
+def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     """Keep an idle unit for longer if the pool would have too few without it, and the site would have it made so."""
     unit = on.store.get(unit_key(unit_id), Unit)
     pool = on.store.get(pool_key(unit.pool), Pool) if unit else None
@@ -161,12 +161,12 @@ def _stay(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
         return [], False
     warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.least + 1)
     kept = prewarm.extend_idle(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
-    if kept is None or len(warm) > pool.warm.least or not _is_as_said(on, site, unit):
+    if kept is None or len(warm) > pool.warm.least or not _matches_site(on, site, unit):
         return [], False
     return [Replace(unit, kept)], True
 
 
-def _is_as_said(on: System, site: Site, unit: Unit) -> bool:
+def _matches_site(on: System, site: Site, unit: Unit) -> bool:
     """Whether the site would have a unit made by the same maker, and take the same besides."""
     kind = _kind(site, unit.pool)
     if kind is None or site.maker(kind).name != unit.maker:

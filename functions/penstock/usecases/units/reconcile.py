@@ -37,7 +37,7 @@ log = Logger(child=True)
 
 
 @dataclass
-class Compared:
+class Reconciled:
     """What came of it, and the units that were read for it: all of them, or none."""
 
     unlisted: int = 0
@@ -47,7 +47,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Listed:
+class MakerList:
     """What a maker lists."""
 
     is_a: UnitKind
@@ -62,11 +62,11 @@ class Listed:
         return cooldowns.maker_of(self.is_a, self.maker)
 
 
-def reconcile(on: System) -> Compared:
+def reconcile(on: System) -> Reconciled:
     """Compare each maker whose last comparison is long enough ago. What fails for one does not stop the others."""
-    site, done = configuration.current(on), Compared()
-    is_quiet = _is_quiet(on)
-    lists = list(_lists(on, site, done))
+    site, done = configuration.current(on), Reconciled()
+    is_quiet = _is_recovering(on)
+    lists = list(_list_makers(on, site, done))
     rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}
     done.rows = rows
     for one in lists:
@@ -77,7 +77,7 @@ def reconcile(on: System) -> Compared:
     return done
 
 
-def _is_quiet(on: System) -> bool:
+def _is_recovering(on: System) -> bool:
     """Whether the sweep has not been back for long enough after an outage; also notes that it was here."""
     row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
     told = comparison.begin_sweep(row, now)
@@ -85,7 +85,7 @@ def _is_quiet(on: System) -> bool:
     return now - told.resumed < comparison.GRACE
 
 
-def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
+def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList]:
     """What the makers list, of those that are due and can be listed. Not all is in the rows yet that are read later."""
     makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
     for is_a, maker in makers:
@@ -94,7 +94,7 @@ def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
         if not comparison.is_due(row, start):
             continue
         try:
-            yield Listed(is_a, maker, start, _list(on, site, is_a, maker), row)
+            yield MakerList(is_a, maker, start, _call_list(on, site, is_a, maker), row)
         except Exception as error:
             extra = {"maker": name, "why": str(error)}
             log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
@@ -102,12 +102,12 @@ def _lists(on: System, site: Site, done: Compared) -> Iterator[Listed]:
             told = comparison.listing_failed(row, name, f"{type(error).__name__}: {error}", start)
             on.store.commit([Replace(row, told) if row else Create(told)])
             if isinstance(error, DriverError):
-                remembering.count(on, name, error)
+                remembering.count_failure(on, name, error)
 
 
-def _list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
+def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
     name = cooldowns.maker_of(is_a, maker)
-    return counters.called(
+    return counters.count_call(
         on, name, metrics.LIST, lambda: frozenset(configuration.driver(on, site, is_a, maker).list())
     )
 
@@ -122,7 +122,7 @@ def _units(on: System, is_a: UnitKind) -> list[Unit]:
             return found
 
 
-def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compared, *, is_quiet: bool) -> None:
+def _compare(on: System, site: Site, one: MakerList, units: list[Unit], done: Reconciled, *, is_quiet: bool) -> None:
     """Write what the comparison found, then act upon it. Whoever loses that write leaves acting to the winner."""
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
     for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
@@ -139,10 +139,10 @@ def _compare(on: System, site: Site, one: Listed, units: list[Unit], done: Compa
     if not is_quiet:
         for unit in rows.values():
             end_unwanted(on, unit)
-    done.strays += _destroy(on, site, one, verdict.destroy)
+    done.strays += _destroy_strays(on, site, one, verdict.destroy)
 
 
-def _destroy(on: System, site: Site, one: Listed, strays: tuple[str, ...]) -> int:
+def _destroy_strays(on: System, site: Site, one: MakerList, strays: tuple[str, ...]) -> int:
     """Destroy strays; those of which a row came after all, are none."""
     driver, count = configuration.driver(on, site, one.is_a, one.maker), 0
     for id in strays:
@@ -150,7 +150,7 @@ def _destroy(on: System, site: Site, one: Listed, strays: tuple[str, ...]) -> in
         if unit is not None and unit.state is not UnitState.GONE:
             continue
         try:
-            counters.called(on, one.name, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
+            counters.count_call(on, one.name, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
             on.metrics.add(metrics.STRAYS_DESTROYED, maker=one.name)
             log.warning("a stray was destroyed", extra={"maker": one.name, "unit": id})
             count += 1

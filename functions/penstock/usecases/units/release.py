@@ -9,7 +9,6 @@ from math import ceil
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.logs.logs import DETAIL
 from penstock.domain.site.site import Site
 from penstock.domain.units import quarantine as units_quarantine
 from penstock.domain.units import retries, units, visibility
@@ -19,13 +18,12 @@ from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.system import System
 from penstock.usecases import cooldowns
-from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import driver_calls, quarantine, retire, reuse
+from penstock.usecases.units import driver_calls, events, quarantine, retire, reuse
 
 
-def put_back(on: System, unit: Unit) -> None:
+def destroy(on: System, unit: Unit) -> None:
     """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
     pause = reuse.turn_pause(on, unit)
     if pause:  # who goes before it tells it, and the sweep makes up for that
@@ -35,30 +33,32 @@ def put_back(on: System, unit: Unit) -> None:
         quarantine.enter(on, unit, f"it is broken: {unit.broken}")
         return
     site = _site(on)
-    begun = reuse.alone(on, unit, is_to_clean=True) if _is_by_name(on, site, unit) else _begin(on, unit)
+    begun = reuse.lock(on, unit, is_to_clean=True) if _is_named_outside(on, site, unit) else _record_destroy(on, unit)
     if begun is None:
         return
     unit = begun
     try:
         site = site or configuration.current(on)
-        wait = cooldowns.take_token(on, site, unit)
+        wait = cooldowns.take_call(on, site, unit)
         if wait is not None:
-            driver_calls.again(on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait)
+            driver_calls.retry_later(
+                on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait
+            )
             return
         driver, now = configuration.driver_of(on, site, unit), on.world.now()
-        proof = counters.called_for(on, unit, metrics.DESTROY, lambda: driver.destroy(begun.id, now))
+        proof = counters.count_unit_call(on, unit, metrics.DESTROY, lambda: driver.destroy(begun.id, now))
     except DriverError as error:
-        cooldowns.not_destroyed(on, unit, error)
-        _failed(on, unit, error)
+        cooldowns.destroy_failed(on, unit, error)
+        _destroy_failed(on, unit, error)
         return
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
         return
     wait = visibility.wait_for_absence(unit, proof)
     if wait:
-        driver_calls.again(on, unit, visibility.NOT_LISTED_YET, wait)
+        driver_calls.retry_later(on, unit, visibility.NOT_LISTED_YET, wait)
     else:
-        release(on, unit, proof, site)
+        unit_destroyed(on, unit, proof, site)
 
 
 def _site(on: System) -> Site | None:
@@ -69,7 +69,7 @@ def _site(on: System) -> Site | None:
         return None
 
 
-def _is_by_name(on: System, site: Site | None, unit: Unit) -> bool:
+def _is_named_outside(on: System, site: Site | None, unit: Unit) -> bool:
     """Whether a well knows its things by names that outlive the unit: a call that is late would meet the next lease."""
     return site is not None and unit.is_a is UnitKind.RESOURCE and configuration.quarantines(on, site, unit)
 
@@ -78,14 +78,14 @@ def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
     """Look again later; at once when the next attempt need not wait any more, if the job stops itself. [JOB-2]"""
     left = ceil((unit.since + lease - on.world.now()).total_seconds())
     if said.stops_itself and left > 0:
-        driver_calls.again(on, unit, unit.reason, min(said.after, left))
+        driver_calls.retry_later(on, unit, unit.reason, min(said.after, left))
         return
     if said.stops_itself:
-        _let_go(on, unit)
-    driver_calls.again(on, units.with_notes(unit, said.notes), said.reason, said.after)
+        _end_lease_early(on, unit)
+    driver_calls.retry_later(on, units.with_notes(unit, said.notes), said.reason, said.after)
 
 
-def _let_go(on: System, unit: Unit) -> None:
+def _end_lease_early(on: System, unit: Unit) -> None:
     """End the lease of a worker whose job runs no more. Its slot stays its own until it is clean. [JOB-2] [UNIT-2]
 
     Its agent could not renew the lease since the worker was given up, and has stopped the job by itself before it ran
@@ -97,31 +97,16 @@ def _let_go(on: System, unit: Unit) -> None:
         return ends, bool(ends)
 
     if transaction.run(on, decide):
-        logs.say(
-            on, unit.job, unit.attempt, f"nothing runs on {unit.slot} any more, which is still to be cleaned", DETAIL
-        )
-        reuse.pass_turn(on, unit)
+        events.lease_ended_early(on, unit)
 
 
-def release(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
-    """Free the slots of a unit that is clean, and hand them over."""
-    released = transaction.run(on, lambda: _release(on, unit.id, proof))
-    counters.gone(on, unit, proof, released)
-    if released:
-        took = int((proof.time - unit.since).total_seconds())
-        logs.say(
-            on,
-            unit.job,
-            unit.attempt,
-            f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back",
-            DETAIL,
-        )
-    cooldowns.destroyed(on, unit, site)
-    quarantine.came_back(on, unit)
-    reuse.pass_turn(on, unit)
+def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
+    """Commit that a unit is gone and its slots are free, then do what follows from it. Called by hosts' agents too."""
+    released = transaction.run(on, lambda: _gone_changes(on, unit.id, proof))
+    events.unit_gone(on, unit, proof, released, site)
 
 
-def _failed(on: System, unit: Unit, error: DriverError) -> None:
+def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: it is asked again later, for as long as that may help. [UNIT-1]"""
     unit = units.with_notes(unit, error.notes)
     told = units_quarantine.count_failure(unit, error)
@@ -130,10 +115,10 @@ def _failed(on: System, unit: Unit, error: DriverError) -> None:
         quarantine.enter(on, unit, why)
         return
     after = error.seconds if isinstance(error, RateLimited) else None
-    driver_calls.again(on, told, f"cleaning failed: {type(error).__name__}: {error}", after)
+    driver_calls.retry_later(on, told, f"cleaning failed: {type(error).__name__}: {error}", after)
 
 
-def _begin(on: System, unit: Unit) -> Unit | None:
+def _record_destroy(on: System, unit: Unit) -> Unit | None:
     """A unit that it is too late to hold, before its driver destroys it; None when somebody else moved. [UNIT-3]
 
     A worker's is written when its lease ends; so only a resource, or what was held, costs a write here."""
@@ -146,9 +131,9 @@ def _begin(on: System, unit: Unit) -> Unit | None:
     return None
 
 
-def _release(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:
+def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:
     """The one write that frees a slot: with the proof, and only for the holder with this fence. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
         return [], None
-    return retire.free(on, unit, units.mark_gone(unit, proof, proof.time))
+    return retire.free_slots(on, unit, units.mark_gone(unit, proof, proof.time))

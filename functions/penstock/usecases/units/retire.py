@@ -37,17 +37,17 @@ def retire(
     is `known` besides the reason is for its journal.
     """
     unit = transaction.run(
-        on, lambda: _decide(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known)
+        on, lambda: _retire_changes(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known)
     )
     if unit is None:
         return False
     if prewarm.never_booted(unit):
-        counters.boot(on, unit.type, boot if is_setback else Boot.ABORTED)
+        counters.boot_outcome(on, unit.type, boot if is_setback else Boot.ABORTED)
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return True
 
 
-def _decide(
+def _retire_changes(
     on: System, unit_id: str, reason: str, *, is_setback: bool, if_coming: bool, known: str
 ) -> tuple[Sequence[Change], Unit | None]:
     unit = on.store.get(unit_key(unit_id), Unit)
@@ -60,10 +60,10 @@ def _decide(
     dirty = units.add_entry(dirty, now, known) if known else dirty
     pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
     setback = [Replace(pool, prewarm.failed(pool, reason, now))] if pool else []
-    return [Replace(unit, dirty), *leave(on, unit), *setback], dirty
+    return [Replace(unit, dirty), *withdraw_slots(on, unit), *setback], dirty
 
 
-def leave(on: System, unit: Unit) -> list[Change]:
+def withdraw_slots(on: System, unit: Unit) -> list[Change]:
     """The slots of an idle unit that is to be destroyed are nobody's until then."""
     return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.mark_leaving(slot))]
 
@@ -86,7 +86,7 @@ def _at(on: System, pool: str, name: str, unit: str, state: SlotState) -> Slot |
     return slot if slot and slot.unit == unit else None
 
 
-def free(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
+def free_slots(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
     """A unit is gone, with the proof, and its slots go back; and whether its lease ends with that. [UNIT-2]"""
     if gone.proof is None:
         raise ValueError(f"unit {unit.id} has no proof")

@@ -11,33 +11,19 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import forecast, leases, pools
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, pool_key
 from penstock.domain.units import quarantine, retries, reuse, units
 from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Keeper
+from penstock.ports import CleaningDriver
 from penstock.system import System
-from penstock.usecases.logs import logs
-from penstock.usecases.pools import scheduler
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import retire
-
-
-def pass_turn(on: System, unit: Unit) -> None:
-    """Who frees a slot hands it over, and passes the turn to the next lease of the attempt. [QUEUE-1]"""
-    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
-        scheduler.serve(on, pool)
-    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
-    if left and left.unit:
-        on.queues.advance(left.unit, left.order == WORKER)
-    if unit.order == WORKER and unit.job:
-        on.queues.schedule({"do": "start", "job": unit.job})
+from penstock.usecases.units import events, retire
 
 
 def turn_pause(on: System, unit: Unit) -> timedelta | None:
@@ -56,7 +42,7 @@ def turn_pause(on: System, unit: Unit) -> timedelta | None:
     return units.STEP_WITHIN
 
 
-TRIES = 3
+CLEAN_TRIES = 3
 """How often cleaning is tried before the unit is destroyed instead."""
 
 
@@ -70,15 +56,15 @@ def clean(on: System, unit: Unit) -> None:
         return  # a message is on its way for then
     elif pause := turn_pause(on, unit):
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, now, pause))])
-    elif unit.tries >= TRIES:
+    elif unit.tries >= CLEAN_TRIES:
         give_up(on, unit, f"it could not be cleaned: {unit.reason}")
     else:
-        begun = alone(on, unit, is_to_clean=True)
+        begun = lock(on, unit, is_to_clean=True)
         if begun:
-            _call(on, begun)
+            _call_clean(on, begun)
 
 
-def alone(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
+def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     """A unit whose well only the caller calls from here on, until it writes that it is done; None if another does.
 
     So no call that makes or cleans a unit for one lease is late, and comes when it is idle or leased again. A handler
@@ -95,52 +81,50 @@ def alone(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     return begun if begun and begun.busy == busy.busy else None
 
 
-def _call(on: System, begun: Unit) -> None:
+def _call_clean(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
         well = configuration.driver_of(on, configuration.current(on), begun)
-        if not isinstance(well, Keeper):
+        if not isinstance(well, CleaningDriver):
             give_up(on, begun, "its well does not clean")
             return
-        proof = counters.called_for(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
+        proof = counters.count_unit_call(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
     except DriverError as error:
         told = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
-            keep(on, begun.id, proof, timedelta(0))
+            unit_cleaned(on, begun.id, proof, timedelta(0))
             return
         noted = units.with_notes(begun, proof.notes)
         told = retries.retry_by_message(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
-    _again(on, begun, told)
+    _clean_later(on, begun, told)
 
 
-def _again(on: System, begun: Unit, told: Unit) -> None:
+def _clean_later(on: System, begun: Unit, told: Unit) -> None:
     """Send the message that asks again, for the one that led here was the last."""
     if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
         seconds = int((told.due - on.world.now()).total_seconds())
         on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, retries.MAX_MESSAGE_SECONDS)))
 
 
-def keep(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
+def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
     """A clean unit goes to its slot and waits for the next lease, or is destroyed when it is one too many.
 
     What became of it; None when it was not being cleaned.
     """
-    unit = transaction.run(on, lambda: _decide(on, unit_id, proof, lease))
+    unit = transaction.run(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
     if unit is None:
         return None
     if unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
         return unit
-    lease_ = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    took = f" after {int((proof.time - lease_.ended).total_seconds())} s" if lease_ and lease_.ended else ""
-    told = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
-    logs.say(on, unit.job, unit.attempt, told, DETAIL)
-    pass_turn(on, unit)
+    events.unit_cleaned(on, unit, proof)
     return unit
 
 
-def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tuple[Sequence[Change], Unit | None]:
+def _cleaned_changes(
+    on: System, unit_id: str, proof: CleanProof, lease: timedelta
+) -> tuple[Sequence[Change], Unit | None]:
     """The one write that makes a slot free and warm: with the proof, and only for its holder. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
     now = on.world.now()
@@ -148,9 +132,9 @@ def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tu
         return [], None
     pool = on.store.get(pool_key(unit.pool), Pool)
     slots = retire.slots_of(on, unit)
-    reason = why_not(on, unit, pool, slots)
+    reason = why_not_kept(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
-        return _not_kept(unit, reason or "", on)
+        return _give_up_changes(unit, reason or "", on)
     kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
     learned = quarantine.count_broken(forecast.record_holds(pool, slots[:1], now), unit)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
@@ -162,7 +146,7 @@ def _decide(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> tu
     return changes, kept
 
 
-def why_not(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:
+def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:
     """Why a clean unit is not kept for the next lease; None when it is."""
     if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
         return "its slot was withdrawn"
@@ -177,13 +161,13 @@ def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:
     return not is_over and len(slots) == 1 + len(unit.also) and not any(slot.withdrawn for slot in slots)
 
 
-def _not_kept(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:
+def _give_up_changes(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:
     dirty = units.give_up(unit, reason, on.world.now())
     return [Replace(unit, dirty)], dirty
 
 
 def give_up(on: System, unit: Unit, reason: str) -> None:
     """Have a unit destroyed that did not get clean."""
-    changes, dirty = _not_kept(unit, reason, on)
+    changes, dirty = _give_up_changes(unit, reason, on)
     if on.store.commit(changes):
         on.queues.advance(dirty.id, dirty.is_a is UnitKind.WORKER)

@@ -18,7 +18,7 @@ SCANNED = 1000
 READ = 100
 
 
-def note(on: System, changes: Sequence[Change], by: str, did: str, what: str, detail: str = "") -> list[Change]:
+def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, detail: str = "") -> list[Change]:
     """Changes, with an entry that says who made them. What changes nothing is not noted, nor what nobody asked for."""
     if not changes or not by:
         return list(changes)
@@ -27,7 +27,7 @@ def note(on: System, changes: Sequence[Change], by: str, did: str, what: str, de
     return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=told))]
 
 
-def listed(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:
+def list_entries(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:
     """Some of what was done, newest first, and the page that follows."""
     found: list[Entry] = []
     after, scanned = page, 0

@@ -18,7 +18,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases.jobs.jobs import Gone, fence
+from penstock.usecases.jobs.jobs import LeaseGone, fence
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
@@ -44,22 +44,22 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
     kid = on.signer.kid()
 
     def decide() -> tuple[Sequence[Change], dict[str, Any]]:
-        fresh, now = _alive(on, job), on.world.now()
+        fresh, now = _running_job(on, job), on.world.now()
         said = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
         if said["exp"] <= said["iat"]:
             raise Refused(409, "too-late", "the job's time is over: no identity token would outlive this answer")
         if fresh.identities >= limits.IDENTITIES:
             raise Refused(409, "too-many-tokens", f"a job has at most {limits.IDENTITIES} identity tokens")
         counted = Replace(fresh, replace(fresh, identities=fresh.identities + 1))
-        changes: list[Change] = [counted, fence(on, fresh), *_permitted(on, allowed, fresh)]
+        changes: list[Change] = [counted, fence(on, fresh), *_check_owner(on, allowed, fresh)]
         detail = f"{said['sub']} for {audience}, attempt {job.attempt}, jti {said['jti']}"
-        return audit.note(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
+        return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
 
     said = transaction.run(on, decide)
     text = oidc.unsigned(kid, said)
     made = oidc.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)
-    logs.say(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}", DETAIL)
+    logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}", DETAIL)
     return {"token": made, "expires": datetime.fromtimestamp(said["exp"], UTC).isoformat()}
 
 
@@ -73,15 +73,15 @@ def _check_audience(allowed: Identity, audience: str) -> None:
         )
 
 
-def _alive(on: System, job: Job) -> Job:
+def _running_job(on: System, job: Job) -> Job:
     """The job as it is, while the attempt that asks has not reported yet. That it runs, its lease says."""
     fresh = on.store.get(job.key, Job)
     if fresh is None or fresh.attempt != job.attempt or fresh.report:
-        raise Gone
+        raise LeaseGone
     return fresh
 
 
-def _permitted(on: System, allowed: Identity, job: Job) -> list[Change]:
+def _check_owner(on: System, allowed: Identity, job: Job) -> list[Change]:
     """What the commit names so that the owner has the privilege at that very moment. Raises Refused 422."""
     if allowed.privilege is None:
         return []

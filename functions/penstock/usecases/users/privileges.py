@@ -33,14 +33,14 @@ PAGE = 500
 
 
 @dataclass(frozen=True)
-class Concerned:
+class Revocation:
     """The jobs that a revocation concerns: those that it ended, for they waited, and those that hold something."""
 
     stopped: Sequence[str]
     holding: Sequence[str]
 
 
-def may(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
+def check_owner(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
     """Why a job's owner may not have what a step acquires; or the owner's row, as it must be when that is granted.
 
     A canary is the site's own, and may have what it was sent to look at.
@@ -52,7 +52,7 @@ def may(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
     return users.explain_denial(owner, wanted), [Check(owner)]
 
 
-def refuse(on: System, job_id: str, why: str) -> bool:
+def end_waiting(on: System, job_id: str, why: str) -> bool:
     """End a job that waits for what its owner may not have. False for one that waits for nothing any more."""
 
     def decide() -> tuple[Sequence[Change], Job | None]:
@@ -65,38 +65,38 @@ def refuse(on: System, job_id: str, why: str) -> bool:
     job = transaction.run(on, decide)
     if job is None:
         return False
-    logs.say(on, job.id, job.attempt, why)
+    logs.append(on, job.id, job.attempt, why)
     jobs.stop_waiting(on, job, "Unsatisfiable", why)
     return True
 
 
-def revoked(on: System, user: User) -> Concerned:
+def end_waiting_jobs(on: System, user: User) -> Revocation:
     """End what waits for what a user may not have any more, and say which of their jobs hold such things."""
     stopped: list[str] = []
     holding: list[str] = []
-    for job in _jobs(on, user.name):
+    for job in _jobs_needing_privileges(on, user.name):
         wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.needs}
         held = jobs.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
         waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)
-        if waiting and refuse(on, job.id, str(wanted[waiting.order])):
+        if waiting and end_waiting(on, job.id, str(wanted[waiting.order])):
             stopped.append(job.id)
         elif any(lease.state in (LeaseState.GRANTED, LeaseState.READY) for lease in lacking):
             holding.append(job.id)
-    return Concerned(stopped, holding)
+    return Revocation(stopped, holding)
 
 
-def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) -> tuple[User, Concerned]:
+def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) -> tuple[User, Revocation]:
     """Take a privilege from a user; `at_once` from what their jobs hold as well. Doing it twice is fine."""
-    user = granting.change(on, name, privilege, grant=False, by=by.name)
-    found = revoked(on, user)
+    user = granting.change_privilege(on, name, privilege, grant=False, by=by.name)
+    found = end_waiting_jobs(on, user)
     for job_id in found.holding if at_once else ():
         with suppress(Refused):  # it has just settled
             cancel.cancel(on, by, job_id)
     return user, found
 
 
-def _jobs(on: System, owner: str) -> Iterator[Job]:
+def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
     """A user's jobs that wait for, or hold, something that needs a privilege, each once.
 
     What an operator holds, or is kept apart, is held by no job.

@@ -54,9 +54,9 @@ def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> Us
         raise Refused(400, "bad-request", _NAMES)
     if name == canaries.USER:
         raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
-    user = User(name=name, privileges=_checked(privileges), created=on.world.now())
+    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
     told = ", ".join(user.privileges)
-    if not on.store.commit(audit.note(on, [Create(user)], by, "create user", f"user {name}", told)):
+    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", told)):
         raise Refused(409, "user-exists", f"there is a user {name!r} already")
     return user
 
@@ -69,7 +69,7 @@ def find(on: System, name: str) -> User:
     return user
 
 
-def acting(on: System, user: User, owner: str | None) -> User:
+def resolve_owner(on: System, user: User, owner: str | None) -> User:
     """As whom a user submits: as themselves, or a repository that they may submit for. Raises Refused 403 or 422."""
     if owner is None or owner == user.name:
         return user
@@ -85,22 +85,22 @@ def acting(on: System, user: User, owner: str | None) -> User:
     return found
 
 
-def change(on: System, name: str, privilege: str, *, grant: bool, by: str = "") -> User:
+def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: str = "") -> User:
     """Grant or revoke a privilege; doing it twice is fine."""
-    _checked([privilege])
+    _validated([privilege])
 
     def decide() -> tuple[Sequence[Change], User]:
         was = find(on, name)
         kept = set(was.privileges) - {privilege}
-        wanted = _checked([*kept, privilege] if grant else list(kept))
+        wanted = _validated([*kept, privilege] if grant else list(kept))
         now = users.with_privileges(was, wanted, by, on.world.now())
         changes = [Replace(was, now)] if now != was else []
-        return audit.note(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
+        return audit.record(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
     return transaction.run(on, decide)
 
 
-def issue(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:
+def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:
     """A new token of a user: the secret, shown once, and what is kept of it."""
     if expires_in is not None and not 1 <= expires_in <= 10 * 366 * 24 * 3600:
         raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years")
@@ -110,11 +110,11 @@ def issue(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[
     expires = now + timedelta(seconds=expires_in) if expires_in else None
     token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
     told = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    on.store.commit(audit.note(on, [Create(token)], by, "make token", f"user {name}", told))
+    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", told))
     return secret, token
 
 
-def _checked(privileges: Sequence[str]) -> tuple[str, ...]:
+def _validated(privileges: Sequence[str]) -> tuple[str, ...]:
     """Privileges in order, each once. Raises Refused 400 for what cannot be one, or for too many."""
     for privilege in privileges:
         if not users.is_privilege(privilege):

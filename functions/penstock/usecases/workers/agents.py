@@ -35,18 +35,19 @@ from penstock.domain.users import users
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Identifier
+from penstock.ports import IdentityDriver
 from penstock.system import System
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import holds
-from penstock.usecases.jobs.jobs import Gone
+from penstock.usecases.jobs.jobs import LeaseGone
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import prewarm, quarantine, reuse
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units import broken, prewarm, reuse
+from penstock.usecases.units import broken as units_broken
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import assignment
 
 COPIES = 64
@@ -69,105 +70,105 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     """
     if len(ask.copies) > COPIES:
         raise Refused(413, "too-many-copies", f"ask for at most {COPIES} copies at once")
-    answer = _hello(on, ask)
-    return {**answer, **({"copies": owners.still_kept(on, ask.copies)} if ask.copies else {})}
+    answer = _answer_hello(on, ask)
+    return {**answer, **({"copies": owners.existing(on, ask.copies)} if ask.copies else {})}
 
 
-def _hello(on: System, ask: Hello) -> dict[str, Any]:
+def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
     if ask.previous and ask.broken:
-        quarantine.cannot_be_cleaned(on, ask.worker, users.digest(ask.previous), ask.broken)
-        raise Gone
+        broken.report_uncleanable(on, ask.worker, users.digest(ask.previous), ask.broken)
+        raise LeaseGone
     site = configuration.current(on)
-    if ask.previous and wait(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
-        return _idle(on, ask.worker, site.limits)
+    if ask.previous and wait_for_job(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
+        return _no_job(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        found = transaction.run(on, lambda: _welcome(on, ask, digest, site))
-    except Gone:
-        waiting = _idle(on, ask.worker, site.limits)
+        found = transaction.run(on, lambda: _start_changes(on, ask, digest, site))
+    except LeaseGone:
+        waiting = _no_job(on, ask.worker, site.limits)
         if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
             return waiting
         raise
     job, before = found
     if before:
-        counters.booted(on, before)
+        counters.worker_booted(on, before)
     if job is None:
-        return _idle(on, ask.worker, site.limits)
-    return _begin(on, ask, site, job, before)
+        return _no_job(on, ask.worker, site.limits)
+    return _job_started(on, ask, site, job, before)
 
 
-def _begin(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
+def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
     """A worker's job starts, which is news unless its agent repeats itself; what it is to do."""
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
         on.flows.succeed(lease.token)
     unit = on.store.get(unit_key(ask.worker), Unit)
     if before:
-        counters.started(on, job)
-        hints.moved(on, job)
+        counters.job_started(on, job)
+        hints.job_changed(on, job)
         host = f", host {ask.host[:64]}" if ask.host else ""
         took = int((on.world.now() - before.since).total_seconds())
         told = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
-        logs.say(on, job.id, job.attempt, told)
+        logs.append(on, job.id, job.attempt, told)
     health = assignment.health(site, job)
     if unit and before and not health.before:
-        quarantine.works(on, unit)
+        broken.probe_succeeded(on, unit)
     return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
 
 
-def _idle(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
+def _no_job(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
     """That there is no job, when to ask again, and whether the machine is held."""
     held = held_seconds(on, on.store.get(unit_key(worker), Unit))
-    seconds = bounds.heartbeat if held else min(ASK_AGAIN, bounds.heartbeat)
+    seconds = bounds.heartbeat if held else min(POLL_SECONDS, bounds.heartbeat)
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
 
 
-def _welcome(
+def _start_changes(
     on: System, ask: Hello, digest: str, site: Site
 ) -> tuple[Sequence[Change], tuple[Job | None, Unit | None]]:
     """The start of a worker's job; none while one that was made ahead of need has none. With the unit before news."""
     unit = on.store.get(unit_key(ask.worker), Unit)
-    if unit is None or unit.is_a is not UnitKind.WORKER or not _is_known(on, unit, ask):
+    if unit is None or unit.is_a is not UnitKind.WORKER or not _is_authentic(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
     lease_ = timedelta(seconds=site.limits.lease)
     if unit.state is UnitState.IDLE:
-        return _arrive(on, ask, digest, site, unit), (None, unit)
+        return _arrival_changes(on, ask, digest, site, unit), (None, unit)
     job = on.store.get(job_key(unit.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
-        transaction.stands(on, unit)
-        raise Gone
+        transaction.check_unchanged(on, unit)
+        raise LeaseGone
     if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
     if unit.token_hash:
         if job.report:
-            raise Gone
+            raise LeaseGone
         return [], (job, None)
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
-        transaction.stands(on, unit)  # its own repetition may have been welcomed meanwhile
-        raise Gone
+        transaction.check_unchanged(on, unit)  # its own repetition may have been welcomed meanwhile
+        raise LeaseGone
     if job.cancelled_by:
-        raise Gone
+        raise LeaseGone
     if not ask.previous:
-        check(on, site, unit, {"document": ask.document, "signature": ask.signature})
+        check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
     now = on.world.now()
     begun = jobs.start(job, unit.id, now, assignment.health(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
     return [Replace(unit, there), Replace(lease, leases.ready(lease, now)), Replace(job, begun)], (begun, unit)
 
 
-def _arrive(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
+def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
     """A worker that nobody leases is there, for it was made ahead of need, or still there."""
     lease = timedelta(seconds=site.limits.lease)
     if unit.past_hash:
-        return still_there(on, unit, lease)
-    check(on, site, unit, {"document": ask.document, "signature": ask.signature})
-    return prewarm.arrive(on, unit, digest, lease)
+        return idle_renewal(on, unit, lease)
+    check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
+    return prewarm.arrival_changes(on, unit, digest, lease)
 
 
-def _is_known(on: System, unit: Unit, ask: Hello) -> bool:
+def _is_authentic(on: System, unit: Unit, ask: Hello) -> bool:
     """Whether the agent showed the worker's key; after its first job, the token of its last one or the present one.
 
     The key has served its turn by then: a job may have read it. An agent that said hello ahead of its first job goes
@@ -196,16 +197,16 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
         or unit.state is not UnitState.READY
         or (unit.job, unit.attempt) != (job.id, job.attempt)
     ):
-        raise Gone
+        raise LeaseGone
     if not hmac.compare_digest(unit.token_hash, users.digest(token)):
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")
     return Caller(unit, job)
 
 
-def events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
+def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
     """Add lines to the job's log, and say whether it has room for more output."""
-    full = logs.hear(on, caller.job, first, lines) if caller.job.report is None else None
-    return {**_news(on, caller), **({"full": asdict(full)} if full else {})}
+    full = logs.append_output(on, caller.job, first, lines) if caller.job.report is None else None
+    return {**_instructions(on, caller), **({"full": asdict(full)} if full else {})}
 
 
 def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
@@ -215,11 +216,11 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
     def decide() -> tuple[Sequence[Change], None]:
         unit = on.store.get(caller.unit.key, Unit)
         if unit is None or unit.state is not UnitState.READY or unit.fence != caller.unit.fence:
-            raise Gone
+            raise LeaseGone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
     transaction.run(on, decide)
-    return _news(on, caller) | {"lease_seconds": seconds}
+    return _instructions(on, caller) | {"lease_seconds": seconds}
 
 
 def resources(on: System, caller: Caller) -> dict[str, Any]:
@@ -227,13 +228,13 @@ def resources(on: System, caller: Caller) -> dict[str, Any]:
     return {"resources": assignment.resources(on, caller.job)}
 
 
-def _news(on: System, caller: Caller) -> dict[str, Any]:
+def _instructions(on: System, caller: Caller) -> dict[str, Any]:
     job = caller.job
     held = held_seconds(on, caller.unit)
     return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
 
 
-def finish(
+def report_finished(
     on: System,
     caller: Caller,
     result: Result,
@@ -251,20 +252,20 @@ def finish(
     report = Report(result, reason, on.world.now(), exit_code)
     answer = _report(on, caller, report, broken, failure)
     if broken:
-        logs.say(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
+        logs.append(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     else:
-        quarantine.works(on, caller.unit)
+        units_broken.probe_succeeded(on, caller.unit)
     return answer
 
 
-def broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
     told = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
     return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, told)
 
 
-def unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a job's inputs could not be had, so that its script was not begun: the attempt is lost. [JOB-1]"""
     told = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
     return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", told)
@@ -277,25 +278,25 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
         job = on.store.get(caller.job.key, Job)
         unit = on.store.get(caller.unit.key, Unit) if broken else None
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
-            raise Gone
+            raise LeaseGone
         told = jobs.report(job, report, failure)
         found = units.mark_broken(unit, broken, on.world.now()) if unit else None
         changes: list[Change] = [Replace(job, told)] if told != job else []
-        changes += [*holds.reported(on, told), *canaries.reported(on, told)] if changes and not broken else []
+        changes += [*holds.on_reported(on, told), *canaries.on_reported(on, told)] if changes and not broken else []
         return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
 
     job = transaction.run(on, decide)
-    canaries.worked(on, job)
+    canaries.on_succeeded(on, job)
     if job.run_token:
         on.flows.succeed(job.run_token)
     return {**held_seconds(on, on.store.get(caller.unit.key, Unit))}
 
 
-ASK_AGAIN = 5
+POLL_SECONDS = 5
 """How many seconds an idle worker's agent waits before it asks again, if its site's heartbeat is not shorter."""
 
 
-def wait(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
+def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
     """Whether a worker that shows the token of its last job (hashed) is to ask again, for there is no next job yet.
 
     One that is held touches nothing meanwhile; it cleans up when it is told that it is not held any more. [UNIT-3]
@@ -312,8 +313,8 @@ def wait(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> b
     lease = timedelta(seconds=bounds.lease)
     if unit.state is UnitState.CLEANING:
         proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
-        reuse.keep(on, worker, proof, lease)
-    return transaction.run(on, lambda: _hear(on, worker, lease))
+        reuse.unit_cleaned(on, worker, proof, lease)
+    return transaction.run(on, lambda: _renew_idle(on, worker, lease))
 
 
 def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
@@ -327,15 +328,15 @@ def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
     return {"held_seconds": max(1, int((unit.hold.until - now).total_seconds()))}
 
 
-def _hear(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
+def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
     """Note that an idle worker is there; half a lease is soon enough to write it again."""
     unit = on.store.get(unit_key(worker), Unit)
     if unit is None or unit.state is not UnitState.IDLE:
         return [], False
-    return still_there(on, unit, lease), True
+    return idle_renewal(on, unit, lease), True
 
 
-def still_there(on: System, unit: Unit, lease: timedelta) -> list[Change]:
+def idle_renewal(on: System, unit: Unit, lease: timedelta) -> list[Change]:
     """What is written of an idle worker that asked again. One that is held is due when its hold ends, heard or not."""
     now = on.world.now()
     heard = units_reuse.renew(unit, now, lease)
@@ -343,51 +344,51 @@ def still_there(on: System, unit: Unit, lease: timedelta) -> list[Change]:
     return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]
 
 
-SETTING = "identity"
+IDENTITY_SETTING = "identity"
 """The setting of a factory that asks for it. No other factory's driver is loaded to answer an agent."""
 
 
-def check(on: System, site: Site, unit: Unit, shown: Mapping[str, str]) -> None:
+def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str]) -> None:
     """Raises Refused 401 for another machine, and 429 as long as nobody knows which was made. [SEC-2]"""
     maker = site.factories.get(unit.maker)
-    if maker is None or SETTING not in maker.settings:
+    if maker is None or IDENTITY_SETTING not in maker.settings:
         return
     try:
         driver = configuration.driver(on, site, UnitKind.WORKER, unit.maker)
     except DriverError as error:
         raise Refused(429, "not-yet", f"nobody can tell whose machine this is: {error}") from error
-    if not isinstance(driver, Identifier):
+    if not isinstance(driver, IdentityDriver):
         return
     if unit.made is None:
         raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
     why = driver.stranger(shown, unit.metadata)
     if why is None:
         return
-    _note(on, unit, f"a machine that had its key was refused: {why}")
+    _journal_once(on, unit, f"a machine that had its key was refused: {why}")
     raise Refused(401, "no-identity" if not any(shown.values()) else "wrong-machine", f"not this machine: {why}")
 
 
-def _note(on: System, unit: Unit, what: str) -> None:
+def _journal_once(on: System, unit: Unit, what: str) -> None:
     """Once for all tries, or whoever has the key could fill the journal."""
     if what not in (entry.what for entry in unit.journal.entries):
         on.store.commit([Replace(unit, add_entry(unit, on.world.now(), what))])
 
 
-def parse(given: Sequence[AgentLine]) -> list[Line]:
+def parse_lines(given: Sequence[AgentLine]) -> list[Line]:
     """Lines as an agent sent them. Raises Refused 413 when they are too many, 400 for a time that is none."""
     size = sum(len(line.payload.encode()) for line in given)
-    if len(given) > limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES or _kept(given) > limits.ROW_BYTES:
+    if len(given) > limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES or _row_bytes(given) > limits.ROW_BYTES:
         most = f"{limits.EVENTS_PER_BATCH} lines and {limits.EVENT_BATCH_BYTES} bytes (a control character counts six)"
         raise Refused(413, "batch-too-big", f"send at most {most}")
-    return [Line(_time(line.time), line.stream, line.payload, line.task) for line in given]
+    return [Line(_parse_time(line.time), line.stream, line.payload, line.task) for line in given]
 
 
-def _kept(given: Sequence[AgentLine]) -> int:
+def _row_bytes(given: Sequence[AgentLine]) -> int:
     """The bytes that lines take in their row: JSON writes a control character as six."""
     return sum(len(json.dumps(asdict(line), ensure_ascii=False).encode()) for line in given)
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     """A time in UTC, whatever the machine's zone is. Raises Refused 400, also for a time before the first year's."""
     try:
         found = datetime.fromisoformat(text)

@@ -17,7 +17,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
 from penstock.usecases.artifacts import inputs
-from penstock.usecases.units import driver_calls
+from penstock.usecases.units import secrets
 
 
 def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "posts": [asdict(post) for post in spec.posts],
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
-        "inputs": inputs.wants(job),
+        "inputs": inputs.has_inputs(job),
         "caches": [asdict(each) for each in spec.caches],
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
@@ -82,13 +82,13 @@ def resources(on: System, job: Job) -> dict[str, Any]:
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
         if unit and unit.fence == lease.fence:
-            known = driver_calls.known(on, unit)
+            known = secrets.metadata_of(on, unit)
             about = {"metadata": known.metadata, "public": list(known.public)}
-            found[lease.name] = {"type": lease.type, **about, **_fresh(on, unit)}
+            found[lease.name] = {"type": lease.type, **about, **_freshness(on, unit)}
     return found
 
 
-def _fresh(on: System, unit: Unit) -> dict[str, Any]:
+def _freshness(on: System, unit: Unit) -> dict[str, Any]:
     """For how many seconds that is not worth asking again; nothing where it never is."""
     if unit.renews is None:
         return {}

@@ -22,15 +22,15 @@ from penstock.system import System
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls, release
-from penstock.usecases.units.advance import bootstrap_key
+from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents, presence
-from penstock.usecases.workers.presence import Came
+from penstock.usecases.workers.presence import HostSession
 
-SETTLING = 1
+SETTLING_SECONDS = 1
 """How many seconds a host waits that has ended its worker's job, while the end is being written."""
 
 
-def ask(on: System, user: User, name: str, said: AgentHost) -> dict[str, Any]:
+def poll(on: System, user: User, name: str, said: AgentHost) -> dict[str, Any]:
     """Answer a host. Raises Refused 403 for who may not speak for it, 404 and 409 as `presence`, 422. [SEC-2]"""
     if not hosts.is_name(name):
         raise not_found("host", name[:64])
@@ -40,32 +40,32 @@ def ask(on: System, user: User, name: str, said: AgentHost) -> dict[str, Any]:
         raise Refused(422, "weak-session", "the session must be 43 to 128 characters of A-Z a-z 0-9 - _")
     site = configuration.current(on)
     target = site.of_host(name)
-    came = Came(name, target.pool if target else None, users.digest(said.session), said.machine)
-    host = presence.meet(on, came, timedelta(seconds=site.limits.lease))
-    answer = _answer(on, host, said, site.limits)
+    came = HostSession(name, target.pool if target else None, users.digest(said.session), said.machine)
+    host = presence.check_in(on, came, timedelta(seconds=site.limits.lease))
+    answer = _instruct(on, host, said, site.limits)
     if target is None and "worker" not in answer:
         raise not_found("host", name)
     if said.leaving:
-        presence.leave(on, host)
+        presence.sign_off(on, host)
     return answer
 
 
-def _answer(on: System, host: Host, said: AgentHost, bounds: Limits) -> dict[str, Any]:
+def _instruct(on: System, host: Host, said: AgentHost, bounds: Limits) -> dict[str, Any]:
     unit = presence.worker_on(on, host)
     if said.worker and (unit is None or unit.id != said.worker):
-        return _told("forget", 0, bounds, said.worker)
+        return _instruction("forget", 0, bounds, said.worker)
     if unit is None:
-        return _told("wait", min(agents.ASK_AGAIN, bounds.heartbeat), bounds)
+        return _instruction("wait", min(agents.POLL_SECONDS, bounds.heartbeat), bounds)
     if unit.state is UnitState.QUARANTINED:  # its operator has the next word, and the host nothing to do
-        return _told("wait", bounds.heartbeat, bounds, unit.id)
+        return _instruction("wait", bounds.heartbeat, bounds, unit.id)
     if not said.worker:
-        return _of_its_next(on, unit, said, bounds)
+        return _without_worker(on, unit, said, bounds)
     if said.stage == "working":
-        return _told("wait", bounds.heartbeat, bounds, unit.id)
-    return _of_its_last(on, host, unit, said, bounds)
+        return _instruction("wait", bounds.heartbeat, bounds, unit.id)
+    return _after_worker(on, host, unit, said, bounds)
 
 
-def _of_its_next(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
+def _without_worker(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
     """A host that has no worker gets the one that holds its slot; or cleans up after it, if it comes too late.
 
     One that is at work already, as the rows say, was at this very host before it lost its memory, or this call is an
@@ -73,32 +73,32 @@ def _of_its_next(on: System, unit: Unit, said: AgentHost, bounds: Limits) -> dic
     """
     if unit.state is UnitState.CREATING and not said.leaving:
         key = bootstrap_key(on.signing_key(), unit.id)
-        return _told("work", 0, bounds, unit.id) | {"key": key}
-    return _cleaning(on, unit, bounds)
+        return _instruction("work", 0, bounds, unit.id) | {"key": key}
+    return _clean_up(on, unit, bounds)
 
 
-def _of_its_last(on: System, host: Host, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
+def _after_worker(on: System, host: Host, unit: Unit, said: AgentHost, bounds: Limits) -> dict[str, Any]:
     """A host whose worker's agent has ended: what it did not report is lost; then it cleans up, and says so."""
     if unit.state in LEASED:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
         settle.lose(on, unit, cause, lambda _: True, cause)
     elif said.stage == "clean" and unit.begun:
         proof = CleanProof(by=f"the agent of host {host.name}", time=on.world.now(), checked=said.cleaned)
-        release.release(on, unit, proof)
-        return _told("forget", 0, bounds, unit.id)
+        release.unit_destroyed(on, unit, proof)
+        return _instruction("forget", 0, bounds, unit.id)
     elif said.trouble:
-        driver_calls.again(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MAX_MESSAGE_SECONDS)
-    return _cleaning(on, unit, bounds)
+        driver_calls.retry_later(on, unit, f"{host.name} cannot get clean: {said.trouble}", retries.MAX_MESSAGE_SECONDS)
+    return _clean_up(on, unit, bounds)
 
 
-def _cleaning(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
+def _clean_up(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
     """To clean up after a worker, from when it is too late to hold it; the host touches nothing before. [UNIT-3]"""
     if unit.begun:
-        return _told("clean", 0, bounds, unit.id)
+        return _instruction("clean", 0, bounds, unit.id)
     held = agents.held_seconds(on, unit)
-    return _told("wait", bounds.heartbeat if held else SETTLING, bounds, unit.id) | held
+    return _instruction("wait", bounds.heartbeat if held else SETTLING_SECONDS, bounds, unit.id) | held
 
 
-def _told(do: str, seconds: int, bounds: Limits, worker: str | None = None) -> dict[str, Any]:
+def _instruction(do: str, seconds: int, bounds: Limits, worker: str | None = None) -> dict[str, Any]:
     told = {"do": do, "seconds": seconds, "lease_seconds": bounds.lease}
     return told | ({"worker": worker} if worker else {})

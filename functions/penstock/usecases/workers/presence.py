@@ -23,7 +23,7 @@ from penstock.system import System
 
 
 @dataclass(frozen=True)
-class Came:
+class HostSession:
     """A host's agent, as it introduces itself. `pool` is that of the target which the site says it serves, if any."""
 
     name: str
@@ -32,48 +32,50 @@ class Came:
     machine: str = ""
 
 
-def meet(on: System, came: Came, lease: timedelta) -> Host:
+def check_in(on: System, came: HostSession, lease: timedelta) -> Host:
     """Note that a host is there; one write in half a lease while it stays.
 
     Raises Refused 404 for one that the site does not know, 409 for a second agent of one.
     """
-    host, touched = transaction.run(on, lambda: _meet(on, came, lease))
-    _fit(on, touched)
+    host, touched = transaction.run(on, lambda: _check_in_changes(on, came, lease))
+    _schedule_resize(on, touched)
     return host
 
 
-def _meet(on: System, came: Came, lease: timedelta) -> tuple[Sequence[Change], tuple[Host, list[str]]]:
+def _check_in_changes(
+    on: System, came: HostSession, lease: timedelta
+) -> tuple[Sequence[Change], tuple[Host, list[str]]]:
     was, now = on.store.get(host_key(came.name), Host), on.world.now()
     if was is None:
         if came.pool is None:
             raise not_found("host", came.name)
         new = Host(name=came.name, pool=came.pool, session=came.session, machine=came.machine, since=now)
-        return [Create(hosts.connect(None, new, now, lease)), *_due(on, [came.pool])], (new, [came.pool])
+        return [Create(hosts.connect(None, new, now, lease)), *_make_due(on, [came.pool])], (new, [came.pool])
     is_known = hosts.is_known(was, came.session)
     if not is_known:
-        _may_take_over(on, was, now)
-    pool, moved = _serving(on, was, came.pool)
+        _refuse_second_agent(on, was, now)
+    pool, moved = _served_pool(on, was, came.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
         return ([Replace(was, heard)] if heard != was else []), (heard, [])
     there = hosts.connect(was, replace(was, pool=pool, session=came.session, machine=came.machine), now, lease)
     touched = list(dict.fromkeys((was.pool, pool)))
-    return [Replace(was, there), *moved, *_due(on, touched)], (there, touched)
+    return [Replace(was, there), *moved, *_make_due(on, touched)], (there, touched)
 
 
-def _may_take_over(on: System, host: Host, now: datetime) -> None:
+def _refuse_second_agent(on: System, host: Host, now: datetime) -> None:
     """Raises Refused 409 while a host's agent, or the worker on it, is heard of: a host has one agent. [JOB-2]
 
     Two machines of one name are told apart by their sessions. The second is let in when the first fell silent; the
     first is then refused, and neither is given a worker before it has cleaned up after its own last.
     """
     unit = worker_on(on, host)
-    if not hosts.is_silent(host, now) or (unit and _may_run(unit, now)):
+    if not hosts.is_silent(host, now) or (unit and _may_be_working(unit, now)):
         said = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
         raise Refused(409, "host-taken", f"{said}; this one is let in when nothing was heard of that for a lease")
 
 
-def _may_run(unit: Unit, now: datetime) -> bool:
+def _may_be_working(unit: Unit, now: datetime) -> bool:
     """Whether the agent of a host's worker may be at work there, or about to say hello. [JOB-2]"""
     return unit.state is UnitState.CREATING or (unit.state is UnitState.READY and (unit.due or now) > now)
 
@@ -88,7 +90,7 @@ def _slot(on: System, host: Host, state: SlotState) -> Slot | None:
     return on.store.get(Slot(pool=host.pool, name=host.name, state=state).key, Slot)
 
 
-def _serving(on: System, host: Host, wanted: str | None) -> tuple[str, list[Change]]:
+def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[Change]]:
     """The pool that a host serves: that which the site says, once its slot in the last one is nobody's. [SLOT-1]"""
     if wanted is None or wanted == host.pool:
         return host.pool, []
@@ -100,7 +102,7 @@ def _serving(on: System, host: Host, wanted: str | None) -> tuple[str, list[Chan
     return (wanted if never_made else host.pool), []
 
 
-def here(on: System, pool: Pool) -> frozenset[str]:
+def present_hosts(on: System, pool: Pool) -> frozenset[str]:
     """The hosts of a pool that are there, and serve it."""
     found = hosts_of(on, pool)
     return frozenset(name for name, host in found.items() if hosts.is_available(host, pool.name))
@@ -111,39 +113,39 @@ def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:
     return {name: on.store.get(host_key(name), Host) for name in (pool.names or ()) if pool.hosts}
 
 
-def away(on: System, pool: Pool) -> list[AwayHost]:
+def absent_hosts(on: System, pool: Pool) -> list[AwayHost]:
     """The hosts of a pool that are not there, and since when."""
     gone = {name: host for name, host in hosts_of(on, pool).items() if host is None or host.away is not None}
     return [AwayHost(name, host.away if host else None) for name, host in gone.items()]
 
 
-def fade(on: System, name: str) -> None:
+def mark_silent(on: System, name: str) -> None:
     """A host of which nothing was heard for a lease is away."""
-    _go(on, name, lambda host: hosts.is_silent(host, on.world.now()))
+    _mark_absent(on, name, lambda host: hosts.is_silent(host, on.world.now()))
 
 
-def leave(on: System, host: Host) -> None:
+def sign_off(on: System, host: Host) -> None:
     """A host's agent says that it leaves: nothing more is to be granted on it."""
-    _go(on, host.name, lambda fresh: hosts.is_known(fresh, host.session))
+    _mark_absent(on, host.name, lambda fresh: hosts.is_known(fresh, host.session))
 
 
-def _go(on: System, name: str, is_to_go: Callable[[Host], bool]) -> None:
+def _mark_absent(on: System, name: str, is_to_go: Callable[[Host], bool]) -> None:
     def decide() -> tuple[Sequence[Change], list[str]]:
         host = on.store.get(host_key(name), Host)
         if host is None or host.away is not None or not is_to_go(host):
             return [], []
-        return [Replace(host, hosts.disconnect(host, on.world.now())), *_due(on, [host.pool])], [host.pool]
+        return [Replace(host, hosts.disconnect(host, on.world.now())), *_make_due(on, [host.pool])], [host.pool]
 
-    _fit(on, transaction.run(on, decide))
+    _schedule_resize(on, transaction.run(on, decide))
 
 
-def _due(on: System, names: Sequence[str]) -> list[Change]:
+def _make_due(on: System, names: Sequence[str]) -> list[Change]:
     """The pools whose slots are to follow."""
     found = [on.store.get(pool_key(name), Pool) for name in names]
     return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
 
 
-def _fit(on: System, names: Sequence[str]) -> None:
+def _schedule_resize(on: System, names: Sequence[str]) -> None:
     """Have the slots of pools follow, and the pools served. [QUEUE-1]"""
     for name in names:
         on.queues.schedule({"do": "resize", "pool": name})

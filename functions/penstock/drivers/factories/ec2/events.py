@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.ports import Fate
+from penstock.ports import MachineFate
 
 SOURCE = "aws.ec2"
 STATE = "EC2 Instance State-change Notification"
@@ -29,7 +29,7 @@ class News:
 
     instance: str
     region: str
-    fate: Fate
+    fate: MachineFate
     why: str
     until: datetime | None = None
 
@@ -44,13 +44,13 @@ def news(event: Mapping[str, Any]) -> News | None:
         return None
     kind = event.get("detail-type")
     if kind == STATE and detail.get("state") in ENDING:
-        return News(instance, region, Fate.LOST, f"EC2 says that {instance} is {detail['state']}")
+        return News(instance, region, MachineFate.LOST, f"EC2 says that {instance} is {detail['state']}")
     if kind == INTERRUPTION:
         action = detail.get("instance-action", "terminate")
         why = f"EC2 takes the spot machine {instance} back ({action})"
-        return News(instance, region, Fate.DRAINING, why, _until(event, action))
+        return News(instance, region, MachineFate.DRAINING, why, _until(event, action))
     if kind == REBALANCE:
-        return News(instance, region, Fate.DRAINING, f"EC2 may soon take the spot machine {instance} back")
+        return News(instance, region, MachineFate.DRAINING, f"EC2 may soon take the spot machine {instance} back")
     return None
 
 

@@ -17,7 +17,7 @@ from penstock.drivers.factories.ec2.tags import SITE as SITE_TAG
 from penstock.drivers.factories.ec2.tags import Tags
 from penstock.drivers.factories.ec2.told import told
 from penstock.kernel.errors import Misconfigured
-from penstock.ports import Fate, NotYet, Order, Ready, Tidings
+from penstock.ports import MachineFate, MachineNotice, NotYet, Order, Ready
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -124,7 +124,7 @@ class Ec2Factory:
             return None
         return identity.stranger(shown, self._settings.identity, self._settings.region, made)
 
-    def tidings(self, event: Mapping[str, Any]) -> Tidings | None:
+    def tidings(self, event: Mapping[str, Any]) -> MachineNotice | None:
         """What an event of EventBridge says of a worker of this site; only EC2 itself knows which machines are ours."""
         said = news(event)
         if said is None or said.region != self._settings.region:
@@ -133,9 +133,9 @@ class Ec2Factory:
             machine = self._machines.named(said.instance, {SITE_TAG: self._tags.site})
             if machine is None or not machine.worker:
                 return None
-            if said.fate is Fate.LOST and self._others(machine):
+            if said.fate is MachineFate.LOST and self._others(machine):
                 return None
-        return Tidings(machine.worker, said.fate, said.why, said.until)
+        return MachineNotice(machine.worker, said.fate, said.why, said.until)
 
     def _others(self, machine: Machine) -> bool:
         """Whether a worker has another machine that runs. Of two that were launched for it, one is refused and ends.

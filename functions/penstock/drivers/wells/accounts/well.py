@@ -19,7 +19,7 @@ from penstock.drivers.wells.accounts import settings as keys
 from penstock.drivers.wells.accounts.cleaner import WORDS, Ask
 from penstock.drivers.wells.accounts.drift import PART_CHARS, PARTS, Look, differs
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready, UnitContext
 from penstock.toml.checks import clip
 
 HOME = "PENSTOCK_HOME"
@@ -36,7 +36,7 @@ class AccountsWell:
         self._settings = keys.read(settings)
         self._maker = surroundings.get(MAKER, "")
         self._ask = ask or self._cleaner(bool(surroundings.get(HOME)))
-        self._standing: Standing | None = None
+        self._standing: UnitContext | None = None
 
     def _cleaner(self, is_local: bool) -> Ask:
         if self._settings.function:
@@ -55,7 +55,7 @@ class AccountsWell:
         """A job takes the thing as it is."""
         return [f"an accounts well takes no option {clip(key)!r}; it takes none" for key in options]
 
-    def informed(self, of: Standing) -> AccountsWell:
+    def informed(self, of: UnitContext) -> AccountsWell:
         """Which thing it is: the slot's name."""
         self._standing = of
         return self

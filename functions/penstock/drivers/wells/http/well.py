@@ -31,7 +31,7 @@ from penstock.drivers.wells.http.protocol import (
     UNIT_CHARS,
 )
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
-from penstock.ports import NotYet, Order, Ready, Standing
+from penstock.ports import NotYet, Order, Ready, UnitContext
 from penstock.toml.checks import clip
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
@@ -75,7 +75,7 @@ class HttpWell:
         del kind
         return objections(keys.read(well).options, options) if well else []
 
-    def informed(self, of: Standing) -> HttpWell:
+    def informed(self, of: UnitContext) -> HttpWell:
         """From here on the fence of the unit's lease is told, so that what is late changes nothing. [SLOT-3]"""
         self._fence = of.fence
         return self

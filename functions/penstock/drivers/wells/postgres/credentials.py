@@ -1,7 +1,7 @@
 """Where the admin's password is: as for other clouds, or in a file, for the local cloud's functions have no secrets.
 
 file:/home/ada/.penstock/postgres           all of a file but for the end of its line
-env:NAME, secretsmanager:…, ssm:…           drivers/factories/libcloud/credentials.py
+env:NAME, secretsmanager:…, ssm:…           drivers/secrets.py
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from penstock.ports import Driver, Informed, Keeper, NotYet, Order, Ready, Standing
+from penstock.ports import CleaningDriver, ContextDriver, Driver, NotYet, Order, Ready, UnitContext
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 METADATA_BYTES, NOTES_BYTES = 16 * 1024, 8 * 1024
@@ -73,7 +73,11 @@ class Rig:
     def driver(self, unit: str) -> Driver:
         """A new driver, that was told what the rows know of a unit, if it wants to."""
         made = self.make()
-        return made.informed(Standing(self.slot, 1, self._notes.get(unit, {}))) if isinstance(made, Informed) else made
+        return (
+            made.informed(UnitContext(self.slot, 1, self._notes.get(unit, {})))
+            if isinstance(made, ContextDriver)
+            else made
+        )
 
     def create(self, unit: str) -> Ready:
         """Have a unit made, however often that must be asked for."""
@@ -89,7 +93,7 @@ class Rig:
 
         def call() -> CleanProof | NotYet:
             driver = self.driver(unit)
-            if not isinstance(driver, Keeper):
+            if not isinstance(driver, CleaningDriver):
                 raise Broken("it says `keeps = True` and has no `clean`")
             return driver.clean(unit, self.now())
 

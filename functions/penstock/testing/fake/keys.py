@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.drivers.checks import not_empty, sentences
-from penstock.drivers.fake.offers import MARKETS, InstanceType, Settings
 from penstock.kernel.errors import Misconfigured
+from penstock.testing.fake.offers import MARKETS, InstanceType, Settings
 from penstock.toml.checks import Place, listed, record, text, wanted
 
 MOST = 48

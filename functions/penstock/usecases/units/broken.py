@@ -1,0 +1,67 @@
+"""Broken workers."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock import transaction
+from penstock.domain import cooldowns as domain_cooldowns
+from penstock.domain.cooldowns import Cause, Obstacle, broken_scope, cool_down_key, maker_of
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units import quarantine, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.kernel.rows import Change, Check, Replace
+from penstock.system import System
+from penstock.usecases import cooldowns as remembering
+
+
+def check_broken_in_a_row(on: System, unit: Unit) -> None:
+    """A worker's slot was given back, or its worker quarantined: one that was bad may be one too many."""
+    pool = on.store.get(pool_key(unit.pool), Pool) if quarantine.is_broken(unit) else None
+    if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
+        why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
+        remembering.start(
+            on, maker_of(unit.is_a, unit.maker), Obstacle(broken_scope(unit.type), Cause.BROKEN, why), unit
+        )
+
+
+def probe_succeeded(on: System, unit: Unit) -> None:
+    """The worker that was to show whether its target boots again does: others are made as well."""
+    if unit.is_probe:
+        mark_working(on, unit)
+
+
+def mark_working(on: System, unit: Unit) -> None:
+    """A unit works: others of its type are made as well, and none in a row was broken.
+
+    It is not said any more of one whose lease has ended meanwhile. [SLOT-3]
+    """
+    leased = on.store.get(unit.key, Unit)
+    if leased is None or (leased.state, leased.fence) != (UnitState.READY, unit.fence):
+        return
+    remembering.lift(on, cool_down_key(maker_of(unit.is_a, unit.maker), broken_scope(unit.type)), unit)
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    if pool and pool.broken:
+        on.store.commit([Check(leased), Replace(pool, replace(pool, broken=0))])
+
+
+def report_uncleanable(on: System, worker: str, shown: str, why: str) -> None:
+    """A worker's agent that shows the token of its last job (hashed) says that it cannot clean up after it. [UNIT-2]"""
+    unit = transaction.run(on, lambda: _uncleanable_changes(on, worker, shown, why))
+    if unit and unit.state is UnitState.DIRTY:
+        on.queues.advance(unit.id, is_worker=True)
+
+
+def _uncleanable_changes(on: System, worker: str, shown: str, why: str) -> tuple[Sequence[Change], Unit | None]:
+    unit, now = on.store.get(unit_key(worker), Unit), on.world.now()
+    if unit is None or unit.is_a is not UnitKind.WORKER:
+        return [], None
+    token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
+    if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
+        return [], None
+    told = units.mark_broken(unit, why, now)
+    if unit.state is UnitState.CLEANING and not units.is_held(unit, now):  # [UNIT-3]
+        told = units.give_up(told, f"it could not be cleaned: {why}", now)
+    return ([Replace(unit, told)] if told != unit else []), told

@@ -1,0 +1,192 @@
+"""Create."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock import transaction
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain import metrics
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.site.site import Limits
+from penstock.domain.units import renewals, units
+from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
+from penstock.kernel.rows import Change, Replace
+from penstock.ports import NotYet, Order, PlacementDriver, Ready
+from penstock.system import System
+from penstock.usecases import cooldowns
+from penstock.usecases.cooldowns import Permission
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import configuration
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import driver_calls, prewarm, retire, reuse, secrets
+from penstock.usecases.units.secrets import bootstrap_key
+
+
+def create(on: System, unit: Unit) -> None:
+    """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused."""
+    locked = reuse.lock(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+    if locked:
+        _call_create(on, locked)
+        if unit.state is UnitState.IDLE and locked.busy:
+            prewarm.unlock(on, locked)
+
+
+def _call_create(on: System, unit: Unit) -> None:
+    """Ask the driver, if cool-downs permit it, and record its answer."""
+    site = configuration.current(on)
+    permission = cooldowns.request_create(on, site, unit)
+    if permission.wait is not None:
+        driver_calls.retry_later(on, unit, permission.why, permission.wait)
+        return
+    is_blind = False
+    try:
+        driver, order = configuration.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
+        is_blind = isinstance(driver, PlacementDriver) and not driver.has_way(order)
+        if unit.bare and is_blind:  # nothing was asked for since the driver found nothing of it
+            driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
+            return
+        recorded = _record_create(on, unit)
+        if recorded is None:
+            return
+        unit = recorded
+        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: driver_calls.create(driver, order))
+        sealed = secrets.seal_answer(on, site, unit, done)
+    except DriverError as error:
+        _create_failed(on, unit, permission, error, is_blind=is_blind)
+        return
+    if isinstance(done, NotYet):
+        driver_calls.retry_later(
+            on, units.with_notes(replace(unit, is_making=True), done.notes), done.reason, done.after
+        )
+    else:
+        is_probe = cooling_rules.broken_scope(unit.type) in permission.probes
+        _created(on, unit, done, sealed, site.limits, is_probe=is_probe)
+    cooldowns.create_answered(on, unit, permission, done)
+
+
+def _create_failed(on: System, unit: Unit, given: Permission, error: DriverError, *, is_blind: bool) -> None:
+    """Give up a unit that can never be made, or retry later. `is_blind`: the driver had no way left to make it."""
+    reason, after = cooldowns.create_failed(on, unit, given, error)
+    if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:
+        retire.retire(on, unit.id, f"it can never be made: {error}", is_setback=True)
+    elif isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
+        fail_step(on, unit, "Unsatisfiable", str(error))
+    else:
+        is_bare = is_blind and isinstance(error, Short)
+        driver_calls.retry_later(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
+
+
+def _record_create(on: System, unit: Unit) -> Unit | None:
+    """A unit whose driver is about to be asked for it: from here on there may be something of it. [UNIT-1]
+
+    Only of one that is known to have nothing this has to be written; None when somebody else moved it.
+    """
+    if unit.bare is None:
+        return unit
+    asked = replace(unit, bare=None)
+    if on.store.commit([Replace(unit, asked)]):
+        return replace(asked, version=unit.version + 1)
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
+    return None
+
+
+def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
+    """A worker's machine was ordered; a resource is there. A probe is to show that what was broken works again."""
+    now = on.world.now()
+    if unit.is_a is UnitKind.WORKER:
+        boot = timedelta(seconds=bounds.boot)
+        on.store.commit([Replace(unit, replace(units.mark_made(unit, now, boot, done.metadata), is_probe=is_probe))])
+    elif unit.state is UnitState.IDLE:
+        prewarm.resource_ready(on, unit, timedelta(seconds=bounds.lease))
+    else:
+        _resource_ready(on, unit, units.with_notes(renewals.ready(unit, sealed, now, done.expires), done.notes))
+
+
+def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
+    """A resource is there: its lease is ready, and its job's flow is to go on when all of the step are."""
+
+    def decide() -> tuple[Sequence[Change], Lease | None]:
+        fresh = on.store.get(unit.key, Unit)
+        lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+        job = on.store.get(job_key(unit.job), Job)
+        if fresh != unit or lease is None or lease.state is not LeaseState.GRANTED or job is None:
+            return [], None
+        return [
+            Replace(unit, made),
+            Replace(lease, leases.ready(lease, on.world.now())),
+            Replace(job, jobs.step_on(job, on.world.now())),
+        ], lease
+
+    lease = transaction.run(on, decide)
+    if lease:
+        _log_ready(on, unit)
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))
+
+
+def _log_ready(on: System, unit: Unit) -> None:
+    took = int((on.world.now() - unit.since).total_seconds())
+    text = f"{unit.pool}: {unit.type} (unit {unit.id}) is there after {took} s"
+    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+
+
+def order_of(on: System, unit: Unit) -> Order:
+    """What the driver needs. A worker's bootstrap key is derived from its id, so that a second call gives the same."""
+    job = on.store.get(job_key(unit.job), Job)
+    need = next((need for need in job.needs if need.order == unit.order), None) if job else None
+    if unit.is_a is UnitKind.RESOURCE:
+        kind = configuration.current(on).resources.get(unit.type)
+        settings = kind.settings if kind else {}
+        options = need.options if need else {}
+        secret = secrets.lease_secret(on.signing_key(), unit)
+        now = on.world.now()
+        lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
+        return Order(unit.id, unit.type, unit.slot, settings, options, key=secret, job=unit.job, lasts=lasts)
+    return Order(unit.id, unit.type, unit.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
+
+
+def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
+        on.flows.fail(lease.token, error, cause)
+
+
+def renew(on: System, unit: Unit, order: Order) -> None:
+    """Ask a leased resource's well anew, and seal what it says for the same lease.
+
+    It is written only over the row that was read: what comes after the lease's end is sealed for nobody. [SLOT-3]
+    """
+    locked = reuse.lock(on, unit) if unit.is_kept else unit
+    if locked:
+        _call_renew(on, locked, order)
+
+
+def _call_renew(on: System, unit: Unit, order: Order) -> None:
+    site = configuration.current(on)
+    permission = cooldowns.request_create(on, site, unit)
+    if permission.wait is not None:
+        driver_calls.retry_later(on, unit, permission.why, permission.wait)
+        return
+    try:
+        asked = replace(order, avoid=permission.avoid)
+        driver = configuration.driver_of(on, site, unit)
+        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: driver_calls.create(driver, asked))
+        sealed = secrets.seal_answer(on, site, unit, done)
+    except DriverError as error:
+        reason, after = cooldowns.create_failed(on, unit, permission, error)
+        driver_calls.retry_later(on, unit, reason, after)
+        return
+    if isinstance(done, NotYet):
+        driver_calls.retry_later(on, units.with_notes(unit, done.notes), done.reason, done.after)
+    else:
+        told = renewals.renewed(unit, sealed, on.world.now(), done.expires)
+        on.store.commit([Replace(unit, units.with_notes(told, done.notes))])
+    cooldowns.create_answered(on, unit, permission, done)

@@ -1,0 +1,107 @@
+"""What follows when something happens to a unit: one function per event, one effect per line, in order.
+
+Each event has been committed before its function runs. A crash between two effects loses the rest of them; the sweep
+makes up for each. Repeating an event changes nothing.
+"""
+
+from __future__ import annotations
+
+from aws_lambda_powertools import Logger
+
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.site.site import Site
+from penstock.domain.units.units import CleanProof, Unit
+from penstock.domain.users.users import User
+from penstock.system import System
+from penstock.usecases import cooldowns
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import scheduler
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import broken
+
+log = Logger(child=True)
+
+
+def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, site: Site | None) -> None:
+    """A unit's driver proved that it is gone. `released` is None if another process committed that before."""
+    counters.unit_gone(on, unit, proof, released)
+    if released:
+        _log_gone(on, unit, proof)
+    cooldowns.unit_destroyed(on, unit, site)
+    broken.check_broken_in_a_row(on, unit)
+    slot_freed(on, unit)
+
+
+def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -> None:
+    """An operator confirmed that they removed a quarantined unit by hand."""
+    logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
+    cooldowns.unit_destroyed(on, unit, site)
+    slot_freed(on, unit)
+
+
+def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
+    """A unit was cleaned and stays in its slot, idle, for the next lease."""
+    _log_kept(on, unit, proof)
+    slot_freed(on, unit)
+
+
+def unit_quarantined(on: System, unit: Unit, reason: str) -> None:
+    """A unit was put into quarantine with all its slots."""
+    _report_quarantine(on, unit, reason)
+    broken.check_broken_in_a_row(on, unit)
+    slot_freed(on, unit)
+
+
+def lease_ended_early(on: System, unit: Unit) -> None:
+    """A worker's lease ended before its slot is clean, because its job certainly runs no more."""
+    text = f"nothing runs on {unit.slot} any more, which is still to be cleaned"
+    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+    slot_freed(on, unit)
+
+
+def slot_freed(on: System, unit: Unit) -> None:
+    """A unit gave up its slots, or its lease on them. [QUEUE-1]"""
+    _serve_pools(on, unit)
+    _release_next_lease(on, unit)
+    _start_next_attempt(on, unit)
+
+
+def _serve_pools(on: System, unit: Unit) -> None:
+    """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took."""
+    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+        scheduler.serve(on, pool)
+
+
+def _release_next_lease(on: System, unit: Unit) -> None:
+    """Wake the unit of the attempt's next lease: leases of one attempt are released one after the other."""
+    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    if left and left.unit:
+        on.queues.advance(left.unit, left.order == WORKER)
+
+
+def _start_next_attempt(on: System, unit: Unit) -> None:
+    """Let the job's next attempt start, which waits until the worker of this one is released."""
+    if unit.order == WORKER and unit.job:
+        on.queues.schedule({"do": "start", "job": unit.job})
+
+
+def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
+    took = int((proof.time - unit.since).total_seconds())
+    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back"
+    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+
+
+def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    took = f" after {int((proof.time - lease.ended).total_seconds())} s" if lease and lease.ended else ""
+    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
+    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+
+
+def _report_quarantine(on: System, unit: Unit, reason: str) -> None:
+    """Write a warning for operators and a line into the job's log."""
+    text = f"{unit.is_a} {unit.id} is quarantined, until an operator has seen to it: {reason}"
+    log.warning(text, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "slot": unit.slot})
+    logs.append(on, unit.job, unit.attempt, text, "worker")

@@ -20,7 +20,19 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
 from penstock.domain.jobs import admission, origins, plans
 from penstock.domain.jobs.dependencies import Dependency
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Keep, Proves, Spec, State, Submission, Times, job_key, spec_key
+from penstock.domain.jobs.jobs import (
+    START_WITHIN,
+    Job,
+    Keep,
+    Proves,
+    Publication,
+    Spec,
+    State,
+    Submission,
+    Times,
+    job_key,
+    spec_key,
+)
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
@@ -223,6 +235,7 @@ def _waits_for(file: JobFile) -> tuple[Dependency, ...]:
 def _job_rows(
     on: System, user: User, ask: SubmitJob, file: JobFile, target: Target, needs: tuple[Need, ...], site: Site
 ) -> tuple[Job, Spec]:
+    """The rows of a new job: the job and its spec. Raises Refused for names to publish that are invalid."""
     now = on.world.now()
     waits_for = _waits_for(file)
     id = on.world.ulid()
@@ -253,14 +266,7 @@ def _job_rows(
         cache_scope=_scope(user, ask),
         due=now + START_WITHIN,
     )
-    rules = tuple(rule.text for rule in file.output_rules)
-    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
-    spec = Spec(
-        job=job.id, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
-        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
-        request=request, caches=file.cache,
-    )  # fmt: skip
-    return job, spec
+    return job, _spec(job.id, ask, file, publish)
 
 
 def _scope(user: User, ask: SubmitJob) -> str:
@@ -269,6 +275,17 @@ def _scope(user: User, ask: SubmitJob) -> str:
         why = f"a scope is 1 to {limits.CACHE_SCOPE_CHARS} printable ASCII characters without spaces or #"
         raise Refused(400, "bad-request", why, [Fault(why, where="cache_scope")])
     return caches.scope_of(user.name, ask.cache_scope)
+
+
+def _spec(job: str, ask: SubmitJob, file: JobFile, publish: Sequence[Publication]) -> Spec:
+    """The row with a job's script, and with all else that only its agent and a retry need."""
+    rules = tuple(rule.text for rule in file.output_rules)
+    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
+    return Spec(
+        job=job, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
+        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
+        request=request, caches=file.cache,
+    )  # fmt: skip
 
 
 def _check_fits(job: Job, spec: Spec) -> None:

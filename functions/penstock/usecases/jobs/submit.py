@@ -277,7 +277,7 @@ def _scope(user: User, ask: SubmitJob) -> str:
     return caches.scope_of(user.name, ask.cache_scope)
 
 
-def _spec(job: str, ask: SubmitJob, file: JobFile, publish: Sequence[Publication]) -> Spec:
+def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
     """The row with a job's script, and with all else that only its agent and a retry need."""
     rules = tuple(rule.text for rule in file.output_rules)
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.domain.jobs.failures import EVIDENCE, LINE_CHARS, LINES, MEANINGS, TEXT_CHARS
+from penstock.domain.jobs.failures import EVIDENCE, LINE_CHARS, MAX_LINES, MEANINGS, TEXT_CHARS
 from penstock.domain.jobs.outcome import LostBy
 
 HEAD = f"""# Why did my job fail?
@@ -41,7 +41,7 @@ Programs read the same as `failure`, from `penstock job show JOB --json` or `GET
 | `what`, `advice` | The meaning of the kind, and what to do, as in the table of kinds. |
 | `evidence` | Those of the kind's [keys](#evidence) that are known. A text has at most {TEXT_CHARS} characters. |
 | `task` | The task that ended the job, or null. |
-| `lines` | The last lines of the job's output: at most {LINES}, of {LINE_CHARS} characters each, with secrets masked. |
+| `lines` | The last lines of the job's output: at most {MAX_LINES}, of {LINE_CHARS} characters each, with secrets masked. |
 | `lines_of` | `job`; or `console` if the lines are the last ones on the console of a machine that stopped answering. |
 
 If a job had several attempts, `attempts` has the kind of each earlier one.

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from penstock.domain.artifacts.artifacts import KINDS
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.site.sections import spelled
+from penstock.domain.site.sections import format_span
 from penstock.kernel import limits
 
 HEAD = """# How long things are kept
@@ -79,8 +79,8 @@ def page() -> str:
 def _spans() -> Iterator[str]:
     for each in fields(Spans):
         rule = each.metadata["rule"]
-        bounds = f"{spelled(rule.least)} to {spelled(rule.most)}"
-        yield f"| `{each.name}` | {rule.keeps} | {rule.begins} | {spelled(getattr(Spans(), each.name))} | {bounds} |\n"
+        bounds = f"{format_span(rule.least)} to {format_span(rule.most)}"
+        yield f"| `{each.name}` | {rule.keeps} | {rule.begins} | {format_span(getattr(Spans(), each.name))} | {bounds} |\n"
 
 
 def _owners() -> Iterator[str]:

@@ -220,7 +220,7 @@ def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None)
     change(facts.at[now.pool, now.slot], now.id)
     if now.order == WORKER and (was is None or now.state is UnitState.CREATING):
         facts.workers[now.job].add(now.id)
-    is_apart = now.state is UnitState.QUARANTINED and quarantine.may_go_on(now)
+    is_apart = now.state is UnitState.QUARANTINED and quarantine.may_continue(now)
     if is_apart or now.state in (UnitState.IDLE, UnitState.GONE):
         facts.workers[now.job].discard(now.id)
     if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:

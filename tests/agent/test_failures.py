@@ -19,7 +19,7 @@ from tests.agent.machine import little_memory, small_disk
 def failure_of(job):
     """The failure that the job's agent told, which is one that the service takes whole."""
     told = job.finish()["failure"]
-    kept = failures.heard(**{("name" if key == "task_name" else key): value for key, value in told.items()})
+    kept = failures.from_agent(**{("name" if key == "task_name" else key): value for key, value in told.items()})
     assert kept is not None
     assert dict(kept.evidence) == {name: value for name, value in told["evidence"].items() if value is not None}
     assert list(kept.lines) == told["lines"]
@@ -30,7 +30,7 @@ def test_an_exit_code_comes_with_the_task_and_its_last_lines(worker):
     script = "seq 100; echo about to fail >&2; exit 3"
     told = failure_of(worker(tasks=[{"name": "a", "script": "true"}, {"name": "build", "script": script}]))
     assert (told["kind"], told["evidence"], told["task"], told["task_name"]) == ("exited", {"exit_code": 3}, 1, "build")
-    assert len(told["lines"]) == failures.LINES
+    assert len(told["lines"]) == failures.MAX_LINES
     assert {"about to fail", "100"} <= set(told["lines"])
 
 

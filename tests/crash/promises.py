@@ -122,7 +122,7 @@ def _workers(rows: Rows) -> None:
 
 
 def _is_live_worker(unit: Unit) -> bool:
-    if unit.job == "" or (unit.state is UnitState.QUARANTINED and quarantine.may_go_on(unit)):
+    if unit.job == "" or (unit.state is UnitState.QUARANTINED and quarantine.may_continue(unit)):
         return False
     return unit.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
 

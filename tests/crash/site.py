@@ -64,7 +64,7 @@ class Hand:
         mine = self.site.unit(order.id)
         for other in map(self.site.unit, self.made):
             assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
-            is_apart = other.state is UnitState.QUARANTINED and quarantine.may_go_on(other)
+            is_apart = other.state is UnitState.QUARANTINED and quarantine.may_continue(other)
             is_same = mine.job != "" and (other.job, other.order) == (mine.job, mine.order)
             assert is_apart or not is_same, f"two units of one need of job {mine.job}"
         self.made[order.id] = order

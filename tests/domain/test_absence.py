@@ -37,22 +37,22 @@ def dirty(made: timedelta | None = None) -> Unit:
     ids=["not known to be made", "made at once before", "made a while before"],
 )
 def test_it_is_believed_when_nothing_was_made_for_as_long_as_lists_lag(unit: Unit, believed: timedelta) -> None:
-    assert visibility.wait(unit, proof(believed)) == 0
-    assert visibility.wait(unit, proof(believed - SECOND)) == 1
-    assert visibility.wait(unit, proof(believed - SECOND / 1000)) == 1, "not a moment too early"
+    assert visibility.wait_for_absence(unit, proof(believed)) == 0
+    assert visibility.wait_for_absence(unit, proof(believed - SECOND)) == 1
+    assert visibility.wait_for_absence(unit, proof(believed - SECOND / 1000)) == 1, "not a moment too early"
 
 
 def test_what_nobody_asked_for_since_its_driver_found_nothing_is_believed_from_then_on() -> None:
     bare = a_unit(state=UnitState.DIRTY, since=NOW, bare=NOW - CALL_WITHIN)
-    assert visibility.wait(bare, proof(LAG * SECOND)) == 0
-    assert visibility.wait(bare, proof((LAG - 1) * SECOND)) == 1
+    assert visibility.wait_for_absence(bare, proof(LAG * SECOND)) == 0
+    assert visibility.wait_for_absence(bare, proof((LAG - 1) * SECOND)) == 1
 
 
 def test_it_is_looked_for_again_and_again_meanwhile() -> None:
-    assert visibility.wait(dirty(), proof(timedelta())) == BACK_OFF.total_seconds()
+    assert visibility.wait_for_absence(dirty(), proof(timedelta())) == BACK_OFF.total_seconds()
 
 
 def test_what_was_made_long_ago_and_what_is_seen_at_once_is_believed_at_once() -> None:
-    assert visibility.wait(dirty(made=timedelta(hours=1)), proof(timedelta())) == 0
-    assert visibility.wait(dirty(), proof(timedelta(), lag=0)) == 0
-    assert visibility.wait(dirty(made=timedelta()), proof(timedelta(), lag=0)) == 0
+    assert visibility.wait_for_absence(dirty(made=timedelta(hours=1)), proof(timedelta())) == 0
+    assert visibility.wait_for_absence(dirty(), proof(timedelta(), lag=0)) == 0
+    assert visibility.wait_for_absence(dirty(made=timedelta()), proof(timedelta(), lag=0)) == 0

@@ -14,7 +14,7 @@ from penstock.domain.pools.pools import Claim, Pool, Setback, Slot, SlotState, W
 from penstock.domain.site.parse import parse
 from penstock.domain.site.site import Site
 from penstock.domain.units import lifecycle, maintenance, prewarm, reuse, units
-from penstock.domain.units.prewarm import Room
+from penstock.domain.units.prewarm import FreeCapacity
 from penstock.domain.units.units import Hold, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain import helpers
@@ -28,18 +28,18 @@ TAKES = {TARGET: 1, RACK: 2, QUOTA: 4}
 
 
 def fresh(is_a: UnitKind = UnitKind.WORKER) -> Unit:
-    return prewarm.unit("w-1", is_a, "aws", "linux", NOW)
+    return prewarm.new_unit("w-1", is_a, "aws", "linux", NOW)
 
 
 def slot(pool: str, name: str, **given: object) -> Slot:
     return Slot(pool=pool, name=name, state=SlotState.FREE, fence=3, **given)  # type: ignore[arg-type]
 
 
-def rooms(used: int = 4, racks: int = 2, own: int = 1) -> dict[str, Room]:
+def rooms(used: int = 4, racks: int = 2, own: int = 1) -> dict[str, FreeCapacity]:
     return {
-        TARGET: Room(Pool(name=TARGET, limit=2, warm=WARM), [slot(TARGET, str(each)) for each in range(own)]),
-        RACK: Room(Pool(name=RACK, limit=2), [slot(RACK, str(each)) for each in range(racks)]),
-        QUOTA: Room(Pool(name=QUOTA, limit=8, is_amount=True, used=used)),
+        TARGET: FreeCapacity(Pool(name=TARGET, limit=2, warm=WARM), [slot(TARGET, str(each)) for each in range(own)]),
+        RACK: FreeCapacity(Pool(name=RACK, limit=2), [slot(RACK, str(each)) for each in range(racks)]),
+        QUOTA: FreeCapacity(Pool(name=QUOTA, limit=8, is_amount=True, used=used)),
     }
 
 
@@ -72,7 +72,7 @@ def test_nothing_is_taken_ahead_from_a_pool_that_is_paused_or_made_smaller(close
 
 
 def test_a_unit_takes_its_slot_and_all_that_its_type_uses_in_one_commit() -> None:
-    found = prewarm.order(fresh(), TAKES, rooms())
+    found = prewarm.reserve(fresh(), TAKES, rooms())
     assert found
     unit, changes = found
     assert (unit.state, unit.leases, unit.job, unit.pool, unit.slot, unit.fence) == (
@@ -98,7 +98,7 @@ def test_a_unit_takes_its_slot_and_all_that_its_type_uses_in_one_commit() -> Non
 @pytest.mark.parametrize("short", [{"used": 5}, {"racks": 1}, {"own": 0}])
 def test_a_unit_is_ordered_whole_or_not_at_all(short: dict[str, int]) -> None:
     """SLOT-1, SLOT-2."""
-    assert prewarm.order(fresh(), TAKES, rooms(**short)) is None
+    assert prewarm.reserve(fresh(), TAKES, rooms(**short)) is None
 
 
 def test_only_what_is_there_and_nobodys_can_be_reserved() -> None:
@@ -118,18 +118,19 @@ def test_what_nobody_has_asked_for_is_a_workers_or_a_resources_need() -> None:
 
 
 def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> None:
-    come = prewarm.there(replace(fresh(), tries=3, busy=NOW, is_making=True), WARM, "hash", NOW + MINUTE, LEASE)
+    come = prewarm.arrive(replace(fresh(), tries=3, busy=NOW, is_making=True), WARM, "hash", NOW + MINUTE, LEASE)
     assert (come.made, come.past_hash, come.until) == (NOW + MINUTE, "hash", NOW + 11 * MINUTE)
     assert (come.due, come.tries, come.busy, come.is_making) == (NOW + MINUTE + LEASE, 0, None, False)
-    assert not units.is_coming(come)
-    ready = prewarm.there(replace(fresh(UnitKind.RESOURCE), made=NOW), WARM, None, NOW + MINUTE, LEASE)
+    assert not units.is_prewarming(come)
+    ready = prewarm.arrive(replace(fresh(UnitKind.RESOURCE), made=NOW), WARM, None, NOW + MINUTE, LEASE)
     assert (ready.made, ready.due) == (NOW, NOW + 11 * MINUTE)
-    old = prewarm.there(fresh(), WARM, "hash", NOW + 55 * MINUTE, LEASE)
+    old = prewarm.arrive(fresh(), WARM, "hash", NOW + 55 * MINUTE, LEASE)
     assert old.until == NOW + 60 * MINUTE
-    assert prewarm.there(replace(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).until == old.until
-    assert prewarm.there(fresh(), None, "hash", NOW + MINUTE, LEASE).until == NOW + MINUTE
+    assert prewarm.arrive(replace(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).until == old.until
+    assert prewarm.arrive(fresh(), None, "hash", NOW + MINUTE, LEASE).until == NOW + MINUTE
     assert (
-        prewarm.there(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).until == old.until
+        prewarm.arrive(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).until
+        == old.until
     )
     assert come.journal.entries[-1].what == "its agent said hello; it waits for its first lease"
     assert ready.journal.entries[-1].what == "ready; it waits for its first lease"
@@ -138,16 +139,16 @@ def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> 
 def test_one_that_is_held_is_there_and_stays_due_when_its_hold_ends() -> None:
     """UNIT-3."""
     held = replace(fresh(), hold=Hold("ada", "why", NOW, NOW + 5 * MINUTE), due=NOW + 5 * MINUTE)
-    assert prewarm.there(held, WARM, "hash", NOW + MINUTE, LEASE).due == NOW + 5 * MINUTE
-    assert prewarm.there(held, WARM, "hash", NOW + 6 * MINUTE, LEASE).due == NOW + 6 * MINUTE + LEASE
+    assert prewarm.arrive(held, WARM, "hash", NOW + MINUTE, LEASE).due == NOW + 5 * MINUTE
+    assert prewarm.arrive(held, WARM, "hash", NOW + 6 * MINUTE, LEASE).due == NOW + 6 * MINUTE + LEASE
 
 
 def test_an_idle_unit_that_the_pool_wants_stays_until_it_is_too_old() -> None:
-    come = prewarm.there(fresh(), WARM, "hash", NOW, LEASE)
-    stays = prewarm.stay(come, WARM, NOW + 10 * MINUTE, LEASE)
+    come = prewarm.arrive(fresh(), WARM, "hash", NOW, LEASE)
+    stays = prewarm.extend_idle(come, WARM, NOW + 10 * MINUTE, LEASE)
     assert stays
     assert (stays.until, stays.due) == (NOW + 20 * MINUTE, NOW + 10 * MINUTE + LEASE)
-    assert prewarm.stay(come, WARM, NOW + 60 * MINUTE, LEASE) is None
+    assert prewarm.extend_idle(come, WARM, NOW + 60 * MINUTE, LEASE) is None
 
 
 def test_what_comes_to_nothing_is_tried_again_later_and_later() -> None:
@@ -168,10 +169,10 @@ def test_a_unit_on_its_way_is_lent_as_far_as_it_is() -> None:
     lent = reuse.lend(asked, "A", 1, 0, 4, NOW)
     assert (lent.state, lent.leases, lent.made, lent.due) == (UnitState.CREATING, 1, None, NOW + units.STEP_WITHIN)
     assert (lent.tries, lent.reason, lent.next_look, lent.is_making) == (0, None, None, False)
-    booting = replace(units.made(fresh(), NOW, 10 * MINUTE), is_making=True)
+    booting = replace(units.mark_made(fresh(), NOW, 10 * MINUTE), is_making=True)
     lent = reuse.lend(booting, "A", 1, 0, 4, NOW + MINUTE)
     assert (lent.made, lent.due, lent.is_making) == (NOW, NOW + 10 * MINUTE, True)
-    there = prewarm.there(booting, WARM, "hash", NOW + MINUTE, LEASE)
+    there = prewarm.arrive(booting, WARM, "hash", NOW + MINUTE, LEASE)
     lent = reuse.lend(there, "A", 1, 0, 4, NOW + 2 * MINUTE)
     assert (lent.made, lent.due, lent.until) == (NOW + 2 * MINUTE, NOW + 2 * MINUTE + units.STEP_WITHIN, None)
     assert (lent.past_hash, lent.is_making) == ("hash", False)
@@ -190,7 +191,7 @@ def test_what_is_not_made_yet_makes_room_first() -> None:
     for count in (1, 2, 3):
         wanted = replace(claim, count=count)
         stock = Stock(Pool(name=RACK, limit=3), [wanted], idle=[replace(one, state=SlotState.IDLE) for one in kept])
-        found.append(grants.evict(RACK, {RACK: stock}))
+        found.append(grants.units_to_evict(RACK, {RACK: stock}))
     assert found == [["w-2"], ["w-2", "w-1"], ["w-2", "w-1", "w-3"]]
 
 
@@ -202,19 +203,19 @@ def test_what_is_not_made_yet_goes_first_when_fewer_are_kept() -> None:
 
 def test_a_unit_on_its_way_that_was_held_is_asked_for_once_more() -> None:
     """UNIT-3."""
-    held = maintenance.hold(units.made(fresh(), NOW, 10 * MINUTE), "ada", "why", 3600, NOW)
+    held = maintenance.hold(units.mark_made(fresh(), NOW, 10 * MINUTE), "ada", "why", 3600, NOW)
     assert held.due == NOW + 60 * MINUTE
     free = maintenance.release(held, "ada", NOW + MINUTE, LEASE)
     assert (free.made, free.due) == (None, NOW + MINUTE + units.STEP_WITHIN)
-    there = prewarm.there(held, WARM, "hash", NOW, LEASE)
+    there = prewarm.arrive(held, WARM, "hash", NOW, LEASE)
     assert maintenance.release(there, "ada", NOW + MINUTE, LEASE).due == NOW + MINUTE + LEASE
 
 
 def test_what_becomes_of_it_next_is_told() -> None:
     assert lifecycle.next_step(fresh(), NOW).startswith("aws makes it by ")
-    booting = units.made(fresh(), NOW, 10 * MINUTE)
+    booting = units.mark_made(fresh(), NOW, 10 * MINUTE)
     assert lifecycle.next_step(booting, NOW).startswith("its agent says hello by 2026-01-02 00:10")
-    there = prewarm.there(booting, WARM, "hash", NOW, LEASE)
+    there = prewarm.arrive(booting, WARM, "hash", NOW, LEASE)
     assert lifecycle.next_step(there, NOW).startswith("the next job is lent it, or it is destroyed")
 
 
@@ -224,8 +225,8 @@ def test_what_slots_are_is_told_by_pool() -> None:
 
 
 def test_idle_again_and_stamped() -> None:
-    assert prewarm.idle_again(replace(fresh(), busy=NOW)).busy is None
-    assert pools.stamped(slot(TARGET, "1"), NOW).since == NOW
+    assert prewarm.end_call(replace(fresh(), busy=NOW)).busy is None
+    assert pools.mark_ready(slot(TARGET, "1"), NOW).since == NOW
 
 
 @pytest.mark.parametrize(
@@ -258,4 +259,4 @@ def test_each_lease_of_a_named_resource_is_a_slot_for_one() -> None:
     ],
 )
 def test_a_worker_that_nobody_had_and_that_did_not_say_hello_never_came(changes: dict[str, Any], never: bool) -> None:
-    assert prewarm.never_came(helpers.unit(state=UnitState.IDLE, **{"leases": 0, **changes})) == never
+    assert prewarm.never_booted(helpers.unit(state=UnitState.IDLE, **{"leases": 0, **changes})) == never

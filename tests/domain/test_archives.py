@@ -9,7 +9,7 @@ from hashlib import sha256
 import pytest
 
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.artifacts.volumes import AGAIN
+from penstock.domain.artifacts.volumes import RETRY_AFTER
 from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, Part
 from penstock.domain.logs.logs import Batch, Event, Line
@@ -41,23 +41,25 @@ def test_it_begins_with_all_that_is_said_by_then() -> None:
     row = begun(batch(4, "a", "b"))
     assert (row.state, row.artifact, row.end, row.next, row.since) == (ArchiveState.WRITING, "A1", 6, 1, NOW)
     assert row.last == replace(batch(6), version=0)
-    assert (row.tries, row.due) == (1, NOW + AGAIN)
+    assert (row.tries, row.due) == (1, NOW + RETRY_AFTER)
     assert ROW.end == 1
 
 
 def test_each_try_is_later_than_the_last() -> None:
-    waits = [archives.attempt(replace(ROW, tries=tries), NOW).due for tries in (0, 1, 2, 1000)]
-    assert waits == [NOW + AGAIN, NOW + 2 * AGAIN, NOW + 4 * AGAIN, NOW + timedelta(hours=6)]
+    waits = [archives.begin_step(replace(ROW, tries=tries), NOW).due for tries in (0, 1, 2, 1000)]
+    assert waits == [NOW + RETRY_AFTER, NOW + 2 * RETRY_AFTER, NOW + 4 * RETRY_AFTER, NOW + timedelta(hours=6)]
 
 
 def test_what_is_not_there_is_begun_anew() -> None:
     row = replace(begun(batch(1, "a")), version=8, upload="u", parts=(Part("", 1, ""),), tries=2)
     later = NOW + SECOND
-    assert archives.again(row, later) == replace(ROW, since=later, version=8, tries=3, due=later + 4 * AGAIN)
+    assert archives.restart(row, later) == replace(ROW, since=later, version=8, tries=3, due=later + 4 * RETRY_AFTER)
 
 
 def test_batches_are_lines_and_come_back() -> None:
-    row, content = archives.write(begun(batch(1, "a", "é\n\x85\u2028")), batch(1, "a", "é\n\x85\u2028", task=None), 0)
+    row, content = archives.encode_batch(
+        begun(batch(1, "a", "é\n\x85\u2028")), batch(1, "a", "é\n\x85\u2028", task=None), 0
+    )
     assert content.count(b"\n") == 2
     assert row.next == 3
     assert archives.decode(content) == [
@@ -71,24 +73,27 @@ def test_blocks_begin_with_batches_and_are_not_small() -> None:
     big = "x" * archives.BLOCK_BYTES
     row, written = begun(batch(9, "z")), 0
     for each in (batch(1, "a"), batch(2, big), batch(3, "b"), batch(4, "c"), batch(5, big, "d"), batch(7, "e")):
-        row, content = archives.write(row, each, written)
+        row, content = archives.encode_batch(row, each, written)
         written += len(content)
     assert [first for first, _ in row.blocks] == [1, 3, 7]
     exact = replace(row, blocks=((1, 0),))
-    assert archives.write(exact, batch(7, "f"), archives.BLOCK_BYTES)[0].blocks == ((1, 0), (7, archives.BLOCK_BYTES))
-    assert archives.write(exact, batch(7, "f"), archives.BLOCK_BYTES - 1)[0].blocks == ((1, 0),)
+    assert archives.encode_batch(exact, batch(7, "f"), archives.BLOCK_BYTES)[0].blocks == (
+        (1, 0),
+        (7, archives.BLOCK_BYTES),
+    )
+    assert archives.encode_batch(exact, batch(7, "f"), archives.BLOCK_BYTES - 1)[0].blocks == ((1, 0),)
     after_a_part = replace(exact, parts=(Part("", archives.BLOCK_BYTES, ""),))
-    assert archives.write(after_a_part, batch(7, "f"), 3)[0].blocks[-1] == (7, archives.BLOCK_BYTES + 3)
+    assert archives.encode_batch(after_a_part, batch(7, "f"), 3)[0].blocks[-1] == (7, archives.BLOCK_BYTES + 3)
 
 
 def test_parts_are_counted_until_all_is_written() -> None:
     row = replace(begun(batch(2, "b")), next=2)
-    first = archives.wrote(row, b"one", "t1")
+    first = archives.add_part(row, b"one", "t1")
     assert (first.state, first.parts) == (
         ArchiveState.WRITING, (Part("t1", 3, sha256(b"one").hexdigest()),)
     )  # fmt: skip
     assert (first.size, first.digest, first.tries) == (3, sha256(b"one").hexdigest(), 0)
-    second = archives.wrote(replace(first, next=3), b"two!", "t2")
+    second = archives.add_part(replace(first, next=3), b"two!", "t2")
     assert (second.state, second.size) == (ArchiveState.CHECKING, 7)
     assert second.digest == sha256(sha256(b"one").digest() + sha256(b"two!").digest()).hexdigest()
 
@@ -97,7 +102,7 @@ def test_what_is_archived_is_due_until_its_rows_are_gone() -> None:
     row = archives.archived(replace(begun(batch(1, "a")), upload="u"), NOW + SECOND)
     assert (row.state, row.upload, row.tries, row.due) == (ArchiveState.ARCHIVED, "", 0, NOW + SECOND)
     assert row.since == NOW + SECOND
-    assert archives.emptied(row, NOW + SECOND).due is None
+    assert archives.rows_deleted(row, NOW + SECOND).due is None
 
 
 def test_rows_of_what_is_gone_are_looked_for_once_more() -> None:
@@ -105,8 +110,8 @@ def test_rows_of_what_is_gone_are_looked_for_once_more() -> None:
     assert (row.state, row.since, row.due, row.upload, row.parts, row.blocks) == (
         ArchiveState.GONE, NOW, NOW, "", (), ()
     )  # fmt: skip
-    assert archives.emptied(row, NOW + archives.SETTLING - SECOND).due == NOW + archives.SETTLING
-    assert archives.emptied(row, NOW + archives.SETTLING).due is None
+    assert archives.rows_deleted(row, NOW + archives.LATE_ROWS_WITHIN - SECOND).due == NOW + archives.LATE_ROWS_WITHIN
+    assert archives.rows_deleted(row, NOW + archives.LATE_ROWS_WITHIN).due is None
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ def test_owners_are_a_set_in_order() -> None:
 def test_who_lets_go_frees_no_more_than_what_it_alone_kept() -> None:
     """I10: removing an owner never frees more than what only that owner kept."""
     both = replace(FREE, owners=("job#J", "pin#ada"), due=None)
-    one = artifacts.let_go(both, "job#J")
+    one = artifacts.disown(both, "job#J")
     assert one
     assert one.owners == ("pin#ada",)
-    assert artifacts.let_go(one, "job#J") == one
-    assert artifacts.let_go(one, "pin#ada") is None
+    assert artifacts.disown(one, "job#J") == one
+    assert artifacts.disown(one, "pin#ada") is None
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_who_lets_go_frees_no_more_than_what_it_alone_kept() -> None:
     ],
 )
 def test_what_nobody_came_to_own_in_time_is_forgotten(artifact: Artifact, is_forgotten: bool) -> None:
-    assert artifacts.is_forgotten(artifact, NOW) is is_forgotten
+    assert artifacts.is_abandoned(artifact, NOW) is is_forgotten
 
 
 def test_bytes_arrive_once_and_not_when_they_are_being_destroyed() -> None:
@@ -52,19 +52,19 @@ def test_bytes_arrive_once_and_not_when_they_are_being_destroyed() -> None:
     assert (there.state, there.due, there.since) == (VolumeState.CREATED, None, NOW + SECOND)
     assert volumes.arrive(there, NOW) is there
     with pytest.raises(ValueError, match="are being destroyed"):
-        volumes.arrive(volumes.doom(there, NOW), NOW)
+        volumes.arrive(volumes.destroy(there, NOW), NOW)
 
 
 def test_what_is_doomed_is_due_at_once_and_stays_doomed() -> None:
-    doomed = volumes.doom(THERE, NOW + SECOND)
+    doomed = volumes.destroy(THERE, NOW + SECOND)
     assert (doomed.state, doomed.due, doomed.since) == (VolumeState.DESTROYING, NOW + SECOND, NOW + SECOND)
-    assert volumes.doom(doomed, NOW + 2 * SECOND) is doomed
+    assert volumes.destroy(doomed, NOW + 2 * SECOND) is doomed
 
 
 def test_what_cannot_be_deleted_is_tried_later_with_every_try_but_never_too_late() -> None:
     volume, waits = volumes.stray(ID, NOW), []
     for _ in range(40):
-        volume = volumes.attempt(volume, NOW)
+        volume = volumes.begin_deletion(volume, NOW)
         assert volume.due
         waits.append(volume.due - NOW)
     minute = timedelta(minutes=1)
@@ -73,8 +73,8 @@ def test_what_cannot_be_deleted_is_tried_later_with_every_try_but_never_too_late
 
 
 def test_what_is_lost_is_marked_since_it_was_missed_first_and_may_be_found() -> None:
-    lost = volumes.lose(volumes.lose(THERE, NOW), NOW + SECOND)
-    assert (lost.lost, lost.state, volumes.find(lost)) == (NOW, VolumeState.CREATED, THERE)
+    lost = volumes.mark_lost(volumes.mark_lost(THERE, NOW), NOW + SECOND)
+    assert (lost.lost, lost.state, volumes.mark_found(lost)) == (NOW, VolumeState.CREATED, THERE)
     assert Inventory(began=NOW).key == ("inventory#store", "inventory")
 
 

@@ -89,14 +89,14 @@ def test_the_newest_is_the_one_that_was_saved_last() -> None:
 
 
 def test_that_it_was_used_is_written_once_in_a_while() -> None:
-    assert caches.touch(ENTRY, NOW + caches.TOUCHED - SECOND, DAY) is ENTRY
-    later = NOW + caches.TOUCHED
+    assert caches.touch(ENTRY, NOW + caches.TOUCH_INTERVAL - SECOND, DAY) is ENTRY
+    later = NOW + caches.TOUCH_INTERVAL
     assert caches.touch(ENTRY, later, DAY) == replace(ENTRY, used=later, until=later + DAY)
 
 
 def test_a_url_is_over_before_the_bytes_go() -> None:
     """ART-1"""
-    assert timedelta(minutes=1) < caches.SIGNED < volumes.LENT
+    assert timedelta(minutes=1) < caches.DOWNLOAD_SECONDS < volumes.DOWNLOAD_WITHIN
 
 
 def test_what_an_owner_has_is_counted() -> None:
@@ -120,7 +120,7 @@ def some(*used: int, scope: str = "b") -> list[CacheEntry]:
 
 def gone(entries: list[CacheEntry], size: int, most: int, scope: str = "b") -> list[str]:
     use = CacheUse(owner="ada", size=sum(entry.size for entry in entries), count=len(entries))
-    return [entry.id for entry in caches.in_the_way(use, entries, size, most, scope, NOW)]
+    return [entry.id for entry in caches.entries_to_evict(use, entries, size, most, scope, NOW)]
 
 
 def test_what_was_unused_for_longest_goes_first_and_no_more_than_it_takes() -> None:

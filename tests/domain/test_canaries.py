@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
 from penstock.domain.probes import canaries
-from penstock.domain.probes.canaries import LOOK, Canary
+from penstock.domain.probes.canaries import RECHECK_INTERVAL, Canary
 from penstock.domain.site.parse import parse
 from penstock.kernel.rows import Place
 from tests.domain.helpers import MINUTE, NOW, job, unit
@@ -28,9 +28,9 @@ def test_one_is_known_by_its_pool_and_due_when_there_is_something_to_do() -> Non
 
 
 def test_one_that_is_out_is_looked_after() -> None:
-    out = canaries.sent(CANARY, "J1", NOW)
-    assert (out.job, out.since, out.is_out, out.due) == ("J1", NOW, True, NOW + LOOK)
-    assert canaries.look_again(out, NOW + MINUTE) == replace(out, due=NOW + MINUTE + LOOK)
+    out = canaries.submitted(CANARY, "J1", NOW)
+    assert (out.job, out.since, out.is_out, out.due) == ("J1", NOW, True, NOW + RECHECK_INTERVAL)
+    assert canaries.recheck(out, NOW + MINUTE) == replace(out, due=NOW + MINUTE + RECHECK_INTERVAL)
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_one_that_is_out_is_looked_after() -> None:
     [(Outcome.SUCCEEDED, 0), (Outcome.FAILED, 3), (Outcome.ERRORED, 2), (Outcome.CANCELLED, 2)],
 )
 def test_one_that_is_back_has_told_something_or_nothing(outcome: Outcome, failures: int) -> None:
-    out = replace(canaries.sent(CANARY, "J1", NOW), failures=2)
-    back = canaries.back(out, settled(outcome), EVERY, NOW + MINUTE)
+    out = replace(canaries.submitted(CANARY, "J1", NOW), failures=2)
+    back = canaries.settled(out, settled(outcome), EVERY, NOW + MINUTE)
     assert (back.is_out, back.outcome, back.reason, back.failures) == (False, str(outcome), "so it ended", failures)
     assert back.due == NOW + EVERY
 
 
 def test_one_that_was_out_for_long_is_followed_at_once() -> None:
     late = NOW + 3 * EVERY
-    assert canaries.back(canaries.sent(CANARY, "J1", NOW), settled(Outcome.SUCCEEDED), EVERY, late).due == late
-    assert canaries.back(CANARY, job(), EVERY, NOW).due == NOW + EVERY
-    assert canaries.back(replace(CANARY, failures=1), job(), EVERY, NOW).failures == 1
+    assert canaries.settled(canaries.submitted(CANARY, "J1", NOW), settled(Outcome.SUCCEEDED), EVERY, late).due == late
+    assert canaries.settled(CANARY, job(), EVERY, NOW).due == NOW + EVERY
+    assert canaries.settled(replace(CANARY, failures=1), job(), EVERY, NOW).failures == 1
 
 
 def test_one_that_was_refused_is_tried_again() -> None:
@@ -66,7 +66,7 @@ def test_one_that_was_refused_is_tried_again() -> None:
 )  # fmt: skip
 def test_one_is_failing_until_it_is_seen_to_work(outcome: str | None, failures: int, is_failing: bool) -> None:
     told = replace(CANARY, outcome=outcome, failures=failures)
-    assert canaries.is_failing(told) is canaries.is_failing(canaries.sent(told, "J2", NOW)) is is_failing
+    assert canaries.is_failing(told) is canaries.is_failing(canaries.submitted(told, "J2", NOW)) is is_failing
 
 
 def reported(result: Result, canary: str = "target/ubuntu") -> Job:
@@ -76,7 +76,7 @@ def reported(result: Result, canary: str = "target/ubuntu") -> Job:
 @pytest.mark.parametrize("result", [Result.FAILED, Result.TIMED_OUT])
 def test_what_it_fails_on_is_broken(result: Result) -> None:
     had = [unit(), unit(id="r-1", pool="resource/bench"), unit(id="w-2", broken="it was before")]
-    ((was, after),) = canaries.broken(reported(result), had, NOW)
+    ((was, after),) = canaries.mark_broken(reported(result), had, NOW)
     assert (was, after.broken) == (unit(), "canary job J1 failed on it: exit 1")
 
 
@@ -85,7 +85,7 @@ def test_what_it_fails_on_is_broken(result: Result) -> None:
     [reported(Result.SUCCEEDED), reported(Result.CANCELLED), reported(Result.LOST), reported(Result.FAILED, ""), job()],
 )
 def test_nothing_else_is(of: Job) -> None:
-    assert canaries.broken(of, [unit(), unit(pool="")], NOW) == []
+    assert canaries.mark_broken(of, [unit(), unit(pool="")], NOW) == []
 
 
 SITE = """

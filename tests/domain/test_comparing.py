@@ -132,10 +132,10 @@ def test_what_was_never_listed_is_not_missed() -> None:
 
 def test_a_list_that_could_not_be_had_changes_nothing() -> None:
     good = compare(None, ["w-1", "w-9"], UNIT).row
-    bad = comparison.unlisted(good, "factory/aws", "no leave", NOW + MINUTE)
+    bad = comparison.listing_failed(good, "factory/aws", "no leave", NOW + MINUTE)
     assert replace(bad, tried=NOW, failures=0, why=None) == good
     assert (bad.failures, bad.why, bad.at) == (1, "no leave", NOW)
-    assert comparison.unlisted(None, "factory/aws", "no leave", NOW).at is None
+    assert comparison.listing_failed(None, "factory/aws", "no leave", NOW).at is None
     assert compare(bad, ["w-1"], UNIT, at=3).row.failures == 0
 
 
@@ -148,12 +148,12 @@ def test_it_is_made_every_few_minutes() -> None:
 
 
 def test_a_sweep_knows_when_there_was_none_for_long() -> None:
-    first = comparison.swept(None, NOW)
+    first = comparison.begin_sweep(None, NOW)
     assert first == LastSweep(at=NOW, resumed=NOW)
-    second = comparison.swept(first, NOW + MINUTE)
+    second = comparison.begin_sweep(first, NOW + MINUTE)
     assert second == LastSweep(at=NOW + MINUTE, resumed=NOW)
     late = NOW + MINUTE + OUTAGE + MINUTE
-    assert comparison.swept(second, late).resumed == late
+    assert comparison.begin_sweep(second, late).resumed == late
     assert first.key == comparison.SWEEP_KEY
     assert GRACE > STRAY_AFTER
 
@@ -172,7 +172,7 @@ def test_a_sweep_knows_when_there_was_none_for_long() -> None:
 )
 def test_only_a_worker_with_an_agent_is_heard(changes: dict[str, object], was_heard: bool) -> None:
     unit = replace(UNIT, **{"due": NOW + LEASE, **changes})  # type: ignore[arg-type]
-    assert comparison.was_heard(unit, NOW, LEASE) is was_heard
+    assert comparison.was_in_contact(unit, NOW, LEASE) is was_heard
 
 
 def test_of_what_is_absent_only_what_was_heard_still_counts_as_seen() -> None:
@@ -198,5 +198,5 @@ def test_a_unit_is_lost_after_so_many_lists_over_so_long(times: tuple[float, ...
 
 @pytest.mark.parametrize(("passed", "resumes"), [(OUTAGE, False), (OUTAGE + timedelta(seconds=1), True)])
 def test_a_pause_of_just_an_outage_is_none_yet(passed: timedelta, resumes: bool) -> None:
-    row = comparison.swept(LastSweep(at=NOW, resumed=NOW), NOW + passed)
+    row = comparison.begin_sweep(LastSweep(at=NOW, resumed=NOW), NOW + passed)
     assert (row.resumed == NOW + passed) is resumes

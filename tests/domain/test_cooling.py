@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock.domain import cooldowns
-from penstock.domain.cooldowns import FORGET, PAUSES, PROBE_WITHIN, Cause, CoolDown, Met
+from penstock.domain.cooldowns import FORGET, PAUSES, PROBE_WITHIN, Cause, CoolDown, Obstacle
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import UnitKind
 from penstock.kernel.errors import (
@@ -24,14 +24,14 @@ from penstock.kernel.errors import (
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-SPOT = Met("ec2/spot", Cause.CAPACITY, "none on spot")
+SPOT = Obstacle("ec2/spot", Cause.CAPACITY, "none on spot")
 
 
-def cooled(what: Met = SPOT, times: int = 1) -> CoolDown:
+def cooled(what: Obstacle = SPOT, times: int = 1) -> CoolDown:
     """A cool-down that was met so many times, each time as soon as it was over."""
     row, now = None, NOW
     for _ in range(times):
-        row = cooldowns.meet(row, what, "factory/aws", "w-1", now)
+        row = cooldowns.record(row, what, "factory/aws", "w-1", now)
         assert row
         now = row.until
     assert row
@@ -41,15 +41,15 @@ def cooled(what: Met = SPOT, times: int = 1) -> CoolDown:
 @pytest.mark.parametrize("cause", list(Cause))
 def test_every_further_time_takes_twice_as_long_up_to_a_bound(cause: Cause) -> None:
     first, most = PAUSES[cause]
-    pauses = [cooldowns.pause(Met("x", cause, ""), count) for count in (1, 2, 3, 20, 10_000)]
+    pauses = [cooldowns.pause(Obstacle("x", cause, ""), count) for count in (1, 2, 3, 20, 10_000)]
     assert pauses == [first, 2 * first, min(4 * first, most), most, most]
 
 
 def test_a_provider_that_says_how_long_is_heeded() -> None:
-    told = Met("calls", Cause.RATE, "", 15)
+    told = Obstacle("calls", Cause.RATE, "", 15)
     assert [cooldowns.pause(told, count).seconds for count in (1, 2, 7)] == [15, 30, 600]
-    assert cooldowns.pause(Met("calls", Cause.RATE, "", 3600), 1) == timedelta(hours=1)
-    assert cooldowns.pause(Met("calls", Cause.RATE, "", 0), 1) == timedelta(seconds=1)
+    assert cooldowns.pause(Obstacle("calls", Cause.RATE, "", 3600), 1) == timedelta(hours=1)
+    assert cooldowns.pause(Obstacle("calls", Cause.RATE, "", 0), 1) == timedelta(seconds=1)
 
 
 def test_it_is_counted_from_the_first_time_on() -> None:
@@ -61,26 +61,26 @@ def test_it_is_counted_from_the_first_time_on() -> None:
 
 def test_who_asked_before_it_was_known_tells_nothing_new() -> None:
     row = cooled()
-    assert cooldowns.meet(row, SPOT, "factory/aws", "w-2", NOW + MINUTE) is None
+    assert cooldowns.record(row, SPOT, "factory/aws", "w-2", NOW + MINUTE) is None
 
 
 def test_what_nobody_asked_for_in_a_day_begins_anew() -> None:
     row = replace(cooled(times=5), version=7)
     late = row.until + FORGET
-    fresh = cooldowns.meet(row, SPOT, "factory/aws", "w-2", late)
+    fresh = cooldowns.record(row, SPOT, "factory/aws", "w-2", late)
     assert fresh
     assert (fresh.count, fresh.since, fresh.version) == (1, late, 7)
-    assert cooldowns.known([row], late) == []
-    assert cooldowns.known([row], late - MINUTE) == [row]
+    assert cooldowns.remembered([row], late) == []
+    assert cooldowns.remembered([row], late - MINUTE) == [row]
 
 
 def test_a_rate_limit_that_is_met_again_lasts_longer_but_counts_once() -> None:
-    told = Met("calls", Cause.RATE, "", 30)
+    told = Obstacle("calls", Cause.RATE, "", 30)
     row = cooled(told)
-    later = cooldowns.meet(row, told, "factory/aws", "w-2", NOW + timedelta(seconds=10))
+    later = cooldowns.record(row, told, "factory/aws", "w-2", NOW + timedelta(seconds=10))
     assert later
     assert (later.until, later.count) == (row.until + timedelta(seconds=10), 1)
-    assert cooldowns.meet(row, told, "factory/aws", "w-2", NOW) is None, "no longer than it is"
+    assert cooldowns.record(row, told, "factory/aws", "w-2", NOW) is None, "no longer than it is"
 
 
 def test_only_one_probes() -> None:
@@ -91,20 +91,20 @@ def test_only_one_probes() -> None:
     assert probed.is_open_to("w-1", row.until), "its message may come twice"
     assert not probed.is_open_to("w-2", row.until)
     assert probed.is_open_to("w-2", row.until + PROBE_WITHIN), "it died"
-    assert cooldowns.let_go(probed) == row
+    assert cooldowns.end_probe(probed) == row
 
 
 def test_only_a_rate_limit_stops_every_call() -> None:
-    assert [cause for cause in Cause if cooled(Met("x", cause, "")).stops] == [Cause.RATE]
+    assert [cause for cause in Cause if cooled(Obstacle("x", cause, "")).stops] == [Cause.RATE]
 
 
 def test_only_a_quota_comes_back_with_our_own_units() -> None:
-    quota = cooled(Met("group", Cause.QUOTA, "full"))
-    again = cooldowns.sooner(quota, NOW + MINUTE)
+    quota = cooled(Obstacle("group", Cause.QUOTA, "full"))
+    again = cooldowns.allow_now(quota, NOW + MINUTE)
     assert again
     assert again.until == NOW + MINUTE
-    assert cooldowns.sooner(again, NOW + MINUTE) is None
-    assert cooldowns.sooner(cooled(), NOW) is None
+    assert cooldowns.allow_now(again, NOW + MINUTE) is None
+    assert cooldowns.allow_now(cooled(), NOW) is None
 
 
 def test_those_who_wait_are_spread() -> None:
@@ -131,29 +131,29 @@ def test_those_who_wait_are_spread() -> None:
     ],
 )
 def test_what_an_error_says_is_not_to_be_asked_for(error: DriverError, found: tuple[object, ...]) -> None:
-    (told,) = cooldowns.met(error, "linux")
+    (told,) = cooldowns.obstacles(error, "linux")
     assert (told.scope, told.cause, told.why, told.seconds) == found
 
 
 def test_what_says_nothing_of_others() -> None:
-    assert cooldowns.met(Unknown("?"), "linux") == []
-    assert cooldowns.met(Unsatisfiable("never"), "linux") == []
-    assert cooldowns.met(NoCapacity("all is avoided"), "linux", ["a"]) == []
+    assert cooldowns.obstacles(Unknown("?"), "linux") == []
+    assert cooldowns.obstacles(Unsatisfiable("never"), "linux") == []
+    assert cooldowns.obstacles(NoCapacity("all is avoided"), "linux", ["a"]) == []
 
 
 def test_it_is_told_in_a_sentence() -> None:
     row = cooled(times=2)
     said = "factory aws: no capacity for ec2/spot until 12:09 UTC (tried 2 times): none on spot"
-    assert cooldowns.say(row, NOW) == said
-    assert "(tried once)" in cooldowns.say(cooled(), NOW)
-    assert "unless the next that tries finds some" in cooldowns.say(row, row.until)
+    assert cooldowns.describe(row, NOW) == said
+    assert "(tried once)" in cooldowns.describe(cooled(), NOW)
+    assert "unless the next that tries finds some" in cooldowns.describe(row, row.until)
     probed = cooldowns.probe(row, "w-1", row.until)
-    assert "unless w-1, which tries now, finds some" in cooldowns.say(probed, row.until)
+    assert "unless w-1, which tries now, finds some" in cooldowns.describe(probed, row.until)
 
 
 def test_failures_are_counted_by_their_code() -> None:
-    first = cooldowns.failed(None, "factory/aws", Unknown("odd", "Odd"), NOW)
-    again = cooldowns.failed(first, "factory/aws", Unknown("odder", "Odd"), NOW + MINUTE)
+    first = cooldowns.count_failure(None, "factory/aws", Unknown("odd", "Odd"), NOW)
+    again = cooldowns.count_failure(first, "factory/aws", Unknown("odder", "Odd"), NOW + MINUTE)
     assert (again.code, again.count, again.message, again.first) == ("Unknown:Odd", 2, "odder", NOW)
     assert again.expiry == NOW + MINUTE + timedelta(days=7)
     assert again.key == cooldowns.failure_key("factory/aws", "Unknown:Odd")
@@ -211,7 +211,7 @@ def test_a_machine_has_longer_to_boot_than_a_call_to_answer() -> None:
 
 
 def test_that_workers_are_broken_is_said() -> None:
-    said = cooldowns.say(replace(apart(cooldowns.of_broken("ubuntu")), until=NOW + timedelta(minutes=5)), NOW)
+    said = cooldowns.describe(replace(apart(cooldowns.broken_scope("ubuntu")), until=NOW + timedelta(minutes=5)), NOW)
     assert said.startswith(
         "factory aws: its workers are broken/ubuntu, one after the other; none is made until 12:05 UTC"
     )

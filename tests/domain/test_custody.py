@@ -130,17 +130,17 @@ def test_what_is_not_held_is_not_released() -> None:
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_held_unit_whose_lease_ends_waits_for_its_operator(is_a: UnitKind, is_kept: bool) -> None:
     before = unit(is_a=is_a, state=UnitState.READY, is_kept=is_kept, token_hash="hash", hold=HOLD)
-    found = units.soil(before, "its lease ended", NOW, ended_well=True)
+    found = units.end_lease(before, "its lease ended", NOW, ended_well=True)
     assert found.state is (UnitState.CLEANING if is_kept else UnitState.DIRTY)
     assert (found.due, found.begun, found.token_hash, found.past_hash) == (HOLD.until, None, None, "hash")
-    free = units.soil(unit(**{**vars(before), "hold": OVER}), "its lease ended", NOW, ended_well=True)
+    free = units.end_lease(unit(**{**vars(before), "hold": OVER}), "its lease ended", NOW, ended_well=True)
     assert free.begun == (NOW if is_a is UnitKind.WORKER else None)
     assert free.due != HOLD.until
 
 
 def test_a_drained_unit_is_not_kept() -> None:
     drained = unit(state=UnitState.READY, is_kept=True, drain=Drain("ada", "", NOW))
-    assert units.soil(drained, "its lease ended", NOW, ended_well=True).state is UnitState.DIRTY
+    assert units.end_lease(drained, "its lease ended", NOW, ended_well=True).state is UnitState.DIRTY
     assert reuse.why_not_kept(drained, Warm(), 0, NOW) == "drained by ada"
 
 
@@ -149,9 +149,9 @@ def test_a_held_unit_is_never_given_up_nor_begun(state: UnitState) -> None:
     with pytest.raises(ValueError, match="held by ada"):
         units.give_up(unit(state=state, hold=HOLD), "it made room", NOW)
     with pytest.raises(ValueError, match="held by ada"):
-        units.begin(unit(state=state, hold=HOLD), NOW)
+        units.begin_end(unit(state=state, hold=HOLD), NOW)
     assert units.give_up(unit(state=state, hold=OVER), "it made room", NOW).begun == NOW
-    assert units.begin(unit(begun=NOW - MINUTE), NOW).begun == NOW - MINUTE
+    assert units.begin_end(unit(begun=NOW - MINUTE), NOW).begun == NOW - MINUTE
 
 
 def test_a_held_resource_is_due_at_the_end_of_its_hold() -> None:
@@ -211,9 +211,9 @@ def test_a_journal_keeps_its_numbers_when_it_forgets() -> None:
 
 
 def test_a_reason_is_noted_when_it_is_new() -> None:
-    found = retries.later(unit(), "no capacity", NOW)
-    again = retries.look_again(retries.later(found, "no capacity", NOW), "no capacity", NOW)
-    other = retries.look_again(again, "the account is full", NOW)
+    found = retries.retry_later(unit(), "no capacity", NOW)
+    again = retries.retry_by_message(retries.retry_later(found, "no capacity", NOW), "no capacity", NOW)
+    other = retries.retry_by_message(again, "the account is full", NOW)
     assert [entry.what for entry in other.journal.entries] == ["no capacity", "the account is full"]
 
 
@@ -285,14 +285,14 @@ def test_what_is_being_destroyed_already_is_not_recycled_again() -> None:
 
 @pytest.mark.parametrize(("tries", "told"), [(0, ""), (2, " after 2 failures")])
 def test_how_often_making_failed_is_noted(tries: int, told: str) -> None:
-    assert last(units.made(unit(tries=tries), NOW, MINUTE)) == f"made{told}"
+    assert last(units.mark_made(unit(tries=tries), NOW, MINUTE)) == f"made{told}"
     assert last(renewals.ready(unit(tries=tries, is_a=UnitKind.RESOURCE), {}, NOW)) == f"ready{told}"
 
 
 def test_a_unit_whose_hold_is_over_goes_on_at_once() -> None:
-    over = units.soil(unit(state=UnitState.READY, hold=OVER), "its lease ended", NOW)
+    over = units.end_lease(unit(state=UnitState.READY, hold=OVER), "its lease ended", NOW)
     assert over.due == NOW + STEP_WITHIN
-    held = units.soil(unit(state=UnitState.READY, hold=HOLD), "its lease ended", NOW)
+    held = units.end_lease(unit(state=UnitState.READY, hold=HOLD), "its lease ended", NOW)
     assert held.due == HOLD.until
 
 
@@ -304,6 +304,6 @@ def test_an_agent_that_did_not_get_clean_is_still_known() -> None:
 
 def test_no_reason_is_not_noted() -> None:
     before = unit(reason="down")
-    assert retries.later(before, None, NOW).journal == before.journal
-    assert retries.later(before, "down", NOW).journal == before.journal
-    assert retries.later(before, "up", NOW).journal != before.journal
+    assert retries.retry_later(before, None, NOW).journal == before.journal
+    assert retries.retry_later(before, "down", NOW).journal == before.journal
+    assert retries.retry_later(before, "up", NOW).journal != before.journal

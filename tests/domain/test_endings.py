@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Outcome, Report, Result, State, Times
-from penstock.domain.jobs.outcome import REASONS, conclude, spent
+from penstock.domain.jobs.outcome import REASONS, conclude, describe_duration
 from tests.domain.helpers import NOW, job
 
 SETTLED = State.SETTLED
@@ -106,7 +106,10 @@ def test_whatever_happens_the_job_ends_within_its_retries(data: st.DataObject) -
 def test_how_long_it_took_is_said_with_and_without_a_beginning() -> None:
     """Seconds are whole; what never began has no time of its own."""
     times = Times(submitted=NOW, settled=NOW + timedelta(seconds=90.7))
-    assert spent(replace(job(), times=times)) == "took 90 s"
+    assert describe_duration(replace(job(), times=times)) == "took 90 s"
     begun = replace(times, started=NOW + timedelta(seconds=30))
-    assert spent(replace(job(attempt=2), times=begun)) == "took 90 s in 2 attempts, 60 s of it since its script started"
-    assert spent(replace(job(), times=Times(submitted=NOW))) == "took 0 s"
+    assert (
+        describe_duration(replace(job(attempt=2), times=begun))
+        == "took 90 s in 2 attempts, 60 s of it since its script started"
+    )
+    assert describe_duration(replace(job(), times=Times(submitted=NOW))) == "took 0 s"

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.forecast import (
-    PRUNED,
-    RECENT,
+    MAX_PRUNED,
+    RECENT_HOLDERS,
+    Action,
     Forecast,
     Queue,
     Unblock,
-    Way,
-    altogether,
+    combined_start,
     forecast,
-    lasting,
-    learn,
+    format_duration,
+    record_holds,
 )
-from penstock.domain.pools.grants import OVERTAKEN
+from penstock.domain.pools.grants import MAX_OVERTAKEN
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 from tests.domain.helpers import NOW, claim, pool, slot
 
@@ -44,18 +44,18 @@ def way(*acts: Unblock) -> list[str]:
 def test_a_pool_learns_how_long_its_slots_are_kept() -> None:
     row = pool()
     for minutes in (2, 4):
-        row = learn(row, [held("1", "A", minutes)], NOW)
+        row = record_holds(row, [held("1", "A", minutes)], NOW)
     assert (row.holds, row.mean_hold) == (2, 180.0)
-    assert learn(row, [slot()], NOW) == row
+    assert record_holds(row, [slot()], NOW) == row
 
 
 def test_a_pool_forgets_slowly() -> None:
     row = pool(holds=1000, mean_hold=100.0)
-    assert learn(row, [held("1", "A", 1)], NOW).mean_hold == 100.0 - 40.0 / RECENT
+    assert record_holds(row, [held("1", "A", 1)], NOW).mean_hold == 100.0 - 40.0 / RECENT_HOLDERS
 
 
 def test_a_clock_that_went_back_makes_no_negative_time() -> None:
-    assert learn(pool(), [held("1", "A", -5)], NOW).mean_hold == 0.0
+    assert record_holds(pool(), [held("1", "A", -5)], NOW).mean_hold == 0.0
 
 
 def test_what_is_free_is_had_at_once() -> None:
@@ -169,7 +169,7 @@ def test_an_amount_is_raised() -> None:
 
 
 def test_who_is_passed_counts_and_what_is_kept_for_them_is_not_had() -> None:
-    first, mine = claim("J0", pools=(BENCH, VCPUS), overtaken=OVERTAKEN - 1), claim("J1", pools=(BENCH, VCPUS))
+    first, mine = claim("J0", pools=(BENCH, VCPUS), overtaken=MAX_OVERTAKEN - 1), claim("J1", pools=(BENCH, VCPUS))
     other, small = held("A", "A", 5, pool=VCPUS, count=5), claim("J05", pools=(BENCH, VCPUS))
     row = Pool(name=VCPUS, limit=8, is_amount=True, used=5)
     amounts = [replace(one, pool=VCPUS, count=count) for one, count in ((first, 4), (small, 1), (mine, 1))]
@@ -181,7 +181,7 @@ def test_who_is_passed_counts_and_what_is_kept_for_them_is_not_had() -> None:
 @pytest.mark.parametrize("changes", [{}, {"limit": 3, "paused": True}])
 def test_for_who_cannot_have_it_nothing_is_kept(changes: dict[str, Any]) -> None:
     """It is not up to its holders but to an operator, who need not do anything for those behind."""
-    first, mine = claim("J0", overtaken=OVERTAKEN, count=3, pools=(BENCH, LICENCE)), claim("J1")
+    first, mine = claim("J0", overtaken=MAX_OVERTAKEN, count=3, pools=(BENCH, LICENCE)), claim("J1")
     licence = Queue(pool(name=LICENCE, **changes), [], [replace(first, pool=LICENCE)])
     found = forecast({**queue([slot("1"), slot("2")], [first, mine]), LICENCE: licence}, mine, NOW)
     assert (found.pool, found.seconds, found.unblocks) == (BENCH, 0.0, ())
@@ -190,7 +190,7 @@ def test_for_who_cannot_have_it_nothing_is_kept(changes: dict[str, Any]) -> None
 def test_what_is_kept_for_who_waits_for_something_else_is_not_had() -> None:
     """It is the pool that keeps it which is waited for, though it has what is wanted."""
     both = (BENCH, LICENCE)
-    first, mine = claim("J0", overtaken=OVERTAKEN, pools=both), claim("J1", pools=(VCPUS, BENCH))
+    first, mine = claim("J0", overtaken=MAX_OVERTAKEN, pools=both), claim("J1", pools=(VCPUS, BENCH))
     vcpus = Queue(pool(name=VCPUS, is_amount=True, limit=8), [], [replace(mine, pool=VCPUS)])
     other = held("1", "A", 3, pool=LICENCE)
     licence = Queue(pool(name=LICENCE, limit=1, holds=1, mean_hold=600.0), [other], [replace(first, pool=LICENCE)])
@@ -202,7 +202,7 @@ def test_what_is_kept_for_who_waits_for_something_else_is_not_had() -> None:
 
 
 def test_where_the_pools_of_those_ahead_were_not_read_nobody_knows() -> None:
-    first = claim("J0", overtaken=OVERTAKEN, pools=(BENCH, "resource/unread"))
+    first = claim("J0", overtaken=MAX_OVERTAKEN, pools=(BENCH, "resource/unread"))
     found = forecast(queue([slot("1")], [first, claim("J1")]), claim("J1"), NOW)
     assert (found.seconds, found.unblocks, found.would_wait) == (None, (), True)
 
@@ -211,15 +211,15 @@ def test_an_act_that_is_not_needed_is_left_out() -> None:
     """It is there already when what is withdrawn comes back, so the limit need not be raised for it."""
     slots = [held("1", "A", 3), held("2", "B", withdrawn=True)]
     found = forecast(queue(slots, [claim("J1", count=2)], limit=1), claim("J1", count=2), NOW)
-    assert [act.way for act in found.unblocks] == [Way.RAISE, Way.GIVE_BACK, Way.GIVE_BACK]
+    assert [act.way for act in found.unblocks] == [Action.RAISE, Action.GIVE_BACK, Action.GIVE_BACK]
     free = [slot("1"), slot("2")]
     assert forecast(queue(free, [claim("J1", count=2)], limit=1), claim("J1", count=2), NOW).unblocks == ()
 
 
 def test_a_long_way_is_told_whole() -> None:
-    ahead = [claim(f"C{number:02d}") for number in range(PRUNED + 4)]
+    ahead = [claim(f"C{number:02d}") for number in range(MAX_PRUNED + 4)]
     found = forecast(queue([held("1", "A")], [*ahead, claim("J1")]), claim("J1"), NOW)
-    assert len(found.unblocks) == PRUNED + 5
+    assert len(found.unblocks) == MAX_PRUNED + 5
 
 
 def test_who_holds_more_than_one_thing_gives_all_back() -> None:
@@ -234,24 +234,24 @@ def test_who_holds_more_than_one_thing_gives_all_back() -> None:
 def test_the_slowest_step_decides() -> None:
     quick, slow = Forecast(BENCH, 1, 0.0, None, ()), Forecast(BENCH, 2, 60.0, "b", ())
     unknown = Forecast(BENCH, 1, None, "c", ())
-    assert altogether([quick, slow]) == (60.0, "b")
-    assert altogether([slow, unknown]) == (None, "b")
-    assert altogether([]) == (None, None)
+    assert combined_start([quick, slow]) == (60.0, "b")
+    assert combined_start([slow, unknown]) == (None, "b")
+    assert combined_start([]) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0 s"), (119, "119 s"), (240, "4 min"), (7200, "2 h"), (864000, "10 d")]
 )
 def test_a_time_is_said(seconds: float, text: str) -> None:
-    assert lasting(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
     ("act", "text"),
     [
-        (Unblock(Way.HELLO), "the agent of its worker says hello"),
-        (Unblock(Way.MAKE, what="bench"), "bench is made ready"),
-        (Unblock(Way.PUT_BACK, what="1"), "what its attempt 1 used is put back"),
+        (Unblock(Action.HELLO), "the agent of its worker says hello"),
+        (Unblock(Action.MAKE, what="bench"), "bench is made ready"),
+        (Unblock(Action.PUT_BACK, what="1"), "what its attempt 1 used is put back"),
     ],
 )
 def test_what_else_may_have_to_happen(act: Unblock, text: str) -> None:

@@ -30,28 +30,28 @@ def test_every_kind_says_what_to_do_and_which_evidence_it_has() -> None:
 
 def test_evidence_is_that_of_its_kind_and_type() -> None:
     given = {"exit_code": 3, "perhaps": None, "signal": 9, "path": "/work"}
-    assert failures.of(Kind.EXITED, given).evidence == {"exit_code": 3}
-    assert failures.of(Kind.EXITED, {"exit_code": "3", "perhaps": 7}).evidence == {}
-    assert failures.of(Kind.EXITED, {"exit_code": True}).evidence == {}
+    assert failures.failure(Kind.EXITED, given).evidence == {"exit_code": 3}
+    assert failures.failure(Kind.EXITED, {"exit_code": "3", "perhaps": 7}).evidence == {}
+    assert failures.failure(Kind.EXITED, {"exit_code": True}).evidence == {}
 
 
 def test_what_is_too_long_is_cut() -> None:
     assert failures.short("x" * 10, 10) == "x" * 10
     assert failures.short("x" * 11, 10) == "x" * 9 + "…"
-    kept = failures.of(Kind.NOT_STARTED, {"error": "e" * 5000}).evidence["error"]
+    kept = failures.failure(Kind.NOT_STARTED, {"error": "e" * 5000}).evidence["error"]
     assert len(kept) == failures.TEXT_CHARS
-    found = failures.said(Failure(Kind.EXITED), [str(n) for n in range(99)] + ["y" * 9000], is_console=True)
-    assert len(found.lines) == failures.LINES
+    found = failures.with_lines(Failure(Kind.EXITED), [str(n) for n in range(99)] + ["y" * 9000], is_console=True)
+    assert len(found.lines) == failures.MAX_LINES
     assert (found.lines[0], len(found.lines[-1]), found.is_console) == ("80", failures.LINE_CHARS, True)
 
 
 def test_an_agent_tells_the_kinds_that_are_its_own() -> None:
-    found = failures.heard("killed", {"signal": 9, "cancelled_by": "x"}, 1, "n" * 9000, ["a", "b"])
+    found = failures.from_agent("killed", {"signal": 9, "cancelled_by": "x"}, 1, "n" * 9000, ["a", "b"])
     assert found == Failure(Kind.KILLED, {"signal": 9}, 1, found.task_name if found else "", ("a", "b"))
     assert found
     assert len(found.task_name) == failures.LINE_CHARS
-    assert failures.heard("worker_lost", {}, None, "", []) is None
-    assert failures.heard("no such kind", {}, None, "", []) is None
+    assert failures.from_agent("worker_lost", {}, None, "", []) is None
+    assert failures.from_agent("no such kind", {}, None, "", []) is None
 
 
 def settled(before: Job, error: str | None = None, cause: str | None = None) -> Failure:
@@ -84,7 +84,7 @@ def settled(before: Job, error: str | None = None, cause: str | None = None) -> 
             Kind.QUEUE_EXPIRED,
             {"bound": "queue deadline", "bound_seconds": 3600, "error": "why"},
         ),
-        ({}, prerequisites.ERROR, Kind.DEPENDENCY_FAILED, {"error": "why"}),
+        ({}, prerequisites.DEPENDENCY_ERROR, Kind.DEPENDENCY_FAILED, {"error": "why"}),
         ({}, "States.Timeout", Kind.SERVICE_FAILED, {"error": "why"}),
         ({}, None, Kind.SERVICE_FAILED, {"error": "why"}),
     ],
@@ -127,7 +127,7 @@ def test_an_attempt_that_is_followed_by_another_keeps_its_kind(
 
 
 def test_who_gives_back_has_no_failure() -> None:
-    after = conclude(job(idle_hold=60), unused.ERROR, None, NOW)
+    after = conclude(job(idle_hold=60), unused.IDLE_HOLD_ERROR, None, NOW)
     assert (after.failure, after.attempts[-1].failure) == (None, None)
 
 
@@ -138,7 +138,7 @@ def ended(*had: Any, **changes: Any) -> Ending:
 
 def test_a_lost_worker_says_when_it_was_heard_of_and_who_took_it_back() -> None:
     drain = Drain("ec2", "spot notice: 120 s are left", NOW)
-    found = outcome.lost(ended(unit(state=UnitState.READY, heard=NOW, drain=drain, reason=SILENT)))
+    found = outcome.lost_failure(ended(unit(state=UnitState.READY, heard=NOW, drain=drain, reason=SILENT)))
     assert found.kind is Kind.WORKER_LOST
     assert found.evidence == {
         "worker": "w-1",
@@ -149,18 +149,20 @@ def test_a_lost_worker_says_when_it_was_heard_of_and_who_took_it_back() -> None:
 
 
 def test_the_words_of_its_driver_are_kept_and_ours_are_not() -> None:
-    assert outcome.lost(ended(unit(reason="NoCapacity: none left"))).evidence["error"] == "NoCapacity: none left"
+    assert (
+        outcome.lost_failure(ended(unit(reason="NoCapacity: none left"))).evidence["error"] == "NoCapacity: none left"
+    )
     for ours in (NO_HELLO, SILENT, None):
-        assert "error" not in outcome.lost(ended(unit(reason=ours))).evidence
+        assert "error" not in outcome.lost_failure(ended(unit(reason=ours))).evidence
 
 
 def test_of_an_attempt_without_units_the_job_is_all_that_is_known() -> None:
-    found = outcome.lost(ended(worker=None))
+    found = outcome.lost_failure(ended(worker=None))
     assert (found.kind, dict(found.evidence)) == (Kind.WORKER_LOST, {"lost_by": "vanished"})
 
 
 def test_a_job_that_is_not_lost_is_lost_by_nothing() -> None:
-    assert "lost_by" not in outcome.lost(replace(ended(), error=None)).evidence
+    assert "lost_by" not in outcome.lost_failure(replace(ended(), error=None)).evidence
 
 
 @pytest.mark.parametrize(
@@ -175,14 +177,14 @@ def test_a_job_that_is_not_lost_is_lost_by_nothing() -> None:
 )
 def test_a_resource_that_was_lost_is_to_blame(changes: dict[str, Any], kind: Kind) -> None:
     bench = unit(id="b-1", is_a=UnitKind.RESOURCE, type="bench", state=UnitState.READY, **changes)
-    found = outcome.lost(ended(bench, unit(state=UnitState.READY)))
+    found = outcome.lost_failure(ended(bench, unit(state=UnitState.READY)))
     assert found.kind is kind
     if kind is Kind.RESOURCE_LOST:
         assert (found.evidence["resource"], found.evidence["type"], found.evidence["worker"]) == ("b-1", "bench", "w-1")
 
 
 def test_a_worker_is_no_resource_whatever_its_reason() -> None:
-    assert outcome.lost(ended(unit(reason="the cause"))).kind is Kind.WORKER_LOST
+    assert outcome.lost_failure(ended(unit(reason="the cause"))).kind is Kind.WORKER_LOST
 
 
 def test_who_waited_in_vain_says_for_what_and_what_the_maker_said() -> None:
@@ -190,14 +192,14 @@ def test_who_waited_in_vain_says_for_what_and_what_the_maker_said() -> None:
     making = unit(reason="Misconfigured: no such image")
     ending = Ending(before, conclude(before, "QueueDeadline", "too long", NOW), [making], "QueueDeadline", True)
     held = [lease(1, LeaseState.READY, pool="a"), lease(2, LeaseState.GRANTED, pool="b"), lease(3, pool="b")]
-    assert outcome.expired(ending, held).evidence == {
+    assert outcome.expired_failure(ending, held).evidence == {
         "bound": "queue deadline",
         "bound_seconds": 3600,
         "waited_for": "b",
         "error": "Misconfigured: no such image",
     }
     ready = replace(ending, units=[unit(reason="old", state=UnitState.READY)])
-    assert outcome.expired(ready, []).evidence == {
+    assert outcome.expired_failure(ready, []).evidence == {
         "bound": "queue deadline",
         "bound_seconds": 3600,
         "error": "too long",

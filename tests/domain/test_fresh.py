@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Proves
 from penstock.domain.pools import grants
-from penstock.domain.pools.grants import Hand, Stock
+from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.leases import Need
 from penstock.domain.pools.pools import Claim, Slot, SlotState, Warm
 from tests.domain.helpers import NOW, SECOND, claim, job, pool, slot, unit
@@ -52,12 +52,12 @@ def test_it_is_not_granted_what_is_warm_but_what_is_cold() -> None:
     given = stocks(fresh(), 1, kept)
     found = grants.pick(TARGET, given)
     assert found
-    assert grants.wants(found, given) == TAKES
+    assert grants.cold_demand(found, given) == TAKES
 
 
 def test_a_hand_takes_a_cold_slot_for_it_and_its_unit_is_not_kept() -> None:
     given = stocks(fresh(), 1, (warm("1", "w-1"),))
-    hand = Hand(fresh()[TARGET], given)
+    hand = Allocator(fresh()[TARGET], given)
     assert hand.warm(TARGET) is None
     made = hand.order(unit(id="w-2", pool=TARGET, order=0), NEED)
     assert (made.slot, made.is_kept) == ("c0", False)
@@ -66,9 +66,9 @@ def test_a_hand_takes_a_cold_slot_for_it_and_its_unit_is_not_kept() -> None:
 def test_what_is_warm_makes_room_if_that_alone_is_in_the_way() -> None:
     """The one that was idle for longest, and only where no slot, or none of the quota, is left without it."""
     kept = (warm("1", "w-1"), warm("2", "w-2", age=5))
-    assert grants.evict(TARGET, stocks(fresh(), 0, kept)) == ["w-2"]
-    assert grants.evict(TARGET, stocks(fresh(), 1, kept)) == ["w-2"]
-    assert grants.evict(TARGET, stocks(fresh(), 1, kept[:1])) == []
+    assert grants.units_to_evict(TARGET, stocks(fresh(), 0, kept)) == ["w-2"]
+    assert grants.units_to_evict(TARGET, stocks(fresh(), 1, kept)) == ["w-2"]
+    assert grants.units_to_evict(TARGET, stocks(fresh(), 1, kept[:1])) == []
 
 
 def test_nothing_more_makes_room_while_enough_is_leaving() -> None:
@@ -77,7 +77,7 @@ def test_nothing_more_makes_room_while_enough_is_leaving() -> None:
     given = stocks(fresh(), 0, (warm("2", "w-2"),))
     given[TARGET] = replace(given[TARGET], idle=[leaving])
     given[QUOTA] = replace(given[QUOTA], idle=[*given[QUOTA].idle, replace(taken, leaving=True)])
-    assert grants.evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given) == []
 
 
 @given(st.integers(0, 2), st.integers(0, 2), st.integers(0, 6))
@@ -92,7 +92,7 @@ def test_it_never_starves(cold: int, kept: int, rounds: int) -> None:
     given = {name: replace(stock, claims=[rows[name], behind[name]]) for name, stock in given.items()}
     found = grants.pick(TARGET, given)
     if found is None or found.rows[TARGET].job == "B":
-        assert grants.evict(TARGET, given)
+        assert grants.units_to_evict(TARGET, given)
     if found and found.rows[TARGET].job == "A":
         assert cold
         assert not found.overtaken
@@ -102,4 +102,4 @@ def test_it_never_starves(cold: int, kept: int, rounds: int) -> None:
 def test_nothing_makes_room_in_a_paused_pool(paused: str) -> None:
     given = stocks(fresh(), 0, (warm("1", "w-1"),))
     given[paused] = replace(given[paused], pool=replace(given[paused].pool, paused=True))
-    assert grants.evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given) == []

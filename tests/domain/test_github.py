@@ -12,7 +12,7 @@ from penstock.domain.artifacts.outputs import Output
 from penstock.domain.github import checks, commits, deliveries, policy, tokens
 from penstock.domain.github.checks import Annotation, CheckRun
 from penstock.domain.github.commits import CheckSet, Stage, Tip
-from penstock.domain.github.deliveries import Delivery, Event, Look, Malformed, Pause
+from penstock.domain.github.deliveries import Delivery, Event, ListCheck, Malformed, Pause
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import Problem
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, Times
@@ -25,7 +25,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 A = "a" * 40
 EVENT = Event("push", "", 0, 99, "oxide/hubris", 55, "ada", A, "heads/main", "main", people=("ada",))
-SET = commits.begin(EVENT, NOW)
+SET = commits.new_set(EVENT, NOW)
 JOB = Job(
     id="J", name="build", owner="oxide:hubris", target="t", target_resolved="t", state=State.QUEUED, needs=(),
     times=Times(NOW), timeout=60, queue_seconds=60, grace=1,
@@ -87,7 +87,7 @@ def test_what_is_not_text_or_looks_wrong_says_where() -> None:
         deliveries.read("push", payload(repository={"id": 55, "full_name": "../../x"}))
     assert deliveries.is_id("a-1")
     assert not deliveries.is_id("a#1")
-    assert not deliveries.matters("star", "created")
+    assert not deliveries.is_relevant("star", "created")
 
 
 def test_where_rows_are_and_how_long_they_are_known() -> None:
@@ -96,17 +96,22 @@ def test_where_rows_are_and_how_long_they_are_known() -> None:
         "delivery#d",
         "delivery",
         LATER,
-        NOW + deliveries.KEPT,
+        NOW + deliveries.KEPT_FOR,
     )
     assert row.place.name == "deliveries"
-    assert (SET.key.sk, SET.deadline, SET.expiry, SET.owner) == ("checkset", NOW, NOW + commits.KEPT, "oxide:hubris")
+    assert (SET.key.sk, SET.deadline, SET.expiry, SET.owner) == (
+        "checkset",
+        NOW,
+        NOW + commits.KEPT_FOR,
+        "oxide:hubris",
+    )
     assert SET.place.sort.endswith(f".{A}.55")
     tip = Tip(repository_id=55, line="heads/main", sha=A, since=NOW)
-    assert (tip.key.sk, tip.expiry) == ("tip#heads/main", NOW + commits.KEPT)
-    check = checks.begin(SET, 3, "build", (), NOW)
-    assert (check.key.sk, check.deadline, check.expiry) == ("check#003", NOW, NOW + commits.KEPT)
+    assert (tip.key.sk, tip.expiry) == ("tip#heads/main", NOW + commits.KEPT_FOR)
+    check = checks.new_check(SET, 3, "build", (), NOW)
+    assert (check.key.sk, check.deadline, check.expiry) == ("check#003", NOW, NOW + commits.KEPT_FOR)
     assert checks.key_of(check.external_id) == checks.key_of(check.id) == check.key
-    assert (Look(at=NOW).key.sk, Pause(installation=9, until=LATER).key.sk) == ("look", "pause#9")
+    assert (ListCheck(at=NOW).key.sk, Pause(installation=9, until=LATER).key.sk) == ("look", "pause#9")
     assert Pause(installation=9, until=LATER).expiry == LATER
 
 
@@ -142,70 +147,70 @@ def test_what_policy_lets_happen() -> None:
 
 
 def test_lines_come_and_go() -> None:
-    one = commits.ends(SET, "heads/main", NOW, is_tip=True)
+    one = commits.update_line(SET, "heads/main", NOW, is_tip=True)
     assert one.lines == ("heads/main",)
-    assert commits.ends(one, "heads/main", NOW, is_tip=True) is one
-    assert commits.ends(one, "heads/main", NOW, is_tip=False).lines == ()
-    two = replace(commits.ends(one, "pull/1", NOW, is_tip=True), due=None, stage=Stage.SUBMITTED)
-    less = commits.leave(two, "pull/1", LATER)
+    assert commits.update_line(one, "heads/main", NOW, is_tip=True) is one
+    assert commits.update_line(one, "heads/main", NOW, is_tip=False).lines == ()
+    two = replace(commits.update_line(one, "pull/1", NOW, is_tip=True), due=None, stage=Stage.SUBMITTED)
+    less = commits.remove_line(two, "pull/1", LATER)
     assert (less.lines, less.left, less.due) == (("heads/main",), ("pull/1",), None)
-    none = commits.leave(less, "heads/main", LATER)
+    none = commits.remove_line(less, "heads/main", LATER)
     assert (none.lines, none.left, none.due) == ((), ("pull/1", "heads/main"), LATER)
-    assert commits.leave(none, "heads/main", LATER).left == none.left
-    back = commits.ends(none, "pull/1", LATER, is_tip=True)
+    assert commits.remove_line(none, "heads/main", LATER).left == none.left
+    back = commits.update_line(none, "pull/1", LATER, is_tip=True)
     assert (back.lines, back.left) == (("pull/1",), ("heads/main",))
-    assert commits.ends(SET, "pull/1", LATER, is_tip=False).left == ("pull/1",)
+    assert commits.update_line(SET, "pull/1", LATER, is_tip=False).left == ("pull/1",)
     for stage in (Stage.SETTLED, Stage.SUPERSEDED):
-        assert commits.leave(replace(one, stage=stage, due=None), "heads/main", LATER).due is None
+        assert commits.remove_line(replace(one, stage=stage, due=None), "heads/main", LATER).due is None
     assert commits.is_obsolete(none, Policy())
     assert not commits.is_obsolete(back, Policy(supersede="all"))
     assert not commits.is_obsolete(SET, Policy())
 
 
 def test_who_brought_a_commit() -> None:
-    assert commits.heard(SET, ("ada",), LATER) is SET
-    assert commits.heard(SET, (), LATER) is SET
-    more = commits.heard(SET, ("eve",), LATER)
+    assert commits.add_people(SET, ("ada",), LATER) is SET
+    assert commits.add_people(SET, (), LATER) is SET
+    more = commits.add_people(SET, ("eve",), LATER)
     assert (more.people, more.stage, more.due) == ((("ada",), ("eve",)), Stage.PLANNED, NOW)
-    awaits = commits.moved(SET, Stage.AWAITING, "why", outsider=True)
+    awaits = commits.move_to(SET, Stage.AWAITING, "why", outsider=True)
     assert (awaits.due, awaits.outsider, awaits.why) == (None, True, "why")
-    again = commits.heard(awaits, ("eve",), LATER)
+    again = commits.add_people(awaits, ("eve",), LATER)
     assert (again.stage, again.due) == (Stage.PLANNED, LATER)
-    full = replace(SET, people=tuple((str(n),) for n in range(commits.PEOPLE)))
-    assert commits.heard(full, ("eve",), LATER) is full
-    assert commits.heard(replace(full, people=full.people[1:]), ("eve",), LATER) is not full
+    full = replace(SET, people=tuple((str(n),) for n in range(commits.MAX_PEOPLE)))
+    assert commits.add_people(full, ("eve",), LATER) is full
+    assert commits.add_people(replace(full, people=full.people[1:]), ("eve",), LATER) is not full
 
 
 def test_approval_and_re_runs() -> None:
-    awaits = commits.moved(SET, Stage.AWAITING, "why")
+    awaits = commits.move_to(SET, Stage.AWAITING, "why")
     let = commits.approve(awaits, "ada", LATER)
     assert (let.stage, let.approved_by, let.due, let.why) == (Stage.PLANNED, "ada", LATER, "")
     assert commits.approve(let, "bob", LATER) is let
     assert commits.plan_again(awaits, LATER) is awaits
-    old = replace(commits.moved(SET, Stage.SUPERSEDED, "old"), left=("pull/1",))
+    old = replace(commits.move_to(SET, Stage.SUPERSEDED, "old"), left=("pull/1",))
     anew = commits.plan_again(old, LATER)
     assert (anew.stage, anew.left, anew.due) == (Stage.PLANNED, (), LATER)
-    assert commits.moved(replace(SET, outsider=True, tries=3), Stage.SUBMITTED).outsider
-    assert commits.moved(replace(SET, tries=3), Stage.SUBMITTED).tries == 0
+    assert commits.move_to(replace(SET, outsider=True, tries=3), Stage.SUBMITTED).outsider
+    assert commits.move_to(replace(SET, tries=3), Stage.SUBMITTED).tries == 0
     assert [commits.pause(tries) for tries in (0, 1, 4, 5, 99)] == [
         timedelta(minutes=minutes) for minutes in (1, 2, 16, 30, 30)
     ]
 
 
 def check(number: int, name: str, *needs: str) -> CheckRun:
-    return checks.begin(SET, number, name, needs, NOW)
+    return checks.new_check(SET, number, name, needs, NOW)
 
 
 def test_what_is_behind_a_check() -> None:
     rows = [check(1, "a"), check(2, "b", "a"), check(3, "c", "b"), check(4, "d"), check(5, "e", "d", "a")]
-    assert [each.name for each in checks.behind(rows, rows[0])] == ["a", "b", "c", "e"]
-    assert [each.name for each in checks.behind(rows, rows[2])] == ["c"]
-    assert [each.name for each in checks.behind(rows, rows[3])] == ["d", "e"]
+    assert [each.name for each in checks.with_dependents(rows, rows[0])] == ["a", "b", "c", "e"]
+    assert [each.name for each in checks.with_dependents(rows, rows[2])] == ["c"]
+    assert [each.name for each in checks.with_dependents(rows, rows[3])] == ["d", "e"]
 
 
 def test_a_check_and_its_runs() -> None:
     done = replace(checks.submitted(check(1, "a"), "J", LATER), run_id=9, shown="x", begun=True, tries=2, due=None)
-    again = checks.again(done, LATER)
+    again = checks.rerun(done, LATER)
     assert (again.run, again.job, again.run_id, again.begun, again.due) == (2, "", 0, False, LATER)
     assert (again.shown, again.told, again.annotations, again.tries) == ("", "", (), 0)
     assert again.external_id != done.external_id
@@ -218,18 +223,18 @@ def test_a_check_and_its_runs() -> None:
 
 
 def test_what_a_jobs_check_says() -> None:
-    said = checks.of_job(JOB, [], [], "https://x")
+    said = checks.job_output(JOB, [], [], "https://x")
     assert (said["status"], said["output"]["title"], said["actions"]) == ("queued", "Queued", [checks.CANCEL])
     assert "conclusion" not in said
     runs = replace(JOB, state=State.RUNNING, times=replace(JOB.times, started=LATER))
-    said = checks.of_job(runs, [], [], "https://x")
+    said = checks.job_output(runs, [], [], "https://x")
     assert (said["status"], said["started_at"]) == ("in_progress", "2026-01-01T01:00:00Z")
     ended = replace(runs, state=State.SETTLED, outcome=Outcome.FAILED, reason="it <b>said</b> @oxide/all so")
-    said = checks.of_job(ended, [], [], "https://x")
+    said = checks.job_output(ended, [], [], "https://x")
     assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "failure", [checks.RERUN])
     assert "completed_at" not in said
     assert "\\<b\\>said\\</b\\> @\u200boxide/all" in said["output"]["summary"]
-    done = checks.of_job(replace(ended, times=replace(runs.times, settled=LATER)), [], [], "https://x")
+    done = checks.job_output(replace(ended, times=replace(runs.times, settled=LATER)), [], [], "https://x")
     assert done["completed_at"] == "2026-01-01T01:00:00Z"
 
 
@@ -263,19 +268,19 @@ def test_outputs_are_listed_and_only_so_many() -> None:
         Output(job="J", id=str(n), artifact="A", attempt=1, path=f"/a_{n}", size=n, sha256="", time=NOW)
         for n in range(27)
     ]
-    summary = checks.of_job(JOB, [], some, "https://x")["output"]["summary"]
+    summary = checks.job_output(JOB, [], some, "https://x")["output"]["summary"]
     assert "- [/a\\_0](https://x/v1/jobs/J/outputs) (0 bytes)" in summary
     assert (summary.count("- ["), summary.splitlines()[-1]) == (25, "- and 2 more")
-    assert "more" not in checks.of_job(JOB, [], some[:25], "https://x")["output"]["summary"]
+    assert "more" not in checks.job_output(JOB, [], some[:25], "https://x")["output"]["summary"]
 
 
 def test_what_a_check_without_a_job_says() -> None:
     notes = [Annotation("a.sh", 3, 4, "it is *wrong*")]
-    said = checks.of_words("cannot be", notes, approval=False)
+    said = checks.message_output("cannot be", notes, approval=False)
     assert (said["conclusion"], said["actions"]) == ("failure", [checks.RERUN])
     assert said["output"]["summary"] == "cannot be\n\n- a.sh:3:4: it is \\*wrong\\*"
     assert said["output"]["annotations"][0]["start_line"] == 3
-    asks = checks.of_words("please", (), approval=True)
+    asks = checks.message_output("please", (), approval=True)
     assert (asks["conclusion"], asks["actions"], asks["output"]["summary"]) == (
         "action_required",
         [checks.APPROVE],
@@ -288,24 +293,30 @@ def test_what_a_check_without_a_job_says() -> None:
 def test_when_a_check_is_looked_at_again() -> None:
     def after(minutes: float) -> float:
         now = NOW + timedelta(minutes=minutes)
-        due = checks.look_after(JOB, now)
+        due = checks.next_check(JOB, now)
         assert due is not None
         return (due - now).total_seconds() / 60
 
     assert [after(minutes) for minutes in (0, 10, 30, 100, 1000)] == [1, 1, 3, 10, 10]
-    assert checks.look_after(replace(JOB, state=State.SETTLED), NOW) is None
+    assert checks.next_check(replace(JOB, state=State.SETTLED), NOW) is None
 
 
 def test_tokens_age() -> None:
     value = Value(job="J", name=tokens.NAME, sealed="x", by=tokens.BY, time=NOW)
     ages = (0, 29, 30, 54, 55)
     assert [tokens.is_fresh(value, NOW + timedelta(minutes=age)) for age in ages] == [True, True, False, False, False]
-    assert [tokens.is_over(value, NOW + timedelta(minutes=age)) for age in ages] == [False, False, False, False, True]
+    assert [tokens.is_expired(value, NOW + timedelta(minutes=age)) for age in ages] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
     assert not tokens.is_fresh(None, NOW)
-    assert not tokens.is_over(None, NOW)
+    assert not tokens.is_expired(None, NOW)
     mine = replace(value, by="ada")
     assert tokens.is_fresh(mine, NOW + timedelta(days=1))
-    assert not tokens.is_over(mine, NOW + timedelta(days=1))
+    assert not tokens.is_expired(mine, NOW + timedelta(days=1))
 
 
 def test_a_token_that_is_to_be_revoked() -> None:
@@ -313,28 +324,28 @@ def test_a_token_that_is_to_be_revoked() -> None:
     assert (row.key, row.deadline, row.expiry) == (tokens.minted_key("J", "T"), NOW, NOW + timedelta(hours=2))
     assert tokens.sealed_as("J", "T") != tokens.sealed_as("J", "U") != tokens.sealed_as("K", "T")
     assert [tokens.is_dead(row, NOW + timedelta(minutes=age)) for age in (0, 59, 60)] == [False, False, True]
-    assert tokens.waited(row, NOW) == replace(row, due=NOW + tokens.LOOK)
-    again = tokens.tried(tokens.tried(row, NOW), NOW)
+    assert tokens.recheck(row, NOW) == replace(row, due=NOW + tokens.RECHECK_INTERVAL)
+    again = tokens.count_try(tokens.count_try(row, NOW), NOW)
     assert (again.tries, again.due) == (2, NOW + timedelta(minutes=2))
 
 
 def test_runs_whose_check_run_has_not_ended_are_remembered() -> None:
     first = check(1, "build")
-    assert checks.again(first, NOW).past == ()
+    assert checks.rerun(first, NOW).past == ()
     shown = replace(first, begun=True, run_id=7)
-    second = checks.again(shown, NOW)
+    second = checks.rerun(shown, NOW)
     assert (second.past, second.over, second.begun) == ((1,), False, False)
     assert (second.external_id, second.external_id_of(1)) == (f"{second.id}/2", shown.external_id)
-    assert checks.again(replace(second, begun=True), NOW).past == (1, 2)
-    assert checks.again(replace(second, begun=True, over=True), NOW).past == (1,)
-    ended = checks.again(replace(shown, over=True), NOW)
+    assert checks.rerun(replace(second, begun=True), NOW).past == (1, 2)
+    assert checks.rerun(replace(second, begun=True, over=True), NOW).past == (1,)
+    ended = checks.rerun(replace(shown, over=True), NOW)
     assert (ended.past, ended.over) == ((), False)
 
 
 def test_how_far_back_one_looks() -> None:
     assert deliveries.since(None, NOW) == NOW - timedelta(days=3)
-    assert deliveries.since(Look(at=NOW - timedelta(minutes=5)), NOW) == NOW - timedelta(minutes=65)
-    assert deliveries.since(Look(at=NOW - timedelta(days=9)), NOW) == NOW - timedelta(days=3)
+    assert deliveries.since(ListCheck(at=NOW - timedelta(minutes=5)), NOW) == NOW - timedelta(minutes=65)
+    assert deliveries.since(ListCheck(at=NOW - timedelta(days=9)), NOW) == NOW - timedelta(days=3)
 
 
 def test_the_sites_app() -> None:

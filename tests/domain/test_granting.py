@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.pools import grants
-from penstock.domain.pools.grants import OVERTAKEN, WINDOW, Stock
+from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW, Stock
 from penstock.domain.pools.leases import Need
 from tests.domain.helpers import NOW, claim, job, pool, slot
 
@@ -36,7 +36,7 @@ def test_one_that_wants_less_goes_before_one_that_must_wait_and_that_is_counted(
 
 
 def test_one_that_was_overtaken_often_enough_is_not_passed_again() -> None:
-    large = claim("A", count=2, overtaken=OVERTAKEN)
+    large = claim("A", count=2, overtaken=MAX_OVERTAKEN)
     assert grants.pick(BENCH, stocks([large, claim("B")])) is None
     found = grants.pick(BENCH, stocks([large, claim("B")], slots=2))
     assert found
@@ -98,7 +98,7 @@ def test_nobody_is_overtaken_more_often_than_that(counts: list[int], slots: int)
         if found and found.overtaken:
             times += 1
             large = claim("A", count=4, overtaken=times)
-    assert times == min(OVERTAKEN, 10 * sum(count <= slots for count in counts))
+    assert times == min(MAX_OVERTAKEN, 10 * sum(count <= slots for count in counts))
 
 
 def test_a_step_stands_in_the_queue_of_every_pool_that_it_takes_from() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.domain.pools.forecast import Queue
-from penstock.domain.pools.graph import Edge, Graph, Node, Tie, graph
+from penstock.domain.pools.graph import Edge, EdgeKind, Graph, Node, graph
 from penstock.domain.pools.pools import Pool, SlotState
 from tests.domain.helpers import NOW, claim, slot
 
@@ -28,7 +28,7 @@ def test_edges_lead_from_who_waits_to_who_has_it() -> None:
             Node("X", "job", "job X"),
             Node("Y", "job", "job Y"),
         ),
-        edges=(Edge("a", "X", Tie.HOLDS), Edge("Y", "a", Tie.WAITS)),
+        edges=(Edge("a", "X", EdgeKind.HOLDS), Edge("Y", "a", EdgeKind.WAITS)),
     )
 
 
@@ -44,7 +44,7 @@ def test_a_slot_of_nobody_is_held_by_nobody() -> None:
 def test_what_is_too_much_is_left_out_and_counted() -> None:
     found = graph([queue("a", [("X", 1)], [("Y", 1)]), queue("b", [], [])], most=3)
     assert [node.id for node in found.nodes] == ["a", "b", "X"]
-    assert found.edges == (Edge("a", "X", Tie.HOLDS),)
+    assert found.edges == (Edge("a", "X", EdgeKind.HOLDS),)
     assert found.left_out == 1
 
 
@@ -56,7 +56,7 @@ def test_pools_in_which_something_happens_come_first(busy: Queue) -> None:
 def test_no_edge_ends_at_what_is_left_out() -> None:
     found = graph([queue("a", [("X", 1)], []), queue("b", [("Y", 1)], [])], most=3)
     assert [node.id for node in found.nodes] == ["a", "b", "X"]
-    assert found.edges == (Edge("a", "X", Tie.HOLDS),)
+    assert found.edges == (Edge("a", "X", EdgeKind.HOLDS),)
 
 
 @pytest.mark.parametrize(

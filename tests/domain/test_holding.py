@@ -21,7 +21,7 @@ def had(order: int, granted: int | None, there: int | None = None, ended: int | 
 
 
 def minutes(leases: list[Lease], now: int) -> list[tuple[int, str, float, float]]:
-    found = unused.of(leases, NOW + now * MINUTE)
+    found = unused.held_times(leases, NOW + now * MINUTE)
     return [(one.attempt, one.name, one.held / MINUTE, one.unused / MINUTE) for one in found]
 
 

@@ -33,7 +33,7 @@ def test_a_host_has_a_row_that_is_due_when_it_counts_as_away() -> None:
 
 def test_a_host_that_comes_for_the_first_time() -> None:
     new = replace(HOST, due=None, version=0)
-    assert hosts.come(None, new, NOW + MINUTE, LEASE) == replace(new, since=NOW + MINUTE, due=NOW + MINUTE + LEASE)
+    assert hosts.connect(None, new, NOW + MINUTE, LEASE) == replace(new, since=NOW + MINUTE, due=NOW + MINUTE + LEASE)
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def test_a_host_that_comes_for_the_first_time() -> None:
     ],
 )
 def test_since_when_a_host_is_there(was: Host, session: str, since: object) -> None:
-    there = hosts.come(was, replace(was, session=session), NOW + MINUTE, LEASE)
+    there = hosts.connect(was, replace(was, session=session), NOW + MINUTE, LEASE)
     assert there == replace(HOST, session=session, since=since, due=NOW + MINUTE + LEASE)
 
 
 @pytest.mark.parametrize(("minutes", "is_written"), [(0, False), (0.99, False), (1, True), (2, True)])
 def test_half_a_lease_is_soon_enough_to_write_that_it_was_heard(minutes: float, is_written: bool) -> None:
-    heard = hosts.heard(HOST, NOW + minutes * MINUTE, LEASE)
+    heard = hosts.renew(HOST, NOW + minutes * MINUTE, LEASE)
     assert heard == (replace(HOST, due=NOW + minutes * MINUTE + LEASE) if is_written else HOST)
-    assert hosts.heard(replace(HOST, due=None), NOW, LEASE) == HOST
+    assert hosts.renew(replace(HOST, due=None), NOW, LEASE) == HOST
 
 
 def test_a_host_that_is_away_is_due_no_more() -> None:
-    gone = hosts.leave(HOST, NOW + MINUTE)
+    gone = hosts.disconnect(HOST, NOW + MINUTE)
     assert gone == replace(HOST, due=None, away=NOW + MINUTE)
     assert hosts.is_silent(gone, NOW)
 
@@ -73,10 +73,10 @@ def test_a_host_is_known_by_its_session() -> None:
 
 
 def test_a_host_is_in_play_where_it_serves_and_while_it_is_there() -> None:
-    assert hosts.is_in_play(HOST, "target/lab")
-    assert not hosts.is_in_play(HOST, "target/rack")
-    assert not hosts.is_in_play(replace(HOST, away=NOW), "target/lab")
-    assert not hosts.is_in_play(None, "target/lab")
+    assert hosts.is_available(HOST, "target/lab")
+    assert not hosts.is_available(HOST, "target/rack")
+    assert not hosts.is_available(replace(HOST, away=NOW), "target/lab")
+    assert not hosts.is_available(None, "target/lab")
 
 
 def test_the_target_of_a_host() -> None:

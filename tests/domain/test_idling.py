@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.jobs import jobs, outcome, unused
 from penstock.domain.jobs.jobs import Outcome, Report, Result, State
-from penstock.domain.jobs.unused import GIVE_BACKS
+from penstock.domain.jobs.unused import MAX_GIVE_BACKS
 from penstock.domain.pools import why
 from penstock.domain.pools.leases import Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, lease
@@ -25,8 +25,8 @@ IDLE: dict[str, Any] = {"state": State.ACQUIRING, "idle_hold": 60, "queue_until"
         ([HELD, GRANTED], {}, 3),
         ([HELD, lease(2, LeaseState.GRANTED, since=NOW)], {}, 1),  # granted before that was noted
         ([HELD, GRANTED, lease(3, since=NOW)], {}, 1),
-        ([HELD, WAITS], {"given_back": GIVE_BACKS - 1}, 2),
-        ([HELD, WAITS], {"given_back": GIVE_BACKS}, None),
+        ([HELD, WAITS], {"given_back": MAX_GIVE_BACKS - 1}, 2),
+        ([HELD, WAITS], {"given_back": MAX_GIVE_BACKS}, None),
         ([HELD, WAITS], {"idle_hold": 0}, None),
         ([HELD, GRANTED], {"state": State.RUNNING}, None),
         ([WAITS], {}, None),
@@ -38,15 +38,17 @@ IDLE: dict[str, Any] = {"state": State.ACQUIRING, "idle_hold": 60, "queue_until"
 def test_when_an_attempt_gives_back(leases: list[Lease], changes: dict[str, Any], minutes: int | None) -> None:
     given = job(**{**IDLE, **changes})
     end = None if minutes is None else NOW + minutes * MINUTE
-    assert unused.until(given, leases) == end
-    assert unused.due(given, leases) == (end or NOW + 60 * MINUTE)
+    assert unused.give_back_time(given, leases) == end
+    assert unused.next_check(given, leases) == (end or NOW + 60 * MINUTE)
     for before, is_over in ((SECOND, False), (0 * SECOND, True)):
-        assert unused.is_over(given, leases, (end or NOW + 99 * MINUTE) - before) is (end is not None and is_over)
+        assert unused.is_give_back_due(given, leases, (end or NOW + 99 * MINUTE) - before) is (
+            end is not None and is_over
+        )
 
 
 def test_a_queue_deadline_that_comes_before_is_due_before() -> None:
-    assert unused.due(job(**{**IDLE, "queue_until": NOW}), [HELD, WAITS]) == NOW
-    assert unused.due(job(**{**IDLE, "queue_until": None}), [WAITS]) is None
+    assert unused.next_check(job(**{**IDLE, "queue_until": NOW}), [HELD, WAITS]) == NOW
+    assert unused.next_check(job(**{**IDLE, "queue_until": None}), [WAITS]) is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_who_is_parked(changes: dict[str, Any], is_parked: bool) -> None:
 
 def test_what_is_given_back_is_no_retry_and_no_new_wait() -> None:
     was = job(**IDLE, retries=0)
-    after = outcome.conclude(was, unused.ERROR, "it held a bench", NOW)
+    after = outcome.conclude(was, unused.IDLE_HOLD_ERROR, "it held a bench", NOW)
     assert (after.state, after.attempt, after.given_back, after.spared) == (State.QUEUED, 2, 1, 0)
     assert (after.parked_until, after.due, after.queue_until) == (NOW + MINUTE, NOW + MINUTE, was.queue_until)
     assert [(past.outcome, past.reason) for past in after.attempts] == [("gave back", "it held a bench")]
@@ -88,6 +90,8 @@ def test_it_is_parked_no_longer_than_it_may_wait() -> None:
 
 def test_who_is_cancelled_or_has_reported_gives_nothing_back() -> None:
     """JOB-1."""
-    assert outcome.conclude(job(**IDLE, cancelled_by="ada"), unused.ERROR, "", NOW).outcome is Outcome.CANCELLED
+    assert (
+        outcome.conclude(job(**IDLE, cancelled_by="ada"), unused.IDLE_HOLD_ERROR, "", NOW).outcome is Outcome.CANCELLED
+    )
     done = job(**IDLE, report=Report(Result.SUCCEEDED, "it ended", NOW))
-    assert outcome.conclude(done, unused.ERROR, "", NOW).outcome is Outcome.SUCCEEDED
+    assert outcome.conclude(done, unused.IDLE_HOLD_ERROR, "", NOW).outcome is Outcome.SUCCEEDED

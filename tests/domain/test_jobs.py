@@ -22,7 +22,7 @@ def test_a_job_that_acquires_may_wait_until_its_queue_deadline() -> None:
 
 def test_the_next_attempt_has_a_queue_deadline_of_its_own() -> None:
     much_later = NOW + timedelta(days=2)
-    found = jobs.acquire(jobs.again(job(), LOST, "lost", much_later), much_later)
+    found = jobs.acquire(jobs.retry(job(), LOST, "lost", much_later), much_later)
     assert found.due == much_later + timedelta(seconds=3600)
 
 
@@ -89,7 +89,7 @@ def test_a_job_settles_exactly_once(state: State, first: Outcome, second: Outcom
 
 def test_the_next_attempt_starts_clean_and_remembers_the_last() -> None:
     tried = replace(jobs.start(job(due=NOW), "w-1", NOW), run_token="t", report=LOST)
-    found = jobs.again(tried, LOST, "lost", NOW + MINUTE)
+    found = jobs.retry(tried, LOST, "lost", NOW + MINUTE)
     assert (found.state, found.attempt, found.due) == (State.QUEUED, 2, NOW + MINUTE + START_WITHIN)
     assert (found.run_token, found.worker, found.report) == (None, None, None)
     assert [(past.attempt, past.outcome, past.reason) for past in found.attempts] == [(1, "lost", LOST.reason)]
@@ -99,7 +99,7 @@ def test_the_next_attempt_starts_clean_and_remembers_the_last() -> None:
 def test_every_attempt_but_the_present_one_is_past(tries: int) -> None:
     found: Job = job()
     for _ in range(tries - 1):
-        found = jobs.again(found, FAILED, "failed", NOW)
+        found = jobs.retry(found, FAILED, "failed", NOW)
     assert [past.attempt for past in found.attempts] == list(range(1, found.attempt))
     assert found.attempt == tries
 

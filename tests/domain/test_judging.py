@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input, await_, commit, declare, input_key, path_of
+from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input, commit, declare, expect, input_key, path_of
 from penstock.domain.jobs import outcome, prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent, On, dependent_key
 from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State, Times
 from penstock.domain.jobs.plans import plan
-from penstock.domain.jobs.prerequisites import LOOK_MOST, Verdict, gone, judge, look_again, ready
-from penstock.domain.pools.forecast import Unblock, Way
-from penstock.domain.pools.why import Why, explain_dependencies, planned
+from penstock.domain.jobs.prerequisites import MAX_RECHECK, Verdict, judge, outputs_gone, ready, recheck
+from penstock.domain.pools.forecast import Action, Unblock
+from penstock.domain.pools.why import Why, explain_dependencies, planned_waits
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 
 A, B = Dependency("a", "A"), Dependency("b", "B")
@@ -72,16 +72,18 @@ def test_what_is_ready_queues_and_its_flow_is_to_start_soon() -> None:
 
 @pytest.mark.parametrize(
     ("waited", "after"),
-    [(SECOND, START_WITHIN), (20 * MINUTE, 5 * MINUTE), (timedelta(days=3), LOOK_MOST)],
+    [(SECOND, START_WITHIN), (20 * MINUTE, 5 * MINUTE), (timedelta(days=3), MAX_RECHECK)],
 )
 def test_who_waits_longer_is_looked_at_less_often(waited: timedelta, after: timedelta) -> None:
-    assert look_again(job(times=Times(NOW)), Verdict(), NOW + waited).due == NOW + waited + after
+    assert recheck(job(times=Times(NOW)), Verdict(), NOW + waited).due == NOW + waited + after
 
 
 def test_a_broken_dependency_fails_the_job_and_a_cancellation_cancels_it() -> None:
-    after = outcome.conclude(job(state=State.WAITING), prerequisites.ERROR, "so it is", NOW)
+    after = outcome.conclude(job(state=State.WAITING), prerequisites.DEPENDENCY_ERROR, "so it is", NOW)
     assert (after.outcome, after.reason) == (Outcome.FAILED, "so it is")
-    after = outcome.conclude(job(state=State.WAITING, cancelled_by="ada"), prerequisites.ERROR, "so it is", NOW)
+    after = outcome.conclude(
+        job(state=State.WAITING, cancelled_by="ada"), prerequisites.DEPENDENCY_ERROR, "so it is", NOW
+    )
     assert (after.outcome, after.reason) == (Outcome.CANCELLED, "cancelled by ada")
 
 
@@ -104,7 +106,7 @@ def test_files_are_waited_for_until_they_are_late() -> None:
     assert (found.waiting, found.inputs, found.is_ready) == ((A,), (missing,), False)
     late = judge([], {}, [missing], NOW + ARRIVE_WITHIN)
     assert late.broken == "the input b did not arrive within 60 min: nobody began to send it; failing job"
-    begun = await_(missing, "X", 1, "0", NOW + MINUTE)
+    begun = expect(missing, "X", 1, "0", NOW + MINUTE)
     assert judge([], {}, [begun], NOW + ARRIVE_WITHIN).inputs == (begun,)
     late = judge([], {}, [begun], NOW + ARRIVE_WITHIN + MINUTE)
     assert "its upload was begun and not finished" in (late.broken or "")
@@ -112,7 +114,7 @@ def test_files_are_waited_for_until_they_are_late() -> None:
 
 def test_a_job_that_waits_for_files_is_looked_at_when_they_are_late() -> None:
     missing = declare("D", "b", NOW)
-    found = look_again(job(times=Times(NOW)), Verdict(None, (), (missing,)), NOW + ARRIVE_WITHIN - SECOND)
+    found = recheck(job(times=Times(NOW)), Verdict(None, (), (missing,)), NOW + ARRIVE_WITHIN - SECOND)
     assert found.due == NOW + ARRIVE_WITHIN
 
 
@@ -122,15 +124,15 @@ def test_files_that_are_waited_for_are_named() -> None:
     assert found.summary.startswith("the job waits for its user to send f0 (until ")
     assert found.summary.endswith("and 2 more")
     assert found.waiting_for == "input f0"
-    assert found.unblocks[0] == Unblock(Way.ARRIVE, what="f0")
+    assert found.unblocks[0] == Unblock(Action.ARRIVE, what="f0")
     assert str(found.unblocks[0]) == "its input f0 arrives"
     both = explained(waiting(A), {"A": prior("A")}, None, files[0])
     assert both.summary.startswith("the job waits for 1 of the 1 that it depends on: job A (the A) to succeed; the job")
-    assert planned(job(inputs=("f0", "f1")), {}) == ["first it would wait for its user to send f0, f1"]
+    assert planned_waits(job(inputs=("f0", "f1")), {}) == ["first it would wait for its user to send f0, f1"]
 
 
 def test_what_is_not_kept_any_more_is_told() -> None:
-    assert gone(A, "it went") == "this job needs what job A (a) kept, but it went; failing job"
+    assert outputs_gone(A, "it went") == "this job needs what job A (a) kept, but it went; failing job"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_a_waiting_job_is_explained_by_what_it_waits_for() -> None:
         "the job waits for 1 of the 2 that it depends on: job B (the B) to succeed; job B: the job runs on w-1"
     )
     assert (found.waiting_for, found.since, found.expected_start) == ("job B", NOW, None)
-    assert found.unblocks == (Unblock(Way.END, what="succeeds", job="B"),)
+    assert found.unblocks == (Unblock(Action.END, what="succeeds", job="B"),)
     assert found.next_steps == "job B succeeds"
 
 
@@ -172,7 +174,7 @@ def test_who_waits_for_nothing_any_more_goes_on() -> None:
 
 def test_a_plan_says_first_what_would_be_waited_for() -> None:
     depends = waiting(Dependency("a", "A", On.ALWAYS), B, Dependency("c", "build"))
-    first = planned(depends, {"A": prior("A"), "B": prior("B", Outcome.SUCCEEDED)})
+    first = planned_waits(depends, {"A": prior("A"), "B": prior("B", Outcome.SUCCEEDED)})
     assert first == [
         "first it would wait for job A (the A), which is running, to end",
         "first it would wait for the job of 'build' to succeed",

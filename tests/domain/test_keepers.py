@@ -12,7 +12,7 @@ from penstock.domain.artifacts import why as artifacts_why
 from penstock.domain.artifacts.artifacts import Artifact, Pin, pin_key
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState
-from penstock.domain.artifacts.why import Keeper
+from penstock.domain.artifacts.why import OwnerReason
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, Outcome
 from penstock.domain.published import Published
@@ -72,7 +72,7 @@ def test_a_pins_share() -> None:
 
 
 FIRST, SECOND, OPEN = (
-    Keeper(owner, f"{owner} says so", until, "") for owner, until in (("a", NOW), ("b", NOW + DAY), ("c", None))
+    OwnerReason(owner, f"{owner} says so", until, "") for owner, until in (("a", NOW), ("b", NOW + DAY), ("c", None))
 )
 
 
@@ -102,9 +102,9 @@ FIRST, SECOND, OPEN = (
     ],
 )
 def test_all_of_it(
-    artifact: Artifact, volume: Volume | None, shares: list[Keeper], until: object, summary: str
+    artifact: Artifact, volume: Volume | None, shares: list[OwnerReason], until: object, summary: str
 ) -> None:
-    found = why.kept(artifact, volume, shares)
+    found = why.explain(artifact, volume, shares)
     assert (found.until, found.summary) == (until, summary)
 
 
@@ -114,6 +114,8 @@ def test_a_published_name_keeps_until_it_is_withdrawn() -> None:
         by="gate", time=NOW,
     )  # fmt: skip
     frees = "ada, or an operator, with `penstock published unpublish`"
-    assert why.by_name(row, row.owner) == Keeper("published#ada/s/v/n", "gate published it as ada/s/v/n", None, frees)
+    assert why.by_name(row, row.owner) == OwnerReason(
+        "published#ada/s/v/n", "gate published it as ada/s/v/n", None, frees
+    )
     lost = why.by_name(None, row.owner)
     assert (lost.why, lost.until) == ("it is published as ada/s/v/n, and no row says so", None)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.jobs import holds
-from penstock.domain.jobs.jobs import Job, Keep, Report, Result, State
+from penstock.domain.jobs.jobs import HoldRequest, Job, Report, Result, State
 from penstock.domain.units.units import Drain, Hold, Unit, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, unit
 
-KEEP = Keep("ada", "to look at it", 600)
+KEEP = HoldRequest("ada", "to look at it", 600)
 HELD = Hold("ada", "to look at it", NOW, NOW + 10 * MINUTE)
 
 
@@ -37,7 +37,7 @@ def reported(result: Result, **changes: object) -> Job:
     ],
 )
 def test_it_is_wanted_when_the_job_has_come_to_its_end(told: Job, is_wanted: bool) -> None:
-    assert (holds.wanted(told, NOW) is not None) == is_wanted
+    assert (holds.wanted_hold(told, NOW) is not None) == is_wanted
 
 
 def ready(**changes: object) -> Unit:
@@ -45,7 +45,7 @@ def ready(**changes: object) -> Unit:
 
 
 def test_what_is_ready_is_held() -> None:
-    ((was, after),) = holds.hold(KEEP, [ready()], NOW)
+    ((was, after),) = holds.hold_units(KEEP, [ready()], NOW)
     assert (was, after.hold) == (ready(), HELD)
 
 
@@ -59,11 +59,11 @@ def test_what_is_ready_is_held() -> None:
     ],
 )
 def test_what_is_on_its_way_out_or_held_already_is_left_as_it_is(each: Unit) -> None:
-    assert holds.hold(KEEP, [each], NOW) == []
+    assert holds.hold_units(KEEP, [each], NOW) == []
 
 
 def test_an_older_hold_that_ran_out_is_no_hold() -> None:
-    (pair,) = holds.hold(KEEP, [ready(hold=Hold("root", "mine", NOW - MINUTE, NOW))], NOW)
+    (pair,) = holds.hold_units(KEEP, [ready(hold=Hold("root", "mine", NOW - MINUTE, NOW))], NOW)
     assert pair[1].hold == HELD
 
 
@@ -71,13 +71,13 @@ def test_what_is_held_is_counted_in_units_times_seconds() -> None:
     resource = unit(id="r-1", is_a=UnitKind.RESOURCE, hold=replace(HELD, until=NOW + 20 * MINUTE))
     theirs = unit(id="w-2", hold=replace(HELD, by="root"))
     other = unit(id="w-3", hold=replace(HELD, reason="another"))
-    found = holds.held(KEEP, [unit(hold=HELD), resource, theirs, other, unit(id="w-4")], NOW + MINUTE)
+    found = holds.held_units(KEEP, [unit(hold=HELD), resource, theirs, other, unit(id="w-4")], NOW + MINUTE)
     assert found is not None
     assert ([each.id for each in found.units], found.until) == (["w-1", "r-1"], NOW + 20 * MINUTE)
     assert found.unit_seconds == 120
-    assert holds.say(found) == "held until 2026-01-02 03:24:05Z: worker w-1, resource r-1"
+    assert holds.describe(found) == "held until 2026-01-02 03:24:05Z: worker w-1, resource r-1"
 
 
 def test_nothing_is_held_when_it_ran_out() -> None:
-    assert holds.held(KEEP, [unit(hold=HELD)], NOW + 10 * MINUTE) is None
-    assert holds.held(KEEP, [], NOW) is None
+    assert holds.held_units(KEEP, [unit(hold=HELD)], NOW + 10 * MINUTE) is None
+    assert holds.held_units(KEEP, [], NOW) is None

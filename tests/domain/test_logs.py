@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 from penstock.domain.logs import logs
 from penstock.domain.logs.logs import (
     CONTROL,
-    HUSH,
     LAST_BYTES,
     LAST_EVENTS,
-    SAID_BYTES,
-    SAID_EVENTS,
+    SERVICE_BYTES,
+    SERVICE_EVENTS,
+    SERVICE_LIMIT_NOTICE,
     Batch,
     Line,
-    Most,
+    LogLimits,
+    append_agent_lines,
+    append_service_lines,
     events,
-    hear,
-    say,
 )
 from tests.domain.helpers import NOW
 
-MOST = Most(1000, 10_000)
+MOST = LogLimits(1000, 10_000)
 ROOM = 32
 """What a line takes besides its text."""
 
@@ -55,11 +55,11 @@ def replay(history: list[tuple[int, int, int]]) -> list[Batch]:
     for attempt, first, count in history:
         last = batches[-1] if batches else None
         if first == 0:
-            said = say(last, "J1", attempt, [line("ours", CONTROL)] * count)
+            said = append_service_lines(last, "J1", attempt, [line("ours", CONTROL)] * count)
             batches += [said] if said else []
             continue
         sent = [line(f"{attempt}:{number}") for number in range(first, first + count)]
-        heard = hear(last, "J1", attempt, first, sent, MOST)
+        heard = append_agent_lines(last, "J1", attempt, first, sent, MOST)
         batches += [heard] if heard else []
     return batches
 
@@ -93,14 +93,14 @@ def test_sizes_only_grow(history: list[tuple[int, int, int]]) -> None:
 
 
 def test_of_two_writers_who_read_the_same_end_one_wins() -> None:
-    last = say(None, "J1", 1, [line("a")])
-    heard = hear(last, "J1", 1, 1, [line("b")], MOST)
+    last = append_service_lines(None, "J1", 1, [line("a")])
+    heard = append_agent_lines(last, "J1", 1, 1, [line("b")], MOST)
     assert heard
-    assert heard.key == say(last, "J1", 1, [line("c")]).key
+    assert heard.key == append_service_lines(last, "J1", 1, [line("c")]).key
 
 
 def test_nothing_sent_is_nothing_stored() -> None:
-    assert hear(None, "J1", 1, 1, [], MOST) is None
+    assert append_agent_lines(None, "J1", 1, 1, [], MOST) is None
 
 
 def ends(size: int, first: int = 1, **told: Any) -> Batch:
@@ -116,47 +116,47 @@ NOTICE = "the log has reached its limit of 1000 lines or 10000 bytes"
 
 
 def test_a_log_that_is_full_says_so_once_and_drops_output() -> None:
-    notice = hear(ends(10_000), "J1", 1, 2, [line("yy"), line("é", "stderr")], MOST)
+    notice = append_agent_lines(ends(10_000), "J1", 1, 2, [line("yy"), line("é", "stderr")], MOST)
     assert notice
     assert payloads(notice) == [NOTICE]
     assert notice.lines[0].stream == CONTROL
     assert notice.lines[0].payload.endswith(": output that follows is dropped, and the job goes on")
     assert (notice.full, notice.dropped, notice.dropped_bytes, notice.heard) == (True, 2, 4, 3)
     assert notice.size == 10_000 + len(notice.lines[0].payload) + ROOM
-    assert hear(notice, "J1", 1, 4, [line("more")], MOST) is None
-    assert hear(notice, "J1", 1, 2, [line("yy"), line("é", "stderr")], MOST) is None
+    assert append_agent_lines(notice, "J1", 1, 4, [line("more")], MOST) is None
+    assert append_agent_lines(notice, "J1", 1, 2, [line("yy"), line("é", "stderr")], MOST) is None
 
 
 def test_what_fits_is_kept_before_the_rest_is_dropped() -> None:
-    heard = hear(ends(10_000 - 40), "J1", 1, 2, [line("y"), line("z" * 8), line("z")], MOST)
+    heard = append_agent_lines(ends(10_000 - 40), "J1", 1, 2, [line("y"), line("z" * 8), line("z")], MOST)
     assert heard
     assert (payloads(heard), heard.dropped, heard.dropped_bytes) == (["y", NOTICE], 2, 9)
 
 
 def test_the_last_bytes_and_the_last_line_of_a_log_are_used() -> None:
     for almost in (ends(10_000 - ROOM - 1), ends(33, first=999)):
-        heard = hear(almost, "J1", 1, 2, [line("y")], MOST)
+        heard = append_agent_lines(almost, "J1", 1, 2, [line("y")], MOST)
         assert heard
         assert (heard.lines, heard.size, heard.full) == ((line("y"),), almost.size + ROOM + 1, False)
         assert heard.dropped == 0
 
 
 def test_a_log_with_all_its_lines_is_full() -> None:
-    assert payloads(hear(ends(33, first=1000), "J1", 1, 2, [line("y")], MOST)) == [NOTICE]
+    assert payloads(append_agent_lines(ends(33, first=1000), "J1", 1, 2, [line("y")], MOST)) == [NOTICE]
 
 
 def test_what_the_agent_itself_says_still_finds_room() -> None:
-    heard = hear(ends(10_000), "J1", 1, 2, [line("y"), line("exited", "task")], MOST)
+    heard = append_agent_lines(ends(10_000), "J1", 1, 2, [line("y"), line("exited", "task")], MOST)
     assert payloads(heard) == [NOTICE, "exited"]
     assert heard
     assert (heard.dropped, heard.full) == (1, True)
-    told = hear(heard, "J1", 1, 4, [line("dropped 1", "worker")], MOST)
+    told = append_agent_lines(heard, "J1", 1, 4, [line("dropped 1", "worker")], MOST)
     assert told
     assert (payloads(told), told.full, told.dropped, told.dropped_bytes) == (["dropped 1"], True, 1, 1)
 
 
 def test_what_the_agent_says_when_nothing_is_dropped_yet_makes_the_log_full() -> None:
-    heard = hear(ends(10_000), "J1", 1, 2, [line("exited", "task")], MOST)
+    heard = append_agent_lines(ends(10_000), "J1", 1, 2, [line("exited", "task")], MOST)
     assert heard
     assert (payloads(heard), heard.full, heard.dropped) == ([NOTICE, "exited"], True, 0)
 
@@ -169,33 +169,33 @@ def test_what_the_agent_itself_says_is_bounded_too() -> None:
         (ends(size, full=True), True),
         (ends(size + 1, full=True), False),
     ):
-        assert payloads(hear(full, "J1", 1, 2, [line("y", "task")], MOST)) == ["y"] * fits
+        assert payloads(append_agent_lines(full, "J1", 1, 2, [line("y", "task")], MOST)) == ["y"] * fits
     most = [line("y", "task")] * 3
-    assert payloads(hear(ends(9, first=lines - 2, full=True), "J1", 1, 2, most, MOST)) == ["y", "y"]
+    assert payloads(append_agent_lines(ends(9, first=lines - 2, full=True), "J1", 1, 2, most, MOST)) == ["y", "y"]
 
 
 def test_what_was_dropped_is_counted_for_each_attempt() -> None:
     full = ends(10_000, full=True, dropped=5, dropped_bytes=50)
-    heard = hear(full, "J1", 2, 1, [line("y"), line("exited", "task")], MOST)
+    heard = append_agent_lines(full, "J1", 2, 1, [line("y"), line("exited", "task")], MOST)
     assert heard
     assert (heard.heard_of, heard.heard, heard.dropped, heard.dropped_bytes) == (2, 2, 1, 1)
-    said = say(full, "J1", 2, [line("ours", CONTROL)])
+    said = append_service_lines(full, "J1", 2, [line("ours", CONTROL)])
     assert (said.full, said.dropped, said.dropped_bytes) == (True, 5, 50)
 
 
 def test_we_can_still_speak_in_a_log_that_is_full() -> None:
-    said = say(replace(ends(10_001), version=7), "J1", 1, [line("the end", CONTROL)])
+    said = append_service_lines(replace(ends(10_001), version=7), "J1", 1, [line("the end", CONTROL)])
     assert (said.first, said.version, said.attempt, said.size) == (2, 0, 1, 10_001 + ROOM + 7)
 
 
 def test_what_is_heard_is_a_new_row() -> None:
-    heard = hear(replace(ends(33), version=7), "J1", 2, 1, [line("y")], MOST)
+    heard = append_agent_lines(replace(ends(33), version=7), "J1", 2, 1, [line("y")], MOST)
     assert heard
     assert (heard.version, heard.attempt) == (0, 2)
 
 
 def test_lines_have_the_numbers_of_their_batch() -> None:
-    batch = say(ends(33, first=4), "J1", 3, [line("a"), line("b")])
+    batch = append_service_lines(ends(33, first=4), "J1", 3, [line("a"), line("b")])
     assert [(one.seq, one.attempt, one.line) for one in events(batch)] == [(5, 3, line("a")), (6, 3, line("b"))]
 
 
@@ -213,46 +213,46 @@ def ours(count: int, text: str = "x") -> list[Line]:
 
 
 def told(before: Batch | None, lines: list[Line], **more: Any) -> Batch:
-    batch = say(before, "J1", 1, lines, **more)
+    batch = append_service_lines(before, "J1", 1, lines, **more)
     assert batch
     return batch
 
 
 def test_our_own_lines_are_bounded_in_number_and_the_last_says_so() -> None:
-    whole = told(None, ours(SAID_EVENTS))
-    assert (len(whole.lines), whole.hushed) == (SAID_EVENTS, False)
+    whole = told(None, ours(SERVICE_EVENTS))
+    assert (len(whole.lines), whole.hushed) == (SERVICE_EVENTS, False)
     last = told(whole, ours(2))
-    assert (texts(last), last.lines[0].stream, last.hushed) == ([HUSH], CONTROL, True)
-    assert say(last, "J1", 2, ours(1)) is None
-    assert texts(told(None, ours(SAID_EVENTS + 1)))[-2:] == ["x", HUSH]
+    assert (texts(last), last.lines[0].stream, last.hushed) == ([SERVICE_LIMIT_NOTICE], CONTROL, True)
+    assert append_service_lines(last, "J1", 2, ours(1)) is None
+    assert texts(told(None, ours(SERVICE_EVENTS + 1)))[-2:] == ["x", SERVICE_LIMIT_NOTICE]
 
 
 def test_our_own_lines_are_bounded_in_bytes() -> None:
-    fits = "y" * (SAID_BYTES - 2 * ROOM - 1)
+    fits = "y" * (SERVICE_BYTES - 2 * ROOM - 1)
     first = told(None, ours(1, fits))
     second = told(first, ours(1))
-    assert (texts(second), second.hushed, second.said_bytes) == (["x"], False, SAID_BYTES)
-    assert texts(told(second, ours(1))) == [HUSH]
-    assert texts(told(first, ours(1, "xx"))) == [HUSH]
+    assert (texts(second), second.hushed, second.said_bytes) == (["x"], False, SERVICE_BYTES)
+    assert texts(told(second, ours(1))) == [SERVICE_LIMIT_NOTICE]
+    assert texts(told(first, ours(1, "xx"))) == [SERVICE_LIMIT_NOTICE]
 
 
 def test_how_a_job_ended_always_finds_room() -> None:
     """JOB-1: whoever reads the log is told at least that."""
-    full = told(told(None, ours(SAID_EVENTS)), ours(1))
+    full = told(told(None, ours(SERVICE_EVENTS)), ours(1))
     end = told(full, ours(2, "settled"), is_end=True)
-    assert (texts(end), end.hushed, end.said) == (["settled"] * 2, True, SAID_EVENTS + 3)
-    assert say(end, "J1", 1, ours(1)) is None
-    whole = told(None, ours(SAID_EVENTS))
+    assert (texts(end), end.hushed, end.said) == (["settled"] * 2, True, SERVICE_EVENTS + 3)
+    assert append_service_lines(end, "J1", 1, ours(1)) is None
+    whole = told(None, ours(SERVICE_EVENTS))
     assert told(whole, ours(1, "settled"), is_end=True).hushed is False
 
 
 def test_what_an_agent_says_is_not_ours() -> None:
     first = told(None, ours(3))
-    heard = hear(first, "J1", 1, 1, [line("its")] * 5, MOST)
+    heard = append_agent_lines(first, "J1", 1, 1, [line("its")] * 5, MOST)
     assert heard
     assert (heard.said, heard.said_bytes) == (3, first.said_bytes)
     assert told(heard, ours(1)).said == 4
 
 
 def test_nothing_said_is_no_batch() -> None:
-    assert say(None, "J1", 1, []) is None
+    assert append_service_lines(None, "J1", 1, []) is None

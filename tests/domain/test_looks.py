@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobfile import JobFile, ResourceAsk
-from penstock.domain.jobs.admission import could_any, could_this, privileges
+from penstock.domain.jobs.admission import check_names, check_satisfiable, privileges
 from penstock.domain.pools.leases import Need
 from penstock.domain.site.site import Maker, Quota, ResourceType, Site, Target
 from penstock.domain.users.users import User
@@ -53,8 +53,10 @@ def nothing_against(driver: str, options: Mapping[str, Any], *told: Mapping[str,
 
 
 def look(asked: JobFile, user: User = ROOT) -> tuple[int, str, str] | None:
-    found = could_any(SITE, asked)
-    refused = could_this(SITE, user, asked, needs(asked), nothing_against) if isinstance(found, Target) else found
+    found = check_names(SITE, asked)
+    refused = (
+        check_satisfiable(SITE, user, asked, needs(asked), nothing_against) if isinstance(found, Target) else found
+    )
     return (refused.status, refused.code, refused.detail) if refused else None
 
 
@@ -96,7 +98,7 @@ def test_what_can_never_be_is_refused(asked: JobFile, code: str, said: str) -> N
 
 
 def test_a_site_that_has_nothing_says_so() -> None:
-    found = could_any(Site(), file())
+    found = check_names(Site(), file())
     assert isinstance(found, Refused)
     assert found.detail == "there is no target 'linux'; there are: none"
 
@@ -121,7 +123,7 @@ def test_a_privilege_is_named_once() -> None:
 
 def test_options_are_for_the_well_to_judge() -> None:
     asked = JobFile("job.sh", "", target="linux", resources=(ResourceAsk("b", "bench", {"speed": 1}),))
-    refused = could_this(SITE, ADA, asked, needs(asked), nothing_against)
+    refused = check_satisfiable(SITE, ADA, asked, needs(asked), nothing_against)
     assert refused
     assert (refused.code, refused.detail) == ("bad-options", "well locks does not take these options of b")
     assert [(fault.message, fault.where) for fault in refused.faults] == [
@@ -142,7 +144,7 @@ def test_a_well_judges_by_its_settings_and_those_of_the_type() -> None:
         seen.append(told)
         return ()
 
-    assert could_this(site, ADA, asked, needs(asked), judge) is None
+    assert check_satisfiable(site, ADA, asked, needs(asked), judge) is None
     assert seen == [("lock", {"speed": 1}, {"of": "well"}, {"of": "type"})]
 
 
@@ -150,7 +152,7 @@ def test_a_well_judges_by_its_settings_and_those_of_the_type() -> None:
 def test_options_that_stand_in_the_file_are_told_by_line(spot: tuple[int, int] | None) -> None:
     asks = (ResourceAsk("a", "bench", {}, (1, 1)), ResourceAsk("b", "bench", {"speed": 1, "size": 2}, spot))
     asked = JobFile("job.sh", "", target="linux", resources=asks)
-    refused = could_this(SITE, ADA, asked, needs(asked), nothing_against)
+    refused = check_satisfiable(SITE, ADA, asked, needs(asked), nothing_against)
     assert refused
     assert [(fault.file, fault.line, fault.column) for fault in refused.faults] == [
         ("job.sh", *spot) if spot else (None, None, None)

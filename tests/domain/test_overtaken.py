@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from penstock.domain.pools import capacity, pools
-from penstock.domain.pools.grants import Hand, Stock
+from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.leases import Need
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.units.units import Unit, UnitState
@@ -42,9 +42,9 @@ def stock(store: MemoryStore, of: Pool, free: Sequence[Slot] = (), warm: Sequenc
     return {of.name: Stock(current(store, of), wanted, *now)}
 
 
-def hand(stocks: dict[str, Stock], job: str = "J1") -> Hand:
+def hand(stocks: dict[str, Stock], job: str = "J1") -> Allocator:
     (name,) = stocks
-    return Hand(claim(job, pool=name, pools=(name,)), stocks)
+    return Allocator(claim(job, pool=name, pools=(name,)), stocks)
 
 
 def ordered(name: str, **changes: object) -> Unit:

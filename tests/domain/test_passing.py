@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.pools import grants
-from penstock.domain.pools.grants import OVERTAKEN, Stock
+from penstock.domain.pools.grants import MAX_OVERTAKEN, Stock
 from penstock.domain.pools.pools import Claim, SlotState
 from tests.domain.helpers import claim, pool, slot
 
@@ -38,7 +38,9 @@ def stock(name: str, free: int, claims: Sequence[Claim], limit: int = 2, *, paus
 
 
 def site(asked: Sequence[Asked], kept: Sequence[bool], free: Asked, paused: str = "") -> dict[str, Stock]:
-    each = [rows(f"J{n}", ask, OVERTAKEN * is_kept) for n, (ask, is_kept) in enumerate(zip(asked, kept, strict=True))]
+    each = [
+        rows(f"J{n}", ask, MAX_OVERTAKEN * is_kept) for n, (ask, is_kept) in enumerate(zip(asked, kept, strict=True))
+    ]
     queues = {name: [own[name] for own in each if name in own] for name in (P, Q)}
     return {name: stock(name, free[name], queues[name], paused=name == paused) for name in (P, Q)}
 
@@ -83,7 +85,7 @@ def test_every_claim_that_takes_from_nobody_is_granted_and_who_was_overtaken_eno
             if found and first is not None:
                 assert next(iter(found.rows.values())).job == f"J{first}"
                 assert sorted(int(other.job[1:]) for other in found.overtaken) == may[first]
-                assert not any(map(grants.is_kept_for, found.overtaken))
+                assert not any(map(grants.has_reservation, found.overtaken))
                 granted += 1
             refused += found is None
     assert granted > 10_000
@@ -114,7 +116,7 @@ def test_whose_turn_it_is_in_a_queue(queue: Sequence[Sequence[Asked]], most: Ask
         asked = {name: sum(lease.get(name, 0) for lease in (*leases, *one.takes)) for name in one.pools}
         if all(asked[name] <= most[name] for name in one.pools if name in most):
             found.append(one)
-    assert list(compress(claims, grants.in_turn(claims, given_))) == found
+    assert list(compress(claims, grants.satisfiable(claims, given_))) == found
 
 
 def full_site(used: int, waiting: Sequence[Claim], *, full: int = 0, **changes: Any) -> dict[str, Stock]:
@@ -127,7 +129,7 @@ def full_site(used: int, waiting: Sequence[Claim], *, full: int = 0, **changes: 
     }
 
 
-def waiting(count: int = 1, want: int = 1, overtaken: int = OVERTAKEN) -> list[Claim]:
+def waiting(count: int = 1, want: int = 1, overtaken: int = MAX_OVERTAKEN) -> list[Claim]:
     return [rows(f"A{number}", {FULL: 1, VCPUS: want}, overtaken)[VCPUS] for number in range(count)]
 
 
@@ -165,7 +167,7 @@ def test_who_waits_for_a_pool_that_was_not_read_takes_nobodys_turn() -> None:
 
 def test_alternation_starves_nobody() -> None:
     """The target is free while the quota is full, and the other way round: each pass is counted where it takes."""
-    (first,) = waiting(1, 2, OVERTAKEN - 1)
+    (first,) = waiting(1, 2, MAX_OVERTAKEN - 1)
     found = grants.pick(WIDE, full_site(63, [first], full=1))
     assert found
     assert found.overtaken == [first]
@@ -187,7 +189,7 @@ def test_what_is_idle_is_room_but_not_what_is_withdrawn() -> None:
 
 def test_a_warm_slot_is_room_as_a_cold_one_is() -> None:
     """Whoever takes one of two leaves the other, whichever it is."""
-    first = rows("A", {Q: 2, P: 1}, OVERTAKEN)
+    first = rows("A", {Q: 2, P: 1}, MAX_OVERTAKEN)
     mine = rows("B", {P: 1})
     free, warm = slot("1", pool=P), slot("2", pool=P, unit="r-1")
     given = {Q: stock(Q, 0, [first[Q]]), P: Stock(pool(name=P), [first[P], mine[P]], [free], [warm])}
@@ -198,4 +200,4 @@ def test_a_warm_slot_is_room_as_a_cold_one_is() -> None:
 @pytest.mark.parametrize(("overtaken", "last"), [((), 0), ((0, 7), 0), ((8, 0), 1), ((0, 9, 0), 2)])
 def test_for_whom_something_is_kept(overtaken: Sequence[int], last: int) -> None:
     queue = [claim(f"J{number}", overtaken=count) for number, count in enumerate(overtaken)]
-    assert grants.kept_for(queue) == queue[:last]
+    assert grants.reserved_claims(queue) == queue[:last]

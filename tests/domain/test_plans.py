@@ -2,15 +2,15 @@
 
 import pytest
 
-from penstock.domain.jobs.admission import could_now
+from penstock.domain.jobs.admission import describe_wait
 from penstock.domain.jobs.plans import Acquire, plan
-from penstock.domain.pools.forecast import Forecast, Unblock, Way
+from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.leases import Need
 from tests.domain.helpers import job
 
 BENCH, TARGET = "resource/bench", "target/u"
 FREE = Forecast(TARGET, 1, 0.0, None, ())
-BACK = Unblock(Way.GIVE_BACK, BENCH, "bench-1", "X")
+BACK = Unblock(Action.GIVE_BACK, BENCH, "bench-1", "X")
 HELD = Forecast(BENCH, 2, 240.0, "the last holder of resource/bench kept it 10 min", (BACK,))
 NEEDS = (
     Need(1, 1, "x", "licence", "resource/licence", "locks"),
@@ -64,11 +64,11 @@ def test_a_wait_that_nothing_ends_is_told_too() -> None:
     ("acts", "said"),
     [
         ((), None),
-        ((Unblock(Way.RESUME, BENCH), BACK), "resource/bench is paused by an operator"),
-        ((Unblock(Way.RAISE, BENCH, limit=1),), "resource/bench has too low a limit at present"),
-        ((Unblock(Way.RESUME, TARGET), BACK), "nothing of resource/bench is free for it"),
+        ((Unblock(Action.RESUME, BENCH), BACK), "resource/bench is paused by an operator"),
+        ((Unblock(Action.RAISE, BENCH, limit=1),), "resource/bench has too low a limit at present"),
+        ((Unblock(Action.RESUME, TARGET), BACK), "nothing of resource/bench is free for it"),
     ],
 )
 def test_could_it_now(acts: tuple[Unblock, ...], said: str | None) -> None:
-    found = could_now(Forecast(BENCH, 1, None if acts else 0.0, None, acts))
+    found = describe_wait(Forecast(BENCH, 1, None if acts else 0.0, None, acts))
     assert found == (f"{said}: the job would wait at position 1 in its queue" if said else None)

@@ -7,8 +7,8 @@ import pytest
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.jobs.outcome import conclude
-from penstock.domain.users.audit import DETAIL_CHARS, KEPT, Entry, clipped
-from penstock.domain.users.users import ADMIN, REMEMBERED, Revoked, User, changed, why_not
+from penstock.domain.users.audit import DETAIL_CHARS, KEPT_FOR, Entry, clip_detail
+from penstock.domain.users.users import ADMIN, MAX_REVOCATIONS, Revoked, User, explain_denial, with_privileges
 from tests.domain.helpers import NOW, job
 
 LATER = NOW + timedelta(hours=1)
@@ -20,18 +20,18 @@ def user(*privileges: str, revoked: tuple[Revoked, ...] = ()) -> User:
 
 
 def test_what_is_taken_is_remembered_until_it_is_given_again() -> None:
-    now = changed(user("a", "b"), ["b", "c"], "root", NOW)
+    now = with_privileges(user("a", "b"), ["b", "c"], "root", NOW)
     assert (now.privileges, now.revoked) == (("b", "c"), (Revoked("a", "root", NOW),))
-    then = changed(now, ["c"], "ann", LATER)
+    then = with_privileges(now, ["c"], "ann", LATER)
     assert then.revoked == (Revoked("a", "root", NOW), Revoked("b", "ann", LATER))
-    again = changed(then, ["a", "c"], "root", LATER)
+    again = with_privileges(then, ["a", "c"], "root", LATER)
     assert again.revoked == (Revoked("b", "ann", LATER),)
 
 
 def test_only_the_last_are_remembered() -> None:
-    many = tuple(Revoked(f"p{at}", "root", NOW) for at in range(REMEMBERED))
-    found = changed(user("a", revoked=many), [], "root", LATER).revoked
-    assert (len(found), found[0].privilege, found[-1].privilege) == (REMEMBERED, "p1", "a")
+    many = tuple(Revoked(f"p{at}", "root", NOW) for at in range(MAX_REVOCATIONS))
+    found = with_privileges(user("a", revoked=many), [], "root", LATER).revoked
+    assert (len(found), found[0].privilege, found[-1].privilege) == (MAX_REVOCATIONS, "p1", "a")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_only_the_last_are_remembered() -> None:
     ],
 )  # fmt: skip
 def test_why_somebody_may_not(who: User, wanted: list[str], told: str | None) -> None:
-    assert why_not(who, wanted) == told
+    assert explain_denial(who, wanted) == told
 
 
 def test_a_job_that_is_refused_fails_whatever_ended_its_flow() -> None:
@@ -70,11 +70,11 @@ def test_a_job_that_is_refused_fails_whatever_ended_its_flow() -> None:
     ("text", "told"), [("y" * DETAIL_CHARS, "y" * DETAIL_CHARS), ("y" * (DETAIL_CHARS + 1), "y" * 997 + "...")]
 )
 def test_a_detail_is_clipped(text: str, told: str) -> None:
-    assert clipped(text) == told
+    assert clip_detail(text) == told
 
 
 def test_an_entry_stands_alone_is_listed_and_expires() -> None:
     at = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
     entry = Entry(id="01X", at=at, by="root", did="hold", what="worker w-1")
-    assert (entry.key, entry.place, entry.expiry) == (("audit#01X", "audit"), ("audit", "01X"), at + KEPT)
-    assert timedelta(days=366) < KEPT
+    assert (entry.key, entry.place, entry.expiry) == (("audit#01X", "audit"), ("audit", "01X"), at + KEPT_FOR)
+    assert timedelta(days=366) < KEPT_FOR

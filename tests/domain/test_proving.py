@@ -13,7 +13,7 @@ import pytest
 from penstock.domain.jobs.jobs import Job, Proves, Report, Result, State, Times
 from penstock.domain.probes import factory_test
 from penstock.domain.probes.factory_test import Check, Facts
-from penstock.domain.units.units import LOOKS, CleanProof, Hold, Look, Seen, Unit, UnitState
+from penstock.domain.units.units import MAX_SEARCHES, CleanProof, Hold, Search, Unit, UnitState, Visibility
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, unit
 
 TIMES = Times(submitted=NOW, ready=NOW, started=NOW + 30 * SECOND, settled=NOW + MINUTE)
@@ -31,7 +31,7 @@ def never_ran(**changes: object) -> Job:
 
 
 def destroyed(**changes: object) -> Unit:
-    seen = Seen(Look(NOW + 2 * SECOND), Look(NOW + MINUTE + 20 * SECOND, tries=2))
+    seen = Visibility(Search(NOW + 2 * SECOND), Search(NOW + MINUTE + 20 * SECOND, tries=2))
     fields = {
         "state": UnitState.GONE, "born": NOW, "made": NOW + SECOND, "agent": "1.2", "proof": PROOF, "seen": seen,
         "since": PROOF.time,
@@ -108,16 +108,16 @@ def test_a_machine_that_could_not_be_ordered_is_why_nothing_else_was_reached(of:
 @pytest.mark.parametrize(
     ("look", "state", "ok", "detail"),
     [
-        (Look(), UnitState.CREATING, None, "not listed when looked for 0 times"),
-        (Look(tries=1), UnitState.READY, None, "not listed when looked for once"),
-        (Look(tries=LOOKS), UnitState.READY, False, f"not listed when looked for {LOOKS} times"),
-        (Look(tries=1), UnitState.DIRTY, False, "not listed when looked for once"),
-        (Look(tries=1, why="RateLimited: slow"), UnitState.GONE, False, "RateLimited: slow"),
-        (Look(found=NOW + SECOND, tries=1), UnitState.READY, True, "after once without"),
+        (Search(), UnitState.CREATING, None, "not listed when looked for 0 times"),
+        (Search(tries=1), UnitState.READY, None, "not listed when looked for once"),
+        (Search(tries=MAX_SEARCHES), UnitState.READY, False, f"not listed when looked for {MAX_SEARCHES} times"),
+        (Search(tries=1), UnitState.DIRTY, False, "not listed when looked for once"),
+        (Search(tries=1, why="RateLimited: slow"), UnitState.GONE, False, "RateLimited: slow"),
+        (Search(found=NOW + SECOND, tries=1), UnitState.READY, True, "after once without"),
     ],
 )
-def test_a_machine_that_is_not_listed(look: Look, state: UnitState, ok: bool | None, detail: str) -> None:
-    found = one("listed with its tags", replace(GOOD, unit=destroyed(state=state, seen=Seen(there=look))))
+def test_a_machine_that_is_not_listed(look: Search, state: UnitState, ok: bool | None, detail: str) -> None:
+    found = one("listed with its tags", replace(GOOD, unit=destroyed(state=state, seen=Visibility(there=look))))
     assert (found.ok, found.detail) == (ok, detail)
 
 
@@ -186,13 +186,13 @@ def test_what_is_not_destroyed_yet_says_why() -> None:
 @pytest.mark.parametrize(
     ("look", "ok", "detail"),
     [
-        (Look(tries=1), None, "still listed once"),
-        (Look(tries=LOOKS), False, f"still listed {LOOKS} times"),
-        (Look(tries=LOOKS, why="Unknown: down"), False, "Unknown: down"),
+        (Search(tries=1), None, "still listed once"),
+        (Search(tries=MAX_SEARCHES), False, f"still listed {MAX_SEARCHES} times"),
+        (Search(tries=MAX_SEARCHES, why="Unknown: down"), False, "Unknown: down"),
     ],
 )
-def test_what_is_still_listed_after_it_was_destroyed(look: Look, ok: bool | None, detail: str) -> None:
-    found = one("not listed any more", replace(GOOD, unit=destroyed(seen=Seen(gone=look))))
+def test_what_is_still_listed_after_it_was_destroyed(look: Search, ok: bool | None, detail: str) -> None:
+    found = one("not listed any more", replace(GOOD, unit=destroyed(seen=Visibility(gone=look))))
     assert (found.ok, found.detail) == (ok, detail)
 
 
@@ -205,11 +205,11 @@ def test_only_a_unit_that_is_looked_for_can_be_listed_or_not() -> None:
 def test_only_the_worker_of_such_a_job_is_looked_for_and_held() -> None:
     plain = unit()
     assert factory_test.ordered(plain, job(), NOW) is plain
-    assert factory_test.ordered(plain, job(proves=Proves("f")), NOW) == replace(plain, seen=Seen())
+    assert factory_test.ordered(plain, job(proves=Proves("f")), NOW) == replace(plain, seen=Visibility())
     held = factory_test.ordered(plain, job(proves=Proves("f", keep=60)), NOW)
     assert held.hold == Hold("ada", "a test of factory f: to look at it if that fails", NOW, NOW + MINUTE)
     assert held.journal.entries[-1].what == str(held.hold)
-    assert held.seen == Seen()
+    assert held.seen == Visibility()
 
 
 def run_script(tmp_path: Path, **changes: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from penstock.domain import published
 from penstock.domain.jobfile import Publish
 from penstock.domain.jobs.jobs import Publication
-from penstock.domain.published import EVERY, Access, Published, Series
+from penstock.domain.published import ALL_SERIES, Access, Published, Series
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 
@@ -71,13 +71,13 @@ def test_what_cannot_be_a_name_is_said_with_its_place() -> None:
 
 
 def test_a_name_stands_for_its_bytes_alone() -> None:
-    assert published.has(ROW, 3, "ab")
-    assert not published.has(ROW, 4, "ab")
-    assert not published.has(ROW, 3, "cd")
+    assert published.has_content(ROW, 3, "ab")
+    assert not published.has_content(ROW, 4, "ab")
+    assert not published.has_content(ROW, 3, "cd")
 
 
 def test_the_refusals_say_what_is_there() -> None:
-    there = published.taken(ROW)
+    there = published.already_taken(ROW)
     assert (there.status, there.code) == (409, "published-otherwise")
     assert there.detail == (
         "oxide:hubris/image/v1/a.zip was given other bytes: 3 bytes with the SHA-256 ab, from /work/a.zip of job J, "
@@ -85,8 +85,8 @@ def test_the_refusals_say_what_is_there() -> None:
     )
     row = published.withdraw(ROW, "bob", NOW)
     assert row == replace(ROW, withdrawn=NOW, withdrawn_by="bob")
-    assert "and is withdrawn by bob; a name" in published.taken(row).detail
-    gone = published.gone(row)
+    assert "and is withdrawn by bob; a name" in published.already_taken(row).detail
+    gone = published.withdrawn(row)
     assert (gone.status, gone.code) == (410, "withdrawn")
     assert gone.detail == "oxide:hubris/image/v1/a.zip was withdrawn by bob at 2026-01-01 10:30 UTC"
 
@@ -94,7 +94,7 @@ def test_the_refusals_say_what_is_there() -> None:
 PRIVATE = Series(of="ada", name="inner", access=Access.PRIVATE)
 OPEN = Series(of="ada", name="inner", access=Access.PUBLIC)
 SOME = Series(of="ada", name="inner", access=Access.PRIVILEGE, privilege="releases")
-OTHERS = Series(of="ada", name=EVERY, access=Access.PRIVATE)
+OTHERS = Series(of="ada", name=ALL_SERIES, access=Access.PRIVATE)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_unit_in_quarantine_says_why_and_since_when_and_is_due_in_a_day() -> N
     )  # fmt: skip
     assert (apart.tries, apart.stuck, apart.reminders, apart.next_look) == (0, 0, 0, None)
     assert apart.journal.entries[-1].what == "quarantined: it is broken: hot"
-    assert quarantine.say(apart) == "worker w-1 is quarantined since 2026-01-02 03:04:05Z: it is broken: hot"
+    assert quarantine.describe(apart) == "worker w-1 is quarantined since 2026-01-02 03:04:05Z: it is broken: hot"
     assert apart.place is not None, "it is listed"
     assert apart.expiry is None, "and never forgotten"
 
@@ -110,7 +110,7 @@ def test_what_was_removed_by_hand_is_gone_with_the_operators_word() -> None:
 )  # fmt: skip
 def test_what_comes_after_waits_while_a_script_may_run(is_a: UnitKind, may_run: bool, goes_on: bool) -> None:
     """JOB-2"""
-    assert quarantine.may_go_on(replace(APART, is_a=is_a, may_run=may_run)) is goes_on
+    assert quarantine.may_continue(replace(APART, is_a=is_a, may_run=may_run)) is goes_on
 
 
 READY = unit(state=UnitState.READY, is_kept=True)
@@ -128,19 +128,19 @@ READY = unit(state=UnitState.READY, is_kept=True)
 )
 def test_a_script_may_run_where_nobody_said_that_it_ended(was: Unit, well: bool, may_run: bool) -> None:
     """JOB-2: who never said hello gets no job any more; who reported, or is broken, said that it does not run."""
-    assert units.soil(was, "why", NOW, ended_well=well).may_run is may_run
+    assert units.end_lease(was, "why", NOW, ended_well=well).may_run is may_run
 
 
 def test_a_broken_worker_is_not_cleaned_for_the_next() -> None:
     """UNIT-2"""
-    assert units.soil(READY, "why", NOW, ended_well=True).state is UnitState.CLEANING
-    assert units.soil(units.breaks(READY, "hot", NOW), "why", NOW, ended_well=True).state is UnitState.DIRTY
+    assert units.end_lease(READY, "why", NOW, ended_well=True).state is UnitState.CLEANING
+    assert units.end_lease(units.mark_broken(READY, "hot", NOW), "why", NOW, ended_well=True).state is UnitState.DIRTY
 
 
 def test_what_was_found_first_stands() -> None:
-    found = units.breaks(READY, "hot", NOW)
+    found = units.mark_broken(READY, "hot", NOW)
     assert (found.broken, found.journal.entries[-1].what) == ("hot", "broken: hot")
-    assert units.breaks(found, "cold", NOW) == found
+    assert units.mark_broken(found, "cold", NOW) == found
 
 
 TARGET = pool(name="target/ubuntu", broken=2)
@@ -184,4 +184,4 @@ def test_the_table_in_the_documents_is_the_codes() -> None:
 @pytest.mark.parametrize("state", UnitState)
 def test_moves_are_those_of_the_table(state: UnitState) -> None:
     for after in UnitState:
-        assert lifecycle.may_move(state, after) is (state is after or after in lifecycle.LIFE[state].to)
+        assert lifecycle.may_move(state, after) is (state is after or after in lifecycle.STAGES[state].to)

@@ -11,7 +11,7 @@ from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.retention import Retention, Spans, retention_key
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, Outcome
-from penstock.domain.site.sections import spelled
+from penstock.domain.site.sections import format_span
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Key
@@ -77,7 +77,7 @@ def test_what_is_still_kept_cannot_be_ended() -> None:
 
 
 def test_what_is_looked_at_is_looked_at_again() -> None:
-    row = retention.look_again(replace(OPEN, until=NOW, dependents=("D", "E")), ("E",), Spans(look=7200), NOW)
+    row = retention.recheck(replace(OPEN, until=NOW, dependents=("D", "E")), ("E",), Spans(look=7200), NOW)
     assert (row.dependents, row.deadline) == (("E",), NOW + 2 * HOUR)
 
 
@@ -127,7 +127,7 @@ def test_no_more_depend_on_a_job_than_its_row_has_room_for() -> None:
     ("seconds", "text"), [(1, "1 second"), (90, "90 seconds"), (60, "1 minute"), (7200, "2 hours"), (86400, "1 day")]
 )
 def test_bounds_are_spelled_in_their_largest_unit(seconds: int, text: str) -> None:
-    assert spelled(seconds) == text
+    assert format_span(seconds) == text
 
 
 def test_every_default_is_within_its_bounds() -> None:

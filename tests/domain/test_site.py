@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.site.site import REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
+from penstock.domain.site.site import MAX_REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
 
 
 def site(*targets: Target) -> Site:
@@ -22,11 +22,11 @@ def test_a_name_leads_through_redirects(name: str, leads_to: Target | None) -> N
     assert site(UBUNTU, *(Target(alias, redirect=to) for alias, to in aliases.items())).resolve(name) == leads_to
 
 
-@given(st.integers(0, REDIRECTS + 5))
+@given(st.integers(0, MAX_REDIRECTS + 5))
 def test_so_many_redirects_may_follow_one_another(count: int) -> None:
     chain = [Target(str(number), redirect=str(number + 1)) for number in range(count)]
     end = Target(str(count), factory="here")
-    assert site(*chain, end).resolve("0") == (end if count <= REDIRECTS else None)
+    assert site(*chain, end).resolve("0") == (end if count <= MAX_REDIRECTS else None)
 
 
 def test_a_circle_leads_nowhere() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.site.keys import SLOTS
-from penstock.domain.site.parse import FAULTS, parse
-from penstock.domain.site.site import REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
+from penstock.domain.site.keys import MAX_SLOTS
+from penstock.domain.site.parse import MAX_FAULTS, parse
+from penstock.domain.site.site import MAX_REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
 from penstock.kernel.errors import Fault
 from penstock.toml.document import SITE_BYTES
 
@@ -364,7 +364,9 @@ def test_all_faults_are_told_in_the_order_of_lines() -> None:
     ]
 
 
-@pytest.mark.parametrize(("count", "good"), [(REDIRECTS, True), (REDIRECTS + 1, False), (REDIRECTS + 9, False)])
+@pytest.mark.parametrize(
+    ("count", "good"), [(MAX_REDIRECTS, True), (MAX_REDIRECTS + 1, False), (MAX_REDIRECTS + 9, False)]
+)
 def test_redirects_may_follow_one_another_up_to_a_bound(count: int, good: bool) -> None:
     chain = "".join(f"[targets.t{at}]\nredirect = 't{at + 1}'\n" for at in range(count))
     text = f"[factories.f]\ndriver = 'x'\n{chain}[targets.t{count}]\nfactory = 'f'\n"
@@ -372,8 +374,8 @@ def test_redirects_may_follow_one_another_up_to_a_bound(count: int, good: bool) 
         assert isinstance(parse(text, "site.toml"), Site)
         return
     found = faults(text)
-    assert [one.where for one in found] == [f"targets.t{at}.redirect" for at in range(count - REDIRECTS)]
-    assert {one.message for one in found} == {f"more than {REDIRECTS} redirects follow one another"}
+    assert [one.where for one in found] == [f"targets.t{at}.redirect" for at in range(count - MAX_REDIRECTS)]
+    assert {one.message for one in found} == {f"more than {MAX_REDIRECTS} redirects follow one another"}
 
 
 def calls(text: str) -> int:
@@ -403,7 +405,7 @@ WRONG: Sequence[Callable[[int], str]] = (
 def test_a_site_that_is_wrong_all_over_is_refused_briefly_and_with_no_more_work_than_it_is_long(
     wrong: Callable[[int], str],
 ) -> None:
-    assert 0 < len(faults(wrong(SLOTS + 1))) <= FAULTS
+    assert 0 < len(faults(wrong(MAX_SLOTS + 1))) <= MAX_FAULTS
     assert calls(wrong(2000)) < 2.5 * calls(wrong(1000))
 
 

@@ -16,21 +16,21 @@ PROOF = CleanProof("lock", NOW, "nothing to clean")
 
 
 def test_an_ordered_worker_has_until_the_boot_deadline() -> None:
-    found = units.made(unit(tries=3, reason="no capacity"), NOW, 10 * MINUTE)
+    found = units.mark_made(unit(tries=3, reason="no capacity"), NOW, 10 * MINUTE)
     assert (found.state, found.made, found.due) == (UnitState.CREATING, NOW, NOW + 10 * MINUTE)
     assert (found.tries, found.reason) == (0, None)
 
 
 def test_what_is_told_of_a_machine_is_kept() -> None:
-    assert units.made(unit(), NOW, MINUTE, {"instance": "i-1"}).metadata == {"instance": "i-1"}
-    assert units.made(unit(metadata={"instance": "i-1"}), NOW, MINUTE).metadata == {"instance": "i-1"}
+    assert units.mark_made(unit(), NOW, MINUTE, {"instance": "i-1"}).metadata == {"instance": "i-1"}
+    assert units.mark_made(unit(metadata={"instance": "i-1"}), NOW, MINUTE).metadata == {"instance": "i-1"}
 
 
 def test_what_a_driver_notes_takes_the_place_of_what_it_noted_before() -> None:
     before = unit(notes={"done": 1})
-    assert units.noting(before, None) is before
-    assert units.noting(before, {}).notes == {}
-    assert units.noting(before, {"done": 2}).notes == {"done": 2}
+    assert units.with_notes(before, None) is before
+    assert units.with_notes(before, {}).notes == {}
+    assert units.with_notes(before, {"done": 2}).notes == {"done": 2}
 
 
 def test_a_ready_resource_owes_nothing_of_its_own() -> None:
@@ -66,20 +66,20 @@ def test_what_is_renewed_is_new_and_owes_the_next_renewal() -> None:
 def test_a_lease_is_due_at_the_end_of_its_hold_or_when_its_well_is_asked_anew() -> None:
     hold = Hold("ada", "", NOW, NOW + 2 * MINUTE)
     for renews, due in ((MINUTE, MINUTE), (3 * MINUTE, 2 * MINUTE)):
-        assert renewals.rest_of_lease(replace(RESOURCE, hold=hold, renews=NOW + renews)) == NOW + due
-    assert renewals.rest_of_lease(RESOURCE) is None
+        assert renewals.lease_due(replace(RESOURCE, hold=hold, renews=NOW + renews)) == NOW + due
+    assert renewals.lease_due(RESOURCE) is None
 
 
 def test_only_a_leased_resource_is_renewed_and_only_when_it_is_due() -> None:
     due = replace(RESOURCE, renews=NOW, due=NOW)
-    assert renewals.is_to_renew(due, NOW)
-    assert renewals.is_to_renew(replace(due, due=NOW + retries.EARLY), NOW), "messages come in whole seconds"
-    assert not renewals.is_to_renew(replace(due, due=NOW + retries.EARLY + SECOND), NOW), "its next try is later"
-    assert not renewals.is_to_renew(replace(due, renews=NOW + SECOND), NOW)
-    assert not renewals.is_to_renew(replace(due, renews=None), NOW)
-    assert not renewals.is_to_renew(replace(due, renews=None, due=None), NOW)
-    assert not renewals.is_to_renew(replace(due, is_a=UnitKind.WORKER), NOW)
-    assert not renewals.is_to_renew(replace(due, state=UnitState.DIRTY), NOW)
+    assert renewals.is_renewal_due(due, NOW)
+    assert renewals.is_renewal_due(replace(due, due=NOW + retries.EARLY), NOW), "messages come in whole seconds"
+    assert not renewals.is_renewal_due(replace(due, due=NOW + retries.EARLY + SECOND), NOW), "its next try is later"
+    assert not renewals.is_renewal_due(replace(due, renews=NOW + SECOND), NOW)
+    assert not renewals.is_renewal_due(replace(due, renews=None), NOW)
+    assert not renewals.is_renewal_due(replace(due, renews=None, due=None), NOW)
+    assert not renewals.is_renewal_due(replace(due, is_a=UnitKind.WORKER), NOW)
+    assert not renewals.is_renewal_due(replace(due, state=UnitState.DIRTY), NOW)
 
 
 def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
@@ -92,7 +92,7 @@ def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
 
 @pytest.mark.parametrize("state", [UnitState.CREATING, UnitState.READY])
 def test_the_credentials_of_a_unit_die_with_its_lease(state: UnitState) -> None:
-    found = units.soil(unit(state=state, token_hash="hash", tries=4), "its lease ended", NOW)
+    found = units.end_lease(unit(state=state, token_hash="hash", tries=4), "its lease ended", NOW)
     assert (found.state, found.token_hash, found.tries) == (UnitState.DIRTY, None, 0)
     assert (found.reason, found.due) == ("its lease ended", NOW + STEP_WITHIN)
 
@@ -100,13 +100,13 @@ def test_the_credentials_of_a_unit_die_with_its_lease(state: UnitState) -> None:
 @pytest.mark.parametrize("state", [UnitState.DIRTY, UnitState.GONE])
 def test_what_is_dirty_or_gone_is_left_as_it_is(state: UnitState) -> None:
     before = unit(state=state)
-    assert units.soil(before, "again", NOW + MINUTE) == before
+    assert units.end_lease(before, "again", NOW + MINUTE) == before
 
 
 def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> None:
-    found = retries.later(unit(tries=2), "booting", NOW, 7 * SECOND)
+    found = retries.retry_later(unit(tries=2), "booting", NOW, 7 * SECOND)
     assert (found.due, found.tries, found.reason) == (NOW + 7 * SECOND, 2, "booting")
-    assert retries.later(unit(), None, NOW, timedelta(0)).due == NOW
+    assert retries.retry_later(unit(), None, NOW, timedelta(0)).due == NOW
 
 
 @pytest.mark.parametrize(
@@ -122,27 +122,27 @@ def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> No
 def test_of_two_looks_that_are_not_over_one_is_followed_by_another(
     passed: timedelta, after: timedelta, next_look: timedelta
 ) -> None:
-    first = retries.look_again(unit(), "booting", NOW, 60 * SECOND)
+    first = retries.retry_by_message(unit(), "booting", NOW, 60 * SECOND)
     assert first.due == first.next_look == NOW + 60 * SECOND
-    found = retries.look_again(first, "still booting", NOW + passed, after)
+    found = retries.retry_by_message(first, "still booting", NOW + passed, after)
     assert found.due == found.next_look == NOW + next_look
     assert found.reason == "still booting"
 
 
 def test_a_message_that_comes_just_then_is_soon_enough() -> None:
     first = replace(unit(), next_look=NOW + BACK_OFF)
-    assert replace(retries.look_again(first, "down", NOW), journal=first.journal) == replace(first, reason="down")
+    assert replace(retries.retry_by_message(first, "down", NOW), journal=first.journal) == replace(first, reason="down")
 
 
 def test_a_message_that_may_be_this_one_is_followed_by_another() -> None:
     first = replace(unit(), next_look=NOW + retries.EARLY)
-    assert retries.look_again(first, "down", NOW).next_look == NOW + BACK_OFF
+    assert retries.retry_by_message(first, "down", NOW).next_look == NOW + BACK_OFF
 
 
 @given(st.integers(0, 10**6))
 def test_pauses_grow_up_to_a_bound_however_long_a_provider_is_down(tries: int) -> None:
-    found = retries.later(unit(tries=tries), "down", NOW)
-    sooner = retries.later(unit(tries=max(0, tries - 1)), "down", NOW)
+    found = retries.retry_later(unit(tries=tries), "down", NOW)
+    sooner = retries.retry_later(unit(tries=max(0, tries - 1)), "down", NOW)
     assert found.tries == tries + 1
     assert found.due
     assert sooner.due
@@ -151,6 +151,6 @@ def test_pauses_grow_up_to_a_bound_however_long_a_provider_is_down(tries: int) -
 
 
 def test_a_unit_is_gone_only_with_the_proof_and_leaves_no_secrets() -> None:
-    found = units.gone(unit(state=UnitState.DIRTY, sealed="x"), PROOF, NOW + MINUTE)
+    found = units.mark_gone(unit(state=UnitState.DIRTY, sealed="x"), PROOF, NOW + MINUTE)
     assert (found.state, found.proof, found.due) == (UnitState.GONE, PROOF, None)
     assert (found.sealed, found.since) == ("", NOW + MINUTE)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.pools import capacity, grants, pools
-from penstock.domain.pools.grants import Hand, Stock
+from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.leases import Need
 from penstock.domain.pools.pools import Claim, Slot, SlotState, Warm
 from penstock.domain.site.site import Maker, ResourceType, Site, Target
@@ -61,7 +61,7 @@ def test_a_warm_unit_brings_all_that_it_takes() -> None:
     given = stocks(claims(), warm=(warm(),))
     found = grants.pick(TARGET, given)
     assert found
-    assert grants.wants(found, given) == {TARGET: 0, QUOTA: 0}
+    assert grants.cold_demand(found, given) == {TARGET: 0, QUOTA: 0}
 
 
 @pytest.mark.parametrize(("used", "granted"), [(4, True), (5, False)])
@@ -91,7 +91,7 @@ def test_a_warm_unit_of_a_paused_quota_is_not_handed_over() -> None:
 def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
     cold: int, used: int, idle_: tuple[Slot, ...], evicted: list[str]
 ) -> None:
-    assert grants.evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
+    assert grants.units_to_evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
 
 
 def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_does() -> None:
@@ -105,11 +105,11 @@ def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_
         name: Stock(pool(name=name, is_amount=True, limit=2, used=2), [rows[name]], idle=of[name])
         for name in (cores, memory)
     }
-    assert grants.evict(cores, given) == ["w-1"]
+    assert grants.units_to_evict(cores, given) == ["w-1"]
 
 
 def test_nobody_makes_room_in_a_paused_pool() -> None:
-    assert grants.evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
+    assert grants.units_to_evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
 
 
 def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_alone() -> None:
@@ -123,11 +123,11 @@ def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_al
         bench: Stock(pool(name=bench), [used], (), [slot("b", unit="r-1", since=NOW)]),
     }
     assert grants.pick(own, given) is None
-    assert grants.evict(own, given) == ["r-1"]
+    assert grants.units_to_evict(own, given) == ["r-1"]
 
 
 def test_a_warm_unit_that_the_claim_itself_gets_makes_no_room_for_it() -> None:
-    assert grants.evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
+    assert grants.units_to_evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
 
 
 def test_nobody_makes_room_for_who_stands_too_far_back_in_another_queue() -> None:
@@ -135,15 +135,15 @@ def test_nobody_makes_room_for_who_stands_too_far_back_in_another_queue() -> Non
     given = stocks(claims("Z"), cold=1, idle=(idle_slot(),))
     others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(grants.WINDOW)]
     given[QUOTA] = replace(given[QUOTA], claims=others)
-    assert grants.evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given) == []
 
 
 def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
     wanted = claims("B")
     given = stocks(wanted, cold=1, idle=(idle_slot(),))
-    ahead = claim("A", pool=TARGET, count=3, overtaken=grants.OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
+    ahead = claim("A", pool=TARGET, count=3, overtaken=grants.MAX_OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
     given[TARGET] = replace(given[TARGET], pool=pool(name=TARGET, limit=3), claims=[ahead, wanted[TARGET]])
-    assert grants.evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given) == []
 
 
 NEED = Need(0, 0, "worker", "linux", TARGET, "here", uses={QUOTA: 4})
@@ -151,7 +151,7 @@ NEED = Need(0, 0, "worker", "linux", TARGET, "here", uses={QUOTA: 4})
 
 def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
     given = stocks(claims(), cold=1, used=0)
-    hand = Hand(claims()[TARGET], given)
+    hand = Allocator(claims()[TARGET], given)
     made = hand.order(unit(pool=TARGET, order=0), NEED)
     assert (made.slot, made.fence, made.also, made.is_kept) == ("c0", 1, ((QUOTA, "w-1"),), True)
     before, after = given[QUOTA].pool, replace(given[QUOTA].pool, used=4)
@@ -162,7 +162,7 @@ def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
 def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
     """SLOT-3: the slot's fence grows, and the unit goes with it."""
     own, other = warm(fence=3), idle_slot()
-    hand = Hand(claims("B", attempt=2)[TARGET], stocks(claims("B"), warm=(own,)))
+    hand = Allocator(claims("B", attempt=2)[TARGET], stocks(claims("B"), warm=(own,)))
     assert hand.warm(TARGET) is own
     assert hand.warm(TARGET) is None
     was = unit(state=UnitState.IDLE, until=NOW, proof=PROOF)
@@ -176,11 +176,11 @@ def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
 
 def test_a_slot_is_kept_idle_handed_over_left_and_given_back() -> None:
     held = slot(state=HELD, job="A", attempt=1, order=0, unit="w-1", since=NOW, fence=2)
-    own, other = (pools.keep(held, is_own=is_own, now=NOW + SECOND) for is_own in (True, False))
+    own, other = (pools.keep_warm(held, is_own=is_own, now=NOW + SECOND) for is_own in (True, False))
     assert (own.state, own.key.sk, own.job, own.fence) == (SlotState.FREE, "free#warm#1", None, 2)
     assert (other.state, other.since) == (IDLE, NOW + SECOND)
     assert pools.hand_over(other, claim("B"), 0, NOW).job == "B"
-    left = pools.leave(own)
+    left = pools.mark_leaving(own)
     assert (left.state, left.leaving, left.unit) == (IDLE, True, "w-1")
     assert pools.give_back(left) == slot(fence=2)
 
@@ -231,16 +231,16 @@ READY = unit(state=UnitState.READY, is_kept=True, token_hash="hash", born=NOW - 
     ],
 )
 def test_only_what_was_ready_and_ended_well_is_cleaned_for_the_next(was: Unit, well: bool, state: UnitState) -> None:
-    after = units.soil(was, "its lease ended", NOW, ended_well=well)
+    after = units.end_lease(was, "its lease ended", NOW, ended_well=well)
     assert after.state is state
     if state is UnitState.CLEANING:
         assert (after.token_hash, after.past_hash, after.sealed) == (None, "hash", "")
         assert after.due == NOW + units.CLEAN_WITHIN
-        resource = units.soil(replace(was, is_a=UnitKind.RESOURCE), "", NOW, ended_well=True)
+        resource = units.end_lease(replace(was, is_a=UnitKind.RESOURCE), "", NOW, ended_well=True)
         assert resource.due == NOW + units.STEP_WITHIN
 
 
-CLEANING = units.soil(READY, "its lease ended", NOW, ended_well=True)
+CLEANING = units.end_lease(READY, "its lease ended", NOW, ended_well=True)
 
 
 @pytest.mark.parametrize(
@@ -260,17 +260,17 @@ def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: st
 
 
 def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_idle_too_long() -> None:
-    kept = reuse.keep(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
+    kept = reuse.keep_warm(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
     assert (kept.state, kept.proof, kept.due, kept.until) == (
         UnitState.IDLE, PROOF, NOW + LEASE, NOW + timedelta(seconds=600),
     )  # fmt: skip
-    assert reuse.heard(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
-    resource = reuse.keep(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
+    assert reuse.renew(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
+    resource = reuse.keep_warm(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
     assert resource.due == resource.until
-    old = reuse.keep(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
+    old = reuse.keep_warm(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
     assert old.until == NOW + timedelta(seconds=30)
-    assert reuse.keep(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
-    assert reuse.heard(replace(kept, until=None), NOW, LEASE).due == NOW
+    assert reuse.keep_warm(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
+    assert reuse.renew(replace(kept, until=None), NOW, LEASE).due == NOW
 
 
 @pytest.mark.parametrize(("is_a", "made"), [(UnitKind.WORKER, NOW), (UnitKind.RESOURCE, None)])

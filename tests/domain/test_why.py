@@ -7,11 +7,11 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.pools import why
-from penstock.domain.pools.forecast import Forecast, Unblock, Way
+from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import SlotState
-from penstock.domain.pools.why import Ahead, Away, Block, Holder, block, explain
-from penstock.domain.units.units import clock
+from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain
+from penstock.domain.units.units import format_time
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
 
 HELD = [slot(str(number), SlotState.HELD, job=f"H{number}", since=NOW) for number in range(1, 6)]
@@ -19,7 +19,7 @@ BLOCK = Block(
     pool="resource/bench",
     kind="numbered",
     position=2,
-    ahead=(Ahead("J0", NOW),),
+    ahead=(ClaimAhead("J0", NOW),),
     held_by=(),
     limit=2,
     held=0,
@@ -53,7 +53,7 @@ def test_a_block_counts_slots_and_names_those_ahead_and_those_that_hold() -> Non
         pool="resource/bench",
         kind="numbered",
         position=2,
-        ahead=(Ahead("J0", NOW),),
+        ahead=(ClaimAhead("J0", NOW),),
         held_by=(Holder("1", "H1", NOW), Holder("2", "H2", NOW)),
         limit=3,
         held=2,
@@ -69,7 +69,7 @@ def test_a_pool_with_names_is_named() -> None:
 
 
 def test_hosts_that_are_away_are_told() -> None:
-    gone = (Away("bench-7", NOW), Away("bench-8", None))
+    gone = (AwayHost("bench-7", NOW), AwayHost("bench-8", None))
     found = block(pool(names=("bench-7", "bench-8")), [], [claim()], "J1", away=gone)
     assert found
     assert found.away == gone
@@ -80,12 +80,12 @@ def test_hosts_that_are_away_are_told() -> None:
     [
         (
             0,
-            {"away": (Away("bench-7", NOW),)},
-            f"the job waits for a worker of bench: away is bench-7 since {clock(NOW)}; position 2 in the queue",
+            {"away": (AwayHost("bench-7", NOW),)},
+            f"the job waits for a worker of bench: away is bench-7 since {format_time(NOW)}; position 2 in the queue",
         ),
         (
             0,
-            {"away": tuple(Away(f"b-{number}", None) for number in range(7)), "held_by": holders(1)},
+            {"away": tuple(AwayHost(f"b-{number}", None) for number in range(7)), "held_by": holders(1)},
             "the job waits for a worker of bench: held are bench-1 by job H1; away are "
             + ", ".join(f"b-{number}, which was never heard of" for number in range(5))
             + " and 2 more; position 2 in the queue",
@@ -179,7 +179,7 @@ def test_the_time_is_that_of_the_last_station(times: Times, minutes: int) -> Non
     assert explain(found, [], None).since == NOW + minutes * MINUTE
 
 
-BACK = tuple(Unblock(Way.GIVE_BACK, "resource/bench", f"bench-{number}", f"H{number}") for number in range(1, 8))
+BACK = tuple(Unblock(Action.GIVE_BACK, "resource/bench", f"bench-{number}", f"H{number}") for number in range(1, 8))
 
 
 @pytest.mark.parametrize(

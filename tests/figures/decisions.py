@@ -51,7 +51,7 @@ def _decisions() -> dict[str, Callable[[], object]]:
         "`pools.give_back` and its changes": lambda: pools.move(held, pools.give_back(held)),
         "`endings.conclude`, by its report": lambda: outcome.conclude(running, None, None, NOW),
         "`units.hello`": lambda: units.hello(made, "hash", NOW, timedelta(minutes=2)),
-        "`units.gone`": lambda: units.gone(dirty, proof, NOW),
+        "`units.gone`": lambda: units.mark_gone(dirty, proof, NOW),
         "`leases.next_release` of four": lambda: leases.next_release(attempt),
         "`rows.holds`": lambda: holds(Create(made), None),
         "`resizing.fit` of a hundred slots": lambda: capacity.fit(pool(limit=100), many),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs.failures import LINES, MEANINGS, Kind
+from penstock.domain.jobs.failures import MAX_LINES, MEANINGS, Kind
 from tests.functions.service import WORKER_TOKEN, Answer, Service, refused
 from tests.functions.test_operations import Stage
 
@@ -63,7 +63,7 @@ def test_what_is_not_an_agents_to_tell_is_passed_over(stage: Stage, kind: str) -
 
 def test_what_is_too_much_is_cut(stage: Stage) -> None:
     finish(stage, failure={**TOLD, "lines": ["x" * 2000] * 99, "task_name": "n" * 9999})
-    assert len(shown(stage)["lines"]) == LINES
+    assert len(shown(stage)["lines"]) == MAX_LINES
     assert len(str(shown(stage))) < 10_000
 
 

@@ -39,8 +39,8 @@ def test_what_was_said_and_what_it_led_to(service: Service) -> None:
 
 
 def test_commits_and_how_far_they_are(service: Service) -> None:
-    row = commits.begin(replace(EVENT, branch="", number=12), START)
-    awaits = commits.moved(row, commits.Stage.AWAITING, "eve")
+    row = commits.new_set(replace(EVENT, branch="", number=12), START)
+    awaits = commits.move_to(row, commits.Stage.AWAITING, "eve")
     assert service.twin.store.commit([Create(awaits)])
     whole = service.ask("GET", "/v1/github/commits", as_="root").json
     (one,) = whole["items"]

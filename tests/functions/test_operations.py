@@ -77,7 +77,7 @@ class Stage:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        service.twin.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
+        service.twin.store.commit([Create(DELIVERY), Create(commits.new_set(EVENT, START))])
         service.ask("POST", "/v1/users", {"name": "oxide:hubris"}, as_="root")
         self.job = service.submit(resources=["bench"], tags={"a": "b"})
         self.waiting = service.submit(resources=["bench"])

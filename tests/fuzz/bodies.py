@@ -20,8 +20,8 @@ from penstock.api.workers import AgentEvents, AgentFailure, AgentFinish
 from penstock.aws import dynamodb
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import ACTIONS, Delivery
-from penstock.domain.jobs.failures import heard
-from penstock.domain.logs.logs import Most, hear
+from penstock.domain.jobs.failures import from_agent
+from penstock.domain.logs.logs import LogLimits, append_agent_lines
 from penstock.domain.logs.logs import events as numbered
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -33,7 +33,7 @@ from penstock.usecases.workers.agents import parse_lines
 from tests.functions.service import StrictStore
 from tests.twin.world import Twin
 
-MOST = Most(events=100, bytes=4096)
+MOST = LogLimits(events=100, bytes=4096)
 """How much of a job's log is kept here: little, so that a batch fills it."""
 
 BODIES = [operation.body for operation in openapi.agents() if operation.body]
@@ -50,7 +50,7 @@ def agent(data: bytes) -> None:
 
 
 def _failure(said: AgentFailure) -> None:
-    found = heard(said.kind, said.evidence, said.task, said.task_name, said.lines)
+    found = from_agent(said.kind, said.evidence, said.task, said.task_name, said.lines)
     assert found is None or len(repr(found)) < limits.BODY_BYTES // 4
 
 
@@ -64,11 +64,11 @@ def events(data: bytes) -> None:
     except Refused as refused:
         _declared(refused)
         return
-    batch = hear(None, "job", 1, found.first, lines, MOST)
+    batch = append_agent_lines(None, "job", 1, found.first, lines, MOST)
     if batch is None:
         return
     assert batch.size <= MOST.bytes + 2 * 1024**2
-    assert hear(batch, "job", 1, found.first, lines, MOST) is None
+    assert append_agent_lines(batch, "job", 1, found.first, lines, MOST) is None
     _kept(batch)
     shown = [logs.show(each) for each in numbered(batch)]
     assert all(each.time.endswith("Z") for each in shown), "people are shown times in UTC"
@@ -89,7 +89,7 @@ def webhook(data: bytes) -> None:
     for row in list(on.store.rows.values()):
         _kept(row)
         if isinstance(row, Delivery) and row.event:
-            _kept(commits.begin(row.event, row.received))
+            _kept(commits.new_set(row.event, row.received))
     assert told != "stored" or github_webhook.receive(on, hook) == "known"
 
 

@@ -48,7 +48,7 @@ class Stage:
         self.waiting = self.job(resources=["bench"])
         self.given = self.job(inputs=["data"])
         self.tested = str(self.user("POST", "/v1/factories/hand/test", BODIES["begin_factory_test"]).body["id"])
-        self.site.on.store.commit([Create(DELIVERY), Create(commits.begin(EVENT, START))])
+        self.site.on.store.commit([Create(DELIVERY), Create(commits.new_set(EVENT, START))])
         self.user("PUT", f"/v1/jobs/{self.running}/store/answer", BODIES["put_value"])
         self.rest()
         self.real = self._real()

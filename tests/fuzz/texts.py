@@ -8,7 +8,7 @@ from functools import cache
 from penstock.domain.github import policy as policies
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
-from penstock.domain.jobs.admission import could_any
+from penstock.domain.jobs.admission import check_names
 from penstock.domain.site import parse as site_parse
 from penstock.domain.site.site import Site, Target
 from penstock.drivers import Registry
@@ -61,7 +61,7 @@ def _asked(found: Site) -> None:
     assert found.guarded() <= pools.keys()
     assert found.canaries().keys() <= pools.keys() | {target.pool for target in found.targets.values()}
     for name, target in found.targets.items():
-        assert isinstance(could_any(found, JobFile("job.sh", "", target=name)), Target)
+        assert isinstance(check_names(found, JobFile("job.sh", "", target=name)), Target)
         assert found.takes(target.uses).keys() <= pools.keys()
     for kind in found.resources.values():
         assert found.maker(kind)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.github.commits import Stage
-from penstock.domain.published import EVERY, Series, series_key
+from penstock.domain.published import ALL_SERIES, Series, series_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases.github import repositories
@@ -72,11 +72,11 @@ def test_a_repository_of_another_name_is_another_user(taken: Rig) -> None:
 
 def test_who_took_a_name_over_says_nothing_of_what_is_published_under_it(taken: Rig) -> None:
     taken.say("push", by_another(private=True))
-    assert taken.on.store.get(series_key(NAME, EVERY), Series) is None
+    assert taken.on.store.get(series_key(NAME, ALL_SERIES), Series) is None
     said = push("c" * 40)
     said["repository"] |= {"private": True}
     taken.say("push", said)
-    assert taken.on.store.get(series_key(NAME, EVERY), Series) is not None
+    assert taken.on.store.get(series_key(NAME, ALL_SERIES), Series) is not None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from penstock.domain.github.commits import Stage
 from penstock.domain.github.deliveries import BODY_BYTES
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.store import Value, value_key
-from penstock.domain.published import EVERY, Access, Series, series_key
+from penstock.domain.published import ALL_SERIES, Access, Series, series_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
 from penstock.ports import GitHubRequest, GitHubResponse, TokenScope
@@ -197,7 +197,7 @@ def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_
 
 
 def said(rig: Rig) -> Series | None:
-    return rig.on.store.get(series_key("oxide:hubris", EVERY), Series)
+    return rig.on.store.get(series_key("oxide:hubris", ALL_SERIES), Series)
 
 
 @pytest.mark.parametrize(("private", "access"), [(False, None), (True, Access.PRIVATE), (None, Access.PRIVATE)])
@@ -214,7 +214,7 @@ def test_what_a_private_repository_publishes_is_private(rig: Rig, private: bool 
 
 
 def test_what_its_owner_said_stays(rig: Rig) -> None:
-    published.set_access(rig.on, rig.user, "oxide:hubris", EVERY, Access.PUBLIC, "")
+    published.set_access(rig.on, rig.user, "oxide:hubris", ALL_SERIES, Access.PUBLIC, "")
     payload = push(A)
     payload["repository"]["private"] = True
     rig.say("push", payload)
@@ -225,7 +225,7 @@ def test_what_its_owner_said_stays(rig: Rig) -> None:
 
 def test_what_its_owner_says_meanwhile_stays(rig: Rig) -> None:
     before_the_next_commit(
-        rig.twin, lambda: published.set_access(rig.on, rig.user, "oxide:hubris", EVERY, Access.PUBLIC, "")
+        rig.twin, lambda: published.set_access(rig.on, rig.user, "oxide:hubris", ALL_SERIES, Access.PUBLIC, "")
     )
     published.make_private(rig.on, "oxide:hubris")
     rule = said(rig)

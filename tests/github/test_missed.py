@@ -8,7 +8,7 @@ import github_work
 import pytest
 
 from penstock import bootstrap
-from penstock.domain.github.deliveries import LOOK_KEY, Look
+from penstock.domain.github.deliveries import LIST_CHECK_KEY, ListCheck
 from penstock.usecases.github import webhook
 from tests.functions.service import Context
 from tests.github.payloads import push
@@ -55,7 +55,7 @@ def test_all_pages_are_looked_through(rig: Rig) -> None:
     for number in range(10):
         sent(rig, f"g{number}", push(A))
     assert webhook.fetch_missed(rig.on) == 10
-    found = rig.on.store.get(LOOK_KEY, Look)
+    found = rig.on.store.get(LIST_CHECK_KEY, ListCheck)
     assert found is not None
     assert (found.at, found.found) == (rig.now(), 10)
 
@@ -66,7 +66,7 @@ def test_an_outage_longer_than_one_look_is_made_good_by_several(rig: Rig, monkey
     for number in range(7):
         sent(rig, f"g{number}", push(A))
     assert webhook.fetch_missed(rig.on) == 6
-    assert rig.on.store.get(LOOK_KEY, Look) is None  # not all was seen: nothing says that it was
+    assert rig.on.store.get(LIST_CHECK_KEY, ListCheck) is None  # not all was seen: nothing says that it was
 
 
 def test_one_does_not_look_behind_the_last_look(rig: Rig) -> None:
@@ -84,12 +84,12 @@ def test_one_does_not_look_behind_the_last_look(rig: Rig) -> None:
 def test_nothing_new_costs_nothing(rig: Rig) -> None:
     sent(rig, "one", push(A))
     webhook.fetch_missed(rig.on)
-    first = rig.on.store.get(LOOK_KEY, Look)
+    first = rig.on.store.get(LIST_CHECK_KEY, ListCheck)
     rig.twin.pass_time(300)
     rig.fake.asked.clear()
     assert webhook.fetch_missed(rig.on) == 0
     assert rig.fake.asked == [("GET", "/app/hook/deliveries")]  # which says 304
-    assert rig.on.store.get(LOOK_KEY, Look) == first
+    assert rig.on.store.get(LIST_CHECK_KEY, ListCheck) == first
 
 
 def test_what_is_malformed_is_stored_and_not_asked_for_for_ever(rig: Rig) -> None:

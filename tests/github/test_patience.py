@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.github.commits import TRIES, Stage
+from penstock.domain.github.commits import MAX_TRIES, Stage
 from penstock.domain.jobs.jobs import Outcome
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Replace
@@ -65,7 +65,7 @@ def test_one_does_not_ask_for_ever(rig: Rig) -> None:
     rig.commit(B)
     rig.hook("push", push(B, "other"))
     rig.fake.limit(10**7)
-    for _ in range(TRIES + 10):
+    for _ in range(MAX_TRIES + 10):
         rig.later(1900)
     assert (rig.set(B).stage, rig.set(B).why) == (Stage.SETTLED, "GitHub could not be asked what to run")
     assert rig.set(B).due is None
@@ -77,11 +77,11 @@ def test_a_delivery_is_not_taken_for_ever(rig: Rig) -> None:
     rig.say("pull_request", pull_request(A, author="ada"))
     rig.fake.limit(10**7)
     rig.hook("pull_request", pull_request(B, author="ada"))
-    for _ in range(TRIES + 10):
+    for _ in range(MAX_TRIES + 10):
         rig.later(1900)
     assert (rig.delivery(rig.id).outcome, rig.delivery(rig.id).due) == ("given up", None)
     rig.step({"delivery": rig.id})
-    assert rig.delivery(rig.id).tries == TRIES
+    assert rig.delivery(rig.id).tries == MAX_TRIES
 
 
 class Died(Exception):

@@ -12,7 +12,7 @@ import pytest
 from penstock.aws import dynamodb
 from penstock.domain.commands import SubmitJob
 from penstock.domain.github import tokens as github_tokens
-from penstock.domain.github.tokens import LIFE, LOOK
+from penstock.domain.github.tokens import LIFE, RECHECK_INTERVAL
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.store import Value, sealed_as, value_key
@@ -288,11 +288,11 @@ def test_a_hint_that_is_lost_costs_some_minutes(rig: Rig, monkeypatch: pytest.Mo
     assert rig.step({"revoke": job.id})
     (row,) = rows(rig)
     assert row.due
-    assert row.due > rig.now() + LOOK - timedelta(seconds=1)  # its job goes on
+    assert row.due > rig.now() + RECHECK_INTERVAL - timedelta(seconds=1)  # its job goes on
     monkeypatch.setattr(hints, "job_settled", lambda *_: None)
     rig.finish(job.id)
     assert alive(rig, token)
-    rig.later(LOOK.total_seconds())
+    rig.later(RECHECK_INTERVAL.total_seconds())
     assert (alive(rig, token), rows(rig)) == (False, [])
 
 
@@ -301,7 +301,7 @@ def test_a_token_whose_life_is_over_is_forgotten(rig: Rig) -> None:
     ask(rig, job)
     rig.later(LIFE.total_seconds() - 1)
     assert len(rows(rig)) == 1
-    rig.later(LOOK.total_seconds())
+    rig.later(RECHECK_INTERVAL.total_seconds())
     assert (rows(rig), revoked(rig)) == ([], 0)
 
 

@@ -143,12 +143,12 @@ def worker_first(patch: pytest.MonkeyPatch) -> None:
 
 def head_of_the_line(patch: pytest.MonkeyPatch) -> None:
     """`granting._grantable`: nobody may pass whoever is ahead in one of the queues."""
-    patch.setattr(grants, "OVERTAKEN", 0)
+    patch.setattr(grants, "MAX_OVERTAKEN", 0)
 
 
 def passes_without_end(patch: pytest.MonkeyPatch) -> None:
     """`granting._grantable`: nobody asks how often those ahead were overtaken."""
-    patch.setattr(grants, "OVERTAKEN", 10_000)
+    patch.setattr(grants, "MAX_OVERTAKEN", 10_000)
 
 
 def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:

@@ -28,10 +28,10 @@ def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
 
 def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
     """`idle.keep`: a unit counts as idle from when it was ordered."""
-    keep = reuse.keep
+    keep = reuse.keep_warm
 
     def kept(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
         until = (unit.born or now) + timedelta(seconds=warm.idle)
         return replace(keep(unit, proof, warm, now, lease), until=until, due=until)
 
-    patch.setattr(reuse, "keep", kept)
+    patch.setattr(reuse, "keep_warm", kept)

@@ -167,7 +167,7 @@ def takes_from_holders(patch: pytest.MonkeyPatch) -> None:
 
 def outlives_its_lease(patch: pytest.MonkeyPatch) -> None:
     """`settling._end_lease`: a unit stays as it is when its lease ends."""
-    patch.setattr(domain_units, "soil", lambda unit, reason, now, **_: unit)
+    patch.setattr(domain_units, "end_lease", lambda unit, reason, now, **_: unit)
 
 
 def silence_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def absence_counts(patch: pytest.MonkeyPatch) -> None:
         there = set(on.drivers.factory("hand", {}).list())
         for unit in on.store.listed("workers", Unit):
             if unit.id not in there and unit.state is not UnitState.DIRTY:
-                on.store.commit([Replace(unit, domain_units.soil(unit, "not listed", on.world.now()))])
+                on.store.commit([Replace(unit, domain_units.end_lease(unit, "not listed", on.world.now()))])
         return Reconciled()
 
     patch.setattr(reconcile, "reconcile", destroy)

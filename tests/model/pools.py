@@ -72,7 +72,7 @@ def check_promises(rows: Collection[Row]) -> None:
     held = {(slot.pool, slot.name): slot.unit for slot in slots if slot.unit}
     wanted = {place: unit.id for unit in rows if _holds(unit) for place in ((unit.pool, unit.slot), *unit.also)}
     assert held == wanted, "a unit has all that its lease takes, and nobody else has any of it"
-    assert all(row.overtaken <= grants.OVERTAKEN for row in rows if isinstance(row, Claim)), "overtaken too often"
+    assert all(row.overtaken <= grants.MAX_OVERTAKEN for row in rows if isinstance(row, Claim)), "overtaken too often"
 
 
 def _holds(row: Row) -> TypeGuard[Unit]:

@@ -17,7 +17,7 @@ SEEDS = 60
 @pytest.fixture(autouse=True)
 def _overtaken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small bound is one that is reached."""
-    monkeypatch.setattr(grants, "OVERTAKEN", 1)
+    monkeypatch.setattr(grants, "MAX_OVERTAKEN", 1)
 
 
 def test_without_faults_all_succeed() -> None:

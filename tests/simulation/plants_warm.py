@@ -38,12 +38,12 @@ def called_by_two(patch: pytest.MonkeyPatch) -> None:
 
 def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """What an idle unit takes of an amount is not counted."""
-    keep = pools.keep
+    keep = pools.keep_warm
 
     def kept(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
         return replace(keep(slot, is_own=is_own, now=now), count=slot.count if is_own else 0)
 
-    patch.setattr(pools, "keep", kept)
+    patch.setattr(pools, "keep_warm", kept)
 
 
 def idle_makes_no_room(patch: pytest.MonkeyPatch) -> None:

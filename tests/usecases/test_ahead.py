@@ -14,7 +14,7 @@ from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Pool, Warm, pool_key
 from penstock.domain.units import prewarm as rules
-from penstock.domain.units.units import Unit, UnitKind, UnitState, is_coming, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
@@ -198,9 +198,9 @@ def test_no_more_are_made_than_there_is_room_for(ada: User) -> None:
 def test_so_many_at_once_and_the_others_a_minute_later() -> None:
     wide = SITE.replace("limit = 3\nuses = { vcpus = 4 }", "limit = 30").replace("min = 1, max = 2", "min = 25")
     twin = a_twin(wide)
-    assert len(existing(twin)) == rules.AT_ONCE
+    assert len(existing(twin)) == rules.ORDERS_PER_CHECK
     sweep(twin)
-    assert len(existing(twin)) == 2 * rules.AT_ONCE
+    assert len(existing(twin)) == 2 * rules.ORDERS_PER_CHECK
     sweep(twin)
     assert len(existing(twin)) == 25
 
@@ -540,7 +540,7 @@ def test_an_agent_that_comes_before_its_factorys_word(ada: User) -> None:
     unit = only(twin)
     assert unit.made
     twin.run()
-    assert not is_coming(unit)
+    assert not is_prewarming(unit)
 
 
 def test_an_agent_is_not_sent_home_by_a_grant_that_comes_in_between(twin: Twin, ada: User) -> None:

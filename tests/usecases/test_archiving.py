@@ -477,7 +477,7 @@ def test_what_was_being_said_as_a_log_went_is_looked_for_once_more(twin: Twin, a
     logs_archives.delete(twin.on, job)
     logs_archives.advance(twin.on, job)
     assert not of(twin, Batch)
-    assert row_of(twin, job).due == twin.world.now() + archives.SETTLING
+    assert row_of(twin, job).due == twin.world.now() + archives.LATE_ROWS_WITHIN
     twin.store.rows[late.key] = late
     look(twin, job)
     assert not of(twin, Batch)

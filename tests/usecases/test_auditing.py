@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.units.units import UnitKind, UnitState
-from penstock.domain.users.audit import KEPT, Entry
+from penstock.domain.users.audit import KEPT_FOR, Entry
 from penstock.domain.users.users import Token, User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
@@ -187,5 +187,5 @@ def test_a_long_detail_is_clipped_and_an_entry_expires() -> None:
     entry = change.row
     assert isinstance(entry, Entry)
     assert entry.detail == "y" * 997 + "..."
-    assert entry.expiry == entry.at + KEPT
+    assert entry.expiry == entry.at + KEPT_FOR
     assert audit.record(twin.on, [], "root", "did", "what") == []

@@ -409,7 +409,7 @@ def test_a_probe_that_does_not_boot_either_cools_for_longer(twin: Twin, ada: Use
     (after,) = rows(twin)
     assert (after.count, after.probe) == (2, None)
     assert after.until - twin.world.now() > before.until - before.since
-    assert pool(twin).broken == quarantine.BROKEN_IN_A_ROW + 1
+    assert pool(twin).broken == quarantine.MAX_BROKEN_IN_A_ROW + 1
 
 
 def test_a_probe_whose_target_has_a_check_works_when_its_job_has_ended(twin: Twin, ada: User) -> None:

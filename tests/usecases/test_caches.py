@@ -15,7 +15,7 @@ from penstock.domain import caches as rules
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.volumes import (
-    LENT,
+    DOWNLOAD_WITHIN,
     PART_BYTES,
     WHOLE_BYTES,
     Volume,
@@ -146,7 +146,7 @@ def test_the_first_of_two_writers_has_the_key_and_the_second_is_told(twin: Twin,
     assert entries(twin) == {first}
     assert found(twin, job) == first
     assert caches.begin(twin.on, job, ask(), 1, DIGEST) == {"there": True, "id": first, "job": job.id, "scope": "trunk"}
-    twin.world.time += LENT
+    twin.world.time += DOWNLOAD_WITHIN
     expire.expire_overdue(twin.on)
     assert set(twin.objects.objects) == {object_name(first)}
     assert adds_up(twin)
@@ -237,7 +237,7 @@ def test_a_restore_keeps_an_entry_for_longer_and_writes_no_more_than_once_an_hou
     written = commits(twin)
     assert found(twin, job)
     assert written == []
-    twin.world.time += rules.TOUCHED
+    twin.world.time += rules.TOUCH_INTERVAL
     assert found(twin, job)
     assert found(twin, job)
     assert len(written) == 1
@@ -271,10 +271,10 @@ def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User
     assert found(twin, job) == id
     caches.delete(twin.on, ada, id)
     assert found(twin, job) is None
-    twin.world.time += rules.SIGNED
+    twin.world.time += rules.DOWNLOAD_SECONDS
     expire.expire_overdue(twin.on)
     assert object_name(id) in twin.objects.objects
-    twin.world.time += LENT - rules.SIGNED
+    twin.world.time += DOWNLOAD_WITHIN - rules.DOWNLOAD_SECONDS
     expire.expire_overdue(twin.on)
     assert object_name(id) not in twin.objects.objects
 
@@ -282,7 +282,7 @@ def test_bytes_stay_for_as_long_as_somebody_may_fetch_them(twin: Twin, ada: User
 def test_an_entry_that_goes_while_it_is_found_may_be_fetched_still(twin: Twin, ada: User) -> None:
     id = save(twin, run(twin, ada))
     job = run(twin, ada)
-    twin.world.time += rules.TOUCHED
+    twin.world.time += rules.TOUCH_INTERVAL
     before_the_next_commit(twin, lambda: caches.delete(twin.on, ada, id))
     assert found(twin, job) == id
     assert entries(twin) == set()
@@ -303,7 +303,7 @@ def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
     twin = with_quota(30)
     job = run(twin, ada)
     a, b, c = (save(twin, job, key) for key in "abc")
-    twin.world.time += rules.TOUCHED
+    twin.world.time += rules.TOUCH_INTERVAL
     assert found(twin, job, "a") == a
     d = save(twin, job, "d")
     assert entries(twin) == {a, c, d}

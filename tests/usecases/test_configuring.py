@@ -152,7 +152,7 @@ def test_an_amount_is_never_over_for_its_use_says_so_itself(twin: Twin) -> None:
     assert not pool_of(twin, "quota/cores").over
 
 
-@pytest.mark.parametrize(("name", "most"), [("quota/cores", keys.AMOUNT), ("resource/licence", keys.SLOTS)])
+@pytest.mark.parametrize(("name", "most"), [("quota/cores", keys.MAX_AMOUNT), ("resource/licence", keys.MAX_SLOTS)])
 def test_a_limit_has_a_bound(twin: Twin, name: str, most: int) -> None:
     assert site_apply.resize(twin.on, name, most).limit == most
     assert site_apply.resize(twin.on, name, 0).limit == 0

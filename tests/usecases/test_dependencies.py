@@ -334,7 +334,7 @@ def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
     before = job_of(twin, second)
     prerequisites.judge(twin.on, second)
     prerequisites.judge(twin.on, "0" * 26)
-    settle.settle(twin.on, second, 1, domain_prerequisites.ERROR, "late")
+    settle.settle(twin.on, second, 1, domain_prerequisites.DEPENDENCY_ERROR, "late")
     assert job_of(twin, second) == before
 
 

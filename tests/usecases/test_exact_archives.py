@@ -95,7 +95,7 @@ def test_lines_that_do_not_follow_are_not_written(twin: Twin, ada: User, monkeyp
 def test_a_part_that_is_just_full_takes_no_more(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     job = ended(twin, ada, 30)
     first = min(of(twin, Batch), key=lambda batch: batch.first)
-    _, content = archives.write(row_of(twin, job), first, 0)
+    _, content = archives.encode_batch(row_of(twin, job), first, 0)
     monkeypatch.setattr(archives, "PART_BYTES", len(content))
     look(twin, job)
     assert row_of(twin, job).parts[0].size == len(content)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Result
-from penstock.domain.pools.grants import Hand
+from penstock.domain.pools.grants import Allocator
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Claim, Warm
 from penstock.domain.site.site import Limits
@@ -85,7 +85,7 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     job = job_of(warm_twin, submit(warm_twin, ada, target="linux"))
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
-    hand = Hand(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
+    hand = Allocator(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
     lent = scheduler._assign_warm(warm_twin.on, hand, slot, job.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 

@@ -29,7 +29,7 @@ def remember(twin: Twin, *, resumed: timedelta = comparison.GRACE, **change: Any
     """A factory's comparison is due again, and the sweep was back `resumed` ago."""
     now = twin.world.now()
     last = LastSweep(at=now - timedelta(minutes=1), resumed=now - resumed)
-    row = Comparison(maker="factory/hand", tried=now - comparison.EVERY)
+    row = Comparison(maker="factory/hand", tried=now - comparison.COMPARE_EVERY)
     assert twin.store.commit([Create(last), Create(replace(row, **change))])
 
 

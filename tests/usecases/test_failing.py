@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.commands import AgentLine, SubmitJob
-from penstock.domain.jobs.failures import LINES, Failure, Kind
+from penstock.domain.jobs.failures import MAX_LINES, Failure, Kind
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
@@ -56,7 +56,7 @@ def test_a_worker_that_fell_silent_says_when_it_was_heard_of_and_what_it_said_la
     }
     found = job_of(twin, job).failure
     assert found
-    assert (len(found.lines), found.lines[0], found.lines[-1]) == (LINES, "11", "the last")
+    assert (len(found.lines), found.lines[0], found.lines[-1]) == (MAX_LINES, "11", "the last")
     assert (found.task, found.is_console) == (2, False)
 
 

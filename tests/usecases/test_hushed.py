@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.logs.logs import HUSH, SAID_EVENTS
+from penstock.domain.logs.logs import SERVICE_EVENTS, SERVICE_LIMIT_NOTICE
 from penstock.domain.users.users import User
 from penstock.usecases.logs import logs
 from tests.twin.world import Twin
@@ -12,16 +12,16 @@ from tests.usecases.test_one_job import finish, hello, submit
 def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     before = logs.count(twin.on, job)
-    logs.append(twin.on, job, 1, "\n".join(["handed over"] * SAID_EVENTS))
+    logs.append(twin.on, job, 1, "\n".join(["handed over"] * SERVICE_EVENTS))
     for _ in range(3):
         logs.append(twin.on, job, 1, "handed back")
     full = logs.count(twin.on, job)
-    assert full == SAID_EVENTS + 1 > before
+    assert full == SERVICE_EVENTS + 1 > before
     twin.run()
     hello(twin, job)
     assert logs.count(twin.on, job) == full, "nobody is told of the worker any more"
     finish(twin, job)
     told = [event.line.payload for event in logs.read(twin.on, job, full - 1, 100)]
-    assert told[0] == HUSH
+    assert told[0] == SERVICE_LIMIT_NOTICE
     assert told[1].startswith("settled: succeeded")
     assert len(told) == 2, "its clean-up is left out as well"

@@ -177,9 +177,9 @@ def test_after_so_many_times_it_keeps_what_it_holds(impatient: Twin, ada: User) 
     """QUEUE-2: whoever takes what it waits for meanwhile does so a bounded number of times."""
     twin = impatient
     job, other = waiting_for_a_licence(twin, ada, retries=0)
-    put(twin, job_of(twin, job), given_back=unused.GIVE_BACKS - 1)
+    put(twin, job_of(twin, job), given_back=unused.MAX_GIVE_BACKS - 1)
     wait(twin, LIMIT + 61)
-    assert job_of(twin, job).given_back == unused.GIVE_BACKS
+    assert job_of(twin, job).given_back == unused.MAX_GIVE_BACKS
     wait(twin, 5 * LIMIT)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 2)
     assert job_of(twin, job).due == job_of(twin, job).queue_until

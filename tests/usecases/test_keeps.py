@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobs.holds import say
+from penstock.domain.jobs.holds import describe
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
@@ -115,7 +115,7 @@ def test_what_is_held_is_told_with_its_cost(twin: Twin, ada: User) -> None:
     assert found is not None
     assert {unit.id for unit in found.units} == {worker, database}
     assert (found.unit_seconds, (found.until - twin.world.now()).total_seconds()) == (600, 900)
-    assert f"worker {worker}" in say(found)
+    assert f"worker {worker}" in describe(found)
 
 
 def test_its_owner_gives_it_back_before_its_time(twin: Twin, ada: User) -> None:

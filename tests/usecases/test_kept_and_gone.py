@@ -101,7 +101,7 @@ class Seen(MemoryStore):
             ended = [change for change in changes if isinstance(change, Replace) and isinstance(change.row, Archive)]
             gone |= {f"job#{each.row.job}" for each in ended if each.row.state is ArchiveState.GONE}
             assert set(was.owners) <= gone, f"I10: {was} was deleted with {gone}"
-            assert was.owners or artifacts.is_forgotten(was, self.twin.world.now()), f"I1: {was} had time"
+            assert was.owners or artifacts.is_abandoned(was, self.twin.world.now()), f"I1: {was} had time"
         if isinstance(was, Volume) and now is None:
             assert was.state is VolumeState.DESTROYING, f"I3: {was} was forgotten"
             assert was.object_name not in self.twin.objects.objects, f"I3: the bytes of {was} are there"
@@ -429,12 +429,12 @@ class Keeping(RuleBasedStateMachine):
 
 
 def frees_what_others_own(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(artifacts, "let_go", lambda artifact, owner: None)
+    patch.setattr(artifacts, "disown", lambda artifact, owner: None)
 
 
 def forgets_what_is_owned(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(artifacts, "own", lambda artifact, owner: replace(artifact, owners=(owner,)))
-    patch.setattr(artifacts, "is_forgotten", lambda artifact, now: artifact.due is not None and artifact.due <= now)
+    patch.setattr(artifacts, "is_abandoned", lambda artifact, now: artifact.due is not None and artifact.due <= now)
 
 
 def believes_that_bytes_are_gone(patch: pytest.MonkeyPatch) -> None:
@@ -450,7 +450,7 @@ def writes_no_dependent(patch: pytest.MonkeyPatch) -> None:
 
 
 def believes_the_list(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(volumes, "find", lambda volume: replace(volume, lost=START))
+    patch.setattr(volumes, "mark_found", lambda volume: replace(volume, lost=START))
 
 
 def keeps_strays(patch: pytest.MonkeyPatch) -> None:
@@ -458,7 +458,7 @@ def keeps_strays(patch: pytest.MonkeyPatch) -> None:
 
 
 def gives_up_after_one_try(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(volumes, "attempt", lambda volume, now: replace(volume, tries=1, due=None))
+    patch.setattr(volumes, "begin_deletion", lambda volume, now: replace(volume, tries=1, due=None))
 
 
 def takes_no_note_of_what_is_published(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from penstock.domain.units.lifecycle import LIFE, may_move
+from penstock.domain.units.lifecycle import STAGES, may_move
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unsatisfiable
@@ -117,13 +117,13 @@ def test_these_stories_make_every_move_of_the_table_and_no_other(moves: set[Move
         apply.apply(made.on, "admin", SITE, "site.toml")
         made.run()
         story(made, ada)
-    assert moves == {(state, after) for state, stage in LIFE.items() for after in stage.to}
+    assert moves == {(state, after) for state, stage in STAGES.items() for after in stage.to}
 
 
 def test_every_state_is_in_the_table_and_only_the_last_is_final() -> None:
-    assert list(LIFE) == list(State)
-    assert [state for state, stage in LIFE.items() if not stage.to] == [State.GONE]
-    assert all(stage.by and stage.due for stage in LIFE.values())
+    assert list(STAGES) == list(State)
+    assert [state for state, stage in STAGES.items() if not stage.to] == [State.GONE]
+    assert all(stage.by and stage.due for stage in STAGES.values())
 
 
 @pytest.mark.parametrize("state", State)

@@ -10,7 +10,7 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import plans
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools import graph
-from penstock.domain.pools.graph import Edge, Tie
+from penstock.domain.pools.graph import Edge, EdgeKind
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -127,9 +127,9 @@ def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
         "resource/bench", "resource/licence", "target/linux", "target/lab", first, second,
     }  # fmt: skip
     assert set(found.edges) == {
-        Edge("resource/bench", first, Tie.HOLDS),
-        Edge("target/linux", first, Tie.HOLDS),
-        Edge(second, "resource/bench", Tie.WAITS),
+        Edge("resource/bench", first, EdgeKind.HOLDS),
+        Edge("target/linux", first, EdgeKind.HOLDS),
+        Edge(second, "resource/bench", EdgeKind.WAITS),
     }
     assert (found.cycle, found.left_out) == ((), 0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.volumes import Volume, object_name
-from penstock.domain.artifacts.why import Kept
+from penstock.domain.artifacts.why import Explanation
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -164,7 +164,7 @@ def test_an_artifact_has_no_more_owners_than_its_row_has_room_for(twin: Twin, ad
 # Why it is kept
 
 
-def why(twin: Twin) -> Kept:
+def why(twin: Twin) -> Explanation:
     return explain.why(twin.on, artifact(twin))
 
 

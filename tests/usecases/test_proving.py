@@ -10,8 +10,8 @@ from penstock.domain.jobs.jobs import Outcome, Proves, Result, State
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.probes import factory_test as checks
-from penstock.domain.units.units import LOOKS, Unit, UnitState, unit_key
-from penstock.domain.units.visibility import EACH, LATE
+from penstock.domain.units.units import MAX_SEARCHES, Unit, UnitState, unit_key
+from penstock.domain.units.visibility import SEARCH_LATE, SEARCH_SECONDS
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.kernel.limits import PRIORITY
@@ -165,10 +165,10 @@ def test_a_list_that_lags_is_asked_again_for_a_minute(twin: Twin, root: User) ->
     twin.drivers.hand.list = lambda: listed  # type: ignore[method-assign]
     job = begin(twin, root)
     assert oks(twin, root, job)["listed with its tags"] is None
-    wait(twin, EACH)
+    wait(twin, SEARCH_SECONDS)
     twin.drivers.hand.list = there  # type: ignore[method-assign]
     assert worker_of(twin, job).seen.there.tries == 2  # type: ignore[union-attr]
-    wait(twin, EACH)
+    wait(twin, SEARCH_SECONDS)
     assert oks(twin, root, job)["listed with its tags"] is True
     assert not [one for one in twin.queues.messages if one[1] == "factory"]
 
@@ -177,8 +177,8 @@ def test_a_machine_without_our_tags_is_found_out_and_destroyed(twin: Twin, root:
     """It works otherwise; but nobody would ever find it if its row were lost."""
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
     job = begin(twin, root)
-    for _ in range(LOOKS):
-        wait(twin, EACH)
+    for _ in range(MAX_SEARCHES):
+        wait(twin, SEARCH_SECONDS)
     assert not twin.queues.messages
     assert oks(twin, root, job)["listed with its tags"] is False
     run_as_it_should(twin, job)
@@ -205,8 +205,8 @@ def test_a_machine_that_is_still_listed_is_not_gone(twin: Twin, root: User) -> N
     run_as_it_should(twin, job)
     assert worker_of(twin, job).state is UnitState.GONE
     assert not progress(twin, root, job).is_over
-    for _ in range(LOOKS):
-        wait(twin, EACH)
+    for _ in range(MAX_SEARCHES):
+        wait(twin, SEARCH_SECONDS)
     assert progress(twin, root, job).is_over
     assert oks(twin, root, job)["not listed any more"] is False
     assert not twin.queues.messages
@@ -216,10 +216,10 @@ def test_a_look_whose_message_is_lost_is_made_up_for_by_who_asks(twin: Twin, roo
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
     job = begin(twin, root)
     twin.queues.messages.clear()
-    wait(twin, EACH)
+    wait(twin, SEARCH_SECONDS)
     progress(twin, root, job)
     assert not twin.queues.messages
-    twin.pass_time(LATE.total_seconds() + 1)
+    twin.pass_time(SEARCH_LATE.total_seconds() + 1)
     progress(twin, root, job)
     assert [message for _, _, message in twin.queues.messages] == [{"unit": worker_of(twin, job).id}]
     twin.run()

@@ -11,7 +11,7 @@ from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.jobs.jobs import Result, Spec, State
-from penstock.domain.published import EVERY, MOST_SERIES, Access, Published, Series
+from penstock.domain.published import ALL_SERIES, MAX_SERIES, Access, Published, Series
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -472,9 +472,9 @@ def test_what_may_not_be_seen_is_neither_found_nor_listed(twin: Twin, ada: User)
     assert names(twin, EVE) == ["nightly/v1/a.bin"]
     opens(twin, ada, "inner", None)
     assert len(names(twin, EVE)) == 2
-    opens(twin, ada, EVERY, Access.PRIVATE)
+    opens(twin, ada, ALL_SERIES, Access.PRIVATE)
     assert names(twin, EVE) == []
-    assert [each.name for each in published.show_access(twin.on, ada, "ada")] == [EVERY]
+    assert [each.name for each in published.show_access(twin.on, ada, "ada")] == [ALL_SERIES]
 
 
 def test_a_list_in_pages_of_a_series_or_a_version_without_what_was_withdrawn(twin: Twin, ada: User) -> None:
@@ -558,7 +558,7 @@ def test_who_may_say_who_reads(twin: Twin, ada: User) -> None:
 
 
 def test_of_many_series_something_may_be_said_and_no_more(twin: Twin, ada: User) -> None:
-    for number in range(MOST_SERIES):
+    for number in range(MAX_SERIES):
         opens(twin, ada, f"s{number}", Access.PRIVATE)
     assert refused(lambda: opens(twin, ada, "one-more", Access.PRIVATE)) == (409, "too-many-series")
     opens(twin, ada, "s0", Access.PUBLIC)

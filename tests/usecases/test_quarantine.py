@@ -351,7 +351,7 @@ def test_who_moved_first_knows_more(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
     before = unit_of(twin, worker.id)
     maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
-    stale = quarantine.leave(before, "", twin.world.now())
+    stale = quarantine.release(before, "", twin.world.now())
     units_quarantine.enter(twin.on, stale, "late")
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome, State
-from penstock.domain.pools.grants import OVERTAKEN, WINDOW
+from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW
 from penstock.domain.pools.pools import Claim, Pool, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -146,7 +146,7 @@ def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_
         twin.store.commit = commit  # type: ignore[method-assign]
         twin.run()
         kept = next(row for row in twin.store.rows.values() if isinstance(row, Claim) and row.pool == "resource/server")
-        twin.store.rows[kept.key] = replace(kept, overtaken=OVERTAKEN)
+        twin.store.rows[kept.key] = replace(kept, overtaken=MAX_OVERTAKEN)
         servers.append(submit(twin, ada, target="plain", resources=["server"]))
         twin.run()
         assert not is_granted(twin, servers[0], "resource/server")

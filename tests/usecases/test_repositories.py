@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Outcome, State
-from penstock.domain.users.users import AS, User
+from penstock.domain.users.users import ACT_AS, User
 from penstock.kernel.errors import Refused
 from penstock.usecases.artifacts import explain, pins
 from penstock.usecases.jobs import jobs
@@ -40,7 +40,7 @@ def refused(twin: Twin, user: User, owner: str) -> tuple[int, str]:
     return told_.value.status, told_.value.code
 
 
-@pytest.mark.parametrize("privilege", [AS, f"{AS}.{HUBRIS}", "admin"])
+@pytest.mark.parametrize("privilege", [ACT_AS, f"{ACT_AS}.{HUBRIS}", "admin"])
 def test_a_repositorys_job_is_granted_what_the_repository_has(twin: Twin, hubris: User, privilege: str) -> None:
     gate = somebody(twin, privilege)
     job = submit(twin, gate, owner=HUBRIS, resources=["bench"])
@@ -53,7 +53,7 @@ def test_a_repositorys_job_is_granted_what_the_repository_has(twin: Twin, hubris
 
 
 def test_what_the_submitter_has_is_not_the_repositorys(twin: Twin, hubris: User) -> None:
-    gate = somebody(twin, AS, "target.lab")
+    gate = somebody(twin, ACT_AS, "target.lab")
     with pytest.raises(Refused) as told_:
         submit(twin, gate, owner=HUBRIS, target="lab")
     assert (told_.value.status, told_.value.code) == (403, "privilege-missing")
@@ -62,7 +62,7 @@ def test_what_the_submitter_has_is_not_the_repositorys(twin: Twin, hubris: User)
 
 
 def test_what_is_taken_from_a_repository_stops_what_waits_for_it(twin: Twin, hubris: User, root: User) -> None:
-    gate = somebody(twin, AS)
+    gate = somebody(twin, ACT_AS)
     holds, waits = (submit(twin, gate, owner=HUBRIS, resources=["bench"]) for _ in range(2))
     twin.run()
     found = privileges.revoke(twin.on, root, HUBRIS, "resource.bench", at_once=False)[1]
@@ -73,10 +73,10 @@ def test_what_is_taken_from_a_repository_stops_what_waits_for_it(twin: Twin, hub
 
 def test_for_whom_nobody_submits(twin: Twin, hubris: User, ada: User) -> None:
     """Neither for another user, whatever one has, nor for a repository that one was not given, or that is not known."""
-    gate = somebody(twin, f"{AS}.{HUBRIS}")
+    gate = somebody(twin, f"{ACT_AS}.{HUBRIS}")
     assert refused(twin, ada, HUBRIS) == (403, "privilege-missing")
     assert refused(twin, gate, "oxide:humility") == (403, "privilege-missing")
-    users.change_privilege(twin.on, "gate", AS, grant=True)
+    users.change_privilege(twin.on, "gate", ACT_AS, grant=True)
     may_all = users.find(twin.on, "gate")
     with pytest.raises(Refused, match="for oneself, or for a repository"):
         submit(twin, may_all, owner="ada")
@@ -89,7 +89,7 @@ def test_for_whom_nobody_submits(twin: Twin, hubris: User, ada: User) -> None:
 def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
     twin: Twin, hubris: User, ada: User
 ) -> None:
-    gate = somebody(twin, f"{AS}.{HUBRIS}")
+    gate = somebody(twin, f"{ACT_AS}.{HUBRIS}")
     job = submit(twin, gate, owner=HUBRIS)
     twin.run()
     hello(twin, job)
@@ -111,7 +111,7 @@ def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
 
 
 def test_a_repeated_job_is_its_repositorys_again(twin: Twin, hubris: User) -> None:
-    gate = somebody(twin, AS)
+    gate = somebody(twin, ACT_AS)
     first = submit(twin, gate, owner=HUBRIS)
     assert job_of(twin, jobs_submit.retry(twin.on, gate, job_of(twin, first))).owner == HUBRIS
     by_itself = submit(twin, hubris)
@@ -121,6 +121,6 @@ def test_a_repeated_job_is_its_repositorys_again(twin: Twin, hubris: User) -> No
 
 
 def test_keys_are_their_submitters(twin: Twin, hubris: User) -> None:
-    gate, ask = somebody(twin, AS), SubmitJob(SCRIPT, owner=HUBRIS)
+    gate, ask = somebody(twin, ACT_AS), SubmitJob(SCRIPT, owner=HUBRIS)
     assert jobs_submit.submit(twin.on, gate, ask, "k") == jobs_submit.submit(twin.on, gate, ask, "k")
     assert jobs_submit.submit(twin.on, hubris, ask, "k") != jobs_submit.submit(twin.on, gate, ask, "k")

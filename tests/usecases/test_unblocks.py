@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Result, State
-from penstock.domain.pools.forecast import Unblock, Way
+from penstock.domain.pools.forecast import Action, Unblock
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site.site import Shape
@@ -74,16 +74,16 @@ def lower(twin: Twin, pool: str, limit: int) -> None:
 
 def make_so(twin: Twin, act: Unblock) -> None:
     """Do exactly what is named."""
-    if act.way is Way.RESUME:
+    if act.way is Action.RESUME:
         apply.pause(twin.on, act.pool, paused=False)
-    elif act.way is Way.RAISE and act.is_named:
+    elif act.way is Action.RAISE and act.is_named:
         names = tuple(f"bench-{number}" for number in range(1, act.limit + 1))
         apply.set_pool(twin.on, act.pool, Shape(act.limit, names))
-    elif act.way is Way.RAISE:
+    elif act.way is Action.RAISE:
         apply.resize(twin.on, act.pool, act.limit)
-    elif act.way is Way.GIVE_BACK:
+    elif act.way is Action.GIVE_BACK:
         end(twin, act.job)
-    elif act.way is Way.HELLO:
+    elif act.way is Action.HELLO:
         hello(twin, act.job)
     twin.run()
 

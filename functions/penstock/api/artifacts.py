@@ -9,7 +9,7 @@ from penstock.api.files import AN_HOUR, SignedOutput, SignOutput
 from penstock.api.routes import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.artifacts import artifacts
-from penstock.domain.artifacts.why import Kept
+from penstock.domain.artifacts.why import Explanation
 from penstock.domain.users.users import is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -70,9 +70,11 @@ class ArtifactWhy:
 class PinArtifact:
     """A request to keep an artifact."""
 
-    reason: Annotated[str, Bound(most=artifacts.REASON), "Why, for others to read."]
+    reason: Annotated[str, Bound(most=artifacts.REASON_CHARS), "Why, for others to read."]
     for_: Annotated[
-        int | None, Bound(least=1, most=artifacts.MOST), "For how many seconds. By default until you remove the pin."
+        int | None,
+        Bound(least=1, most=artifacts.MAX_PIN_SECONDS),
+        "For how many seconds. By default until you remove the pin.",
     ] = None
 
 
@@ -115,7 +117,7 @@ def list_artifacts_to_go(
     on: System,
     user: Operator,
     *,
-    within: Annotated[int, Bound(most=artifacts.MOST), "Within how many seconds."] = 0,
+    within: Annotated[int, Bound(most=artifacts.MAX_PIN_SECONDS), "Within how many seconds."] = 0,
 ) -> ForeseenView:
     found = explain.dry_run(on, within)
     return view(ForeseenView, found, items=found.going)
@@ -154,7 +156,7 @@ def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_
     return SignedOutput(**explain.sign(on, pins.find(on, user, artifact), ask.expires_in))
 
 
-def show(found: Kept) -> ArtifactView:
+def show(found: Explanation) -> ArtifactView:
     """An artifact, and until when it is kept."""
     row = found.artifact
     volume = found.volume

@@ -13,7 +13,7 @@ from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.failures import MEANINGS, Failure
-from penstock.domain.jobs.holds import Held
+from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import WORKER, Lease
 from penstock.domain.units import units
@@ -252,7 +252,7 @@ def _whole(on: System, job: Job) -> JobView:
     return show(job, jobs.leases_of(on, job), holds.held_units(on, job))
 
 
-def show(row: Job, leases: Sequence[Lease], kept: Held | None = None) -> JobView:
+def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> JobView:
     """A job with the resources of its present attempt, and what of it is held."""
     return view(
         JobView,
@@ -288,7 +288,7 @@ def show_failure(found: Failure) -> JobFailure:
     )
 
 
-def _held(found: Held) -> dict[str, Any]:
+def _held(found: HeldUnits) -> dict[str, Any]:
     units = [view(HeldUnit, unit, kind=unit.is_a) for unit in found.units]
     return {"until": found.until, "unit_seconds": found.unit_seconds, "units": units}
 
@@ -303,6 +303,6 @@ def timings(row: Job, leases: Sequence[Lease], now: datetime) -> TimingsView:
         "running": (end - started) if started else end - end,
         "total": end - row.times.submitted,
     }
-    held = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in unused.of(leases, now)]
+    held = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in unused.held_times(leases, now)]
     intervals = {name: span.total_seconds() for name, span in seconds.items()}
     return TimingsView(view(JobTimes, row.times), intervals, held)

@@ -269,7 +269,7 @@ def show_driver_failure(row: Failure) -> FailureView:
 def show_cool_down(row: CoolDown, now: datetime) -> CoolDownView:
     """A cool-down, and who probes now."""
     probe = row.probe if row.is_probed(now) else None
-    return view(CoolDownView, row, tried=row.count, probe=probe, summary=cooldowns.say(row, now))
+    return view(CoolDownView, row, tried=row.count, probe=probe, summary=cooldowns.describe(row, now))
 
 
 def _compared(row: Comparison, now: datetime) -> ComparedView:

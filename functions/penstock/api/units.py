@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from penstock.api.routes import Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.units import lifecycle, units
-from penstock.domain.units.lifecycle import LIFE
+from penstock.domain.units.lifecycle import STAGES
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.limits import Bound
@@ -257,14 +257,14 @@ def show_resource(on: System, row: Unit) -> ResourceView:
 def _unit(row: Unit, now: datetime) -> dict[str, Any]:
     """What is shown of workers and of resources, and is not as the row has it."""
     return {
-        "state": "creating" if units.is_coming(row) else row.state,
+        "state": "creating" if units.is_prewarming(row) else row.state,
         "job": row.job or None,
         "attempt": row.attempt or None,
         "hold": row.hold if units.is_held(row, now) else None,
         "quarantine": show_quarantine(row),
         "next_step": lifecycle.next_step(row, now),
-        "moved_by": LIFE[row.state].by,
-        "due_is": LIFE[row.state].due,
+        "moved_by": STAGES[row.state].by,
+        "due_is": STAGES[row.state].due,
     }
 
 

@@ -23,7 +23,7 @@ from penstock.domain.commands import (
     Hello,
     SaveCache,
 )
-from penstock.domain.jobs.failures import Failure, heard
+from penstock.domain.jobs.failures import Failure, from_agent
 from penstock.domain.jobs.jobs import Result
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -235,7 +235,7 @@ def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> dict[str, Any]
 
 
 def _failure(told: AgentFailure | None) -> Failure | None:
-    return heard(told.kind, told.evidence, told.task, told.task_name, told.lines) if told else None
+    return from_agent(told.kind, told.evidence, told.task, told.task_name, told.lines) if told else None
 
 
 @router.post("/v1/agent/hosts/{host}", "Get the next step of a host")

@@ -32,7 +32,7 @@ from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.cooldowns import Budget, CoolDown, Failure
 from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, Tip
-from penstock.domain.github.deliveries import Delivery, Look, Pause
+from penstock.domain.github.deliveries import Delivery, ListCheck, Pause
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
@@ -58,7 +58,7 @@ KINDS: Mapping[str, type[Row]] = {
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
-        Delivery, CheckSet, CheckRun, Tip, Look, Pause, Minted,
+        Delivery, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
     )
 }  # fmt: skip
 

@@ -1,1 +1,1 @@
-"""What is true. Standard library only: no clock, no dice, no environment, no AWS."""
+"""The rules, as pure functions of rows. Standard library only: no clock, no random numbers, no environment, no AWS."""

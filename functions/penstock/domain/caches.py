@@ -1,9 +1,9 @@
-"""Caches: archives that jobs leave for later jobs of their owner, each under a key, and never changed.
+"""Caches: archives that jobs save for later jobs of their owner, each under a key. They never change.
 
-    sent ──(the first to say so)──▶ entry ──unused for too long, pushed out, or deleted──▶ no row
+    uploaded ──(the first to commit)──▶ entry ──unused for too long, evicted, or deleted──▶ no row
 
-An entry is found by its owner, the target, the cache's name, its paths, a scope and a key. Which scope a job adds to
-is said when it is submitted, never by its script; it reads from that and from the trunk's. [SEC-2]
+An entry is found by its owner, the target, the cache's name, its paths, a scope and a key. The submission sets the
+scope that a job saves to, never the script; the job restores from that scope and from the trunk's. [SEC-2]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import CACHE, owner
-from penstock.domain.artifacts.volumes import LENT
+from penstock.domain.artifacts.volumes import DOWNLOAD_WITHIN
 from penstock.domain.users.users import is_repository
 from penstock.kernel import limits
 from penstock.kernel.rows import Key, Place, Row
@@ -25,17 +25,17 @@ from penstock.kernel.rows import Key, Place, Row
 TRUNK = "trunk"
 """The scope that jobs of every scope restore from."""
 
-TOUCHED = timedelta(hours=1)
-"""How often it is written at most that an entry was restored."""
+TOUCH_INTERVAL = timedelta(hours=1)
+"""The shortest time between two writes that record a restore."""
 
-SPARED = timedelta(days=1)
-"""For how long after its last use no job of another scope pushes an entry of the trunk's out."""
+TRUNK_SPARED = timedelta(days=1)
+"""For how long after its last use no job of another scope evicts an entry of the trunk."""
 
-SIGNED = LENT - timedelta(minutes=10)
-"""How long an agent may take to fetch an entry: it is over before the bytes of one that was pushed out go. [ART-1]"""
+DOWNLOAD_SECONDS = DOWNLOAD_WITHIN - timedelta(minutes=10)
+"""How long an agent may take to download an entry: shorter than the bytes of an evicted entry stay. [ART-1]"""
 
-AT_ONCE = 30
-"""How many entries one write pushes out: each is three rows, and a write has room for a hundred."""
+EVICTIONS_PER_WRITE = 30
+"""How many entries one write evicts: each is three rows, and a write has room for a hundred."""
 
 _NAME = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._-]{{0,{limits.CACHE_NAME_CHARS - 1}}}")
 _KEY = re.compile(rf"[ -~]{{0,{limits.CACHE_KEY_CHARS}}}")
@@ -44,7 +44,7 @@ _SCOPE = re.compile(rf"[!-\"$-~]{{1,{limits.CACHE_SCOPE_CHARS}}}")
 
 @dataclass(frozen=True)
 class Shelf:
-    """Where entries stand that can take each other's place: all but the scope and the key. `paths` is a digest."""
+    """What entries must share to replace each other: everything but the scope and the key. `paths` is a digest."""
 
     owner: str
     target: str
@@ -52,15 +52,15 @@ class Shelf:
     paths: str
 
     def place(self, scope: str, key: str) -> str:
-        """Where in its owner's collection an entry is. No part but the last may hold the character between them."""
+        """The place of an entry in its owner's collection. Only the last part may contain the separator."""
         return f"cache#{self.target}#{self.name}#{self.paths}#{scope}#{key}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheEntry(Row):
-    """One archive. `id` is its artifact's, `size` in bytes, `sha256` in hex; `words` is its key, `about` its paths.
+    """A saved archive. `id`: its artifact; `size` in bytes, `sha256` in hex; `words`: its key; `about`: its paths.
 
-    `used` is when it was saved, or restored last, give or take TOUCHED; it goes at `until`.
+    `used`: when it was saved or last restored, give or take TOUCH_INTERVAL; it expires at `until`.
     """
 
     kind: ClassVar[str] = "cache"
@@ -91,13 +91,13 @@ class CacheEntry(Row):
 
     @property
     def owner(self) -> str:
-        """What its artifact calls it."""
+        """The entry as an owner in its artifact's row."""
         return owner(CACHE, "/".join((self.shelf.owner, self.key.sk.partition("#")[2])))
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheUse(Row):
-    """What all entries of one owner take: how many there are, and their bytes. Written with each that comes or goes."""
+    """What all entries of one owner take: their number and bytes. Written with each entry that comes or goes."""
 
     kind: ClassVar[str] = "cacheuse"
     owner: str
@@ -110,28 +110,28 @@ class CacheUse(Row):
 
 
 def collection(owner: str) -> str:
-    """Where an owner's entries are."""
+    """The collection of an owner's entries."""
     return f"caches#{owner}"
 
 
 def entry_key(shelf: Shelf, scope: str, words: str) -> Key:
-    """Where an entry is."""
+    """The key of an entry."""
     return Key(collection(shelf.owner), shelf.place(scope, words))
 
 
 def use_key(owner: str) -> Key:
-    """Where it is said how much an owner's entries take."""
+    """The key of an owner's CacheUse."""
     return Key(collection(owner), "use")
 
 
 def of_owner(name: str) -> Key:
-    """Where the entry is that an artifact calls its owner."""
+    """The key of the entry that an artifact names as its owner."""
     whose, _, place = name.partition("#")[2].partition("/")
     return Key(collection(whose), f"cache#{place}")
 
 
 def digest(paths: Iterable[str]) -> str:
-    """What stands for some paths, in whatever order they were named."""
+    """A digest of some paths, independent of their order."""
     return hashlib.sha256(json.dumps(sorted(set(paths))).encode()).hexdigest()[:16]
 
 
@@ -151,12 +151,14 @@ def is_scope(text: str) -> bool:
 
 
 def scope_of(owner: str, asked: str | None) -> str:
-    """The scope of a job: as asked; else the trunk of a user's own, and none for a repository, which has branches."""
+    """The scope of a job: as requested; otherwise the trunk for a user, and none for a repository, which has
+    branches.
+    """
     return asked or ("" if is_repository(owner) else TRUNK)
 
 
 def sources(scope: str) -> tuple[str, ...]:
-    """The scopes that a job reads from, its own first."""
+    """The scopes that a job restores from, its own first."""
     return tuple(dict.fromkeys(each for each in (scope, TRUNK) if each))
 
 
@@ -166,28 +168,29 @@ def newest(entries: Iterable[CacheEntry]) -> CacheEntry | None:
 
 
 def touch(entry: CacheEntry, now: datetime, span: timedelta) -> CacheEntry:
-    """An entry that is restored. The same if that was written not long ago."""
-    if now < entry.used + TOUCHED:
+    """A restored entry. Unchanged if its last use was recorded not long ago."""
+    if now < entry.used + TOUCH_INTERVAL:
         return entry
     return replace(entry, used=now, until=now + span)
 
 
 def count(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> CacheUse:
-    """With entries more (`by` 1), or fewer (-1)."""
+    """The use with these entries added (`by` 1) or removed (-1)."""
     size = use.size + by * sum(entry.size for entry in entries)
     return replace(use, size=size, count=use.count + by * len(entries))
 
 
 def is_room(use: CacheUse, size: int, most: int) -> bool:
-    """Whether an owner has room for one entry more, of `size` bytes."""
+    """Whether an owner has room for one more entry of `size` bytes."""
     return use.size + size <= most and use.count < limits.CACHE_ENTRIES
 
 
-def in_the_way(
+def entries_to_evict(
     use: CacheUse, entries: Sequence[CacheEntry], size: int, most: int, scope: str, now: datetime
 ) -> list[CacheEntry]:
-    """What is to go so that a job of a scope can add `size` bytes: what was not used for longest, and no more than it
-    takes. Nothing, where all that may go would not be enough."""
+    """The entries to evict so that a job of a scope can save `size` bytes: the longest unused, and no more than
+    needed. None if evicting all that may go would not be enough.
+    """
     gone: list[CacheEntry] = []
     for entry in sorted(entries, key=lambda entry: (entry.used, entry.id)):
         if is_room(count(use, gone, -1), size, most):
@@ -198,4 +201,4 @@ def in_the_way(
 
 
 def _is_spared(entry: CacheEntry, scope: str, now: datetime) -> bool:
-    return entry.scope == TRUNK != scope and now < entry.used + SPARED
+    return entry.scope == TRUNK != scope and now < entry.used + TRUNK_SPARED

@@ -1,14 +1,14 @@
-"""Cool-downs: what a factory or well has none of now is not asked for again at once, by anybody.
+"""Cool-downs: what a factory or well has just refused is not requested again for a while, by anybody.
 
-    (no row) ──met──▶ cooling ──its time is over──▶ probed by one unit ──there is some again──▶ (no row)
-                         ▲                               └─ met again: cools for longer
-                         └───────────────────────────────┘
+    (no row) ──refused──▶ cooling ──its time is over──▶ probed by one unit ──available again──▶ (no row)
+                             ▲                               └─ refused again: cools for longer
+                             └───────────────────────────────┘
 
-A row per maker and scope. A scope is a driver's own name for what there is none of; for what a driver has no name for,
-we take one: the type that was asked for, or the kind of call. Everybody else avoids the scope until the one unit that
-may probe has its answer, or its time is over.
+There is a row per maker and scope. A scope is the driver's own name for what is short. Where the driver has no name,
+the scope is the type that was requested, or the kind of call. Everybody else avoids the scope until the one unit that
+may probe it has its answer, or its time is over.
 
-How many calls a second a site wants to make that change something at one factory or well: a bucket of tokens.
+`Budget` limits how many mutating calls per second a site makes to one factory or well: a token bucket.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, Rat
 from penstock.kernel.rows import Key, Row
 
 SCOPE_CHARS = 240
-"""How much of a scope's name is in its key, of whose 1024 bytes a character may take four."""
+"""How much of a scope's name is in its key, which has 1024 bytes; a character takes up to four."""
 
 WHY_CHARS = 500
 
 
 PROBE_WITHIN = timedelta(minutes=3)
-"""How long a unit may probe. It is longer than a factory's function lives, so that no two probe at once."""
+"""How long a unit may probe. Longer than a factory's function lives, so that two never probe at once."""
 
 PROBED = timedelta(seconds=20)
-"""When others look again while one probes: the calls of a create take seconds."""
+"""When others check again while one probes: the calls of a create take seconds."""
 
 SPREAD = 30
-"""Seconds over which those who wait for the same moment are spread, so that they do not become the next limit."""
+"""Seconds over which units that wait for the same moment are spread, so that they do not hit the next limit."""
 
-LOOK_MOST = timedelta(minutes=10)
-"""How long a unit goes without a look, whatever it waits for: SQS can delay a message by 15 minutes."""
+MAX_WAIT = timedelta(minutes=10)
+"""The longest time between two checks of a unit, whatever it waits for: SQS can delay a message by 15 minutes."""
 
 FORGET = timedelta(days=1)
-"""After how long nobody's probing a cool-down is as good as none."""
+"""A cool-down that nobody probed for this long counts as nonexistent."""
 
 _DOUBLINGS = 12
 
@@ -73,12 +73,12 @@ PAUSES: Mapping[Cause, tuple[timedelta, timedelta]] = {
     # Ours. Each probe is a machine that is paid for; half an hour is how long a corrected image may wait to be noticed.
     Cause.BROKEN: (timedelta(minutes=5), timedelta(minutes=30)),
 }
-"""The first pause and the longest, which it doubles up to."""
+"""The first pause, and the longest, up to which it doubles."""
 
 
 @dataclass(frozen=True)
-class Met:
-    """What a call came up against. `seconds` are those that the provider named."""
+class Obstacle:
+    """What a call was refused. `seconds`: the pause that the provider named."""
 
     scope: str
     cause: Cause
@@ -88,9 +88,10 @@ class Met:
 
 @dataclass(frozen=True, kw_only=True)
 class CoolDown(Row):
-    """Nobody asks `maker` for `scope` until then; after that one probes, and the others until its answer do not.
+    """Nobody requests `scope` from `maker` until then. Afterwards one unit probes, and the others wait for its
+    answer.
 
-    `count` is how often it was met without a success in between; `met_by` is the unit that met it last.
+    `count`: refusals without a success in between; `met_by`: the unit that was refused last.
     """
 
     kind: ClassVar[str] = "cooldown"
@@ -115,7 +116,7 @@ class CoolDown(Row):
 
     @property
     def stops(self) -> bool:
-        """Whether it is one of calls: then there is none at all, whatever they are for."""
+        """Whether it stops all calls of a kind, whatever they are for."""
         return self.cause is Cause.RATE
 
     def is_probed(self, now: datetime) -> bool:
@@ -123,13 +124,13 @@ class CoolDown(Row):
         return self.probe is not None and self.probe_until is not None and now < self.probe_until
 
     def is_open_to(self, unit: str, now: datetime) -> bool:
-        """Whether this unit may probe: the time is over, and nobody else does."""
+        """Whether this unit may probe: the time is over, and nobody else probes."""
         return self.until <= now and (self.probe == unit or not self.is_probed(now))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure(Row):
-    """How often a maker's driver failed with one code, and what it said last. For people."""
+    """How often a maker's driver failed with one code, and its last message. For people."""
 
     kind: ClassVar[str] = "failure"
     maker: str
@@ -149,68 +150,70 @@ class Failure(Row):
 
 
 def collection(maker: str) -> str:
-    """Where everything is that is remembered of a maker, such as `factory/aws`."""
+    """The collection of a maker's rows, such as `factory/aws`."""
     return f"maker#{maker}"
 
 
 def maker_of(is_a: UnitKind, name: str) -> str:
-    """A factory's or well's name among all of them."""
+    """The name of a factory or well among all makers."""
     return f"{'factory' if is_a is UnitKind.WORKER else 'well'}/{name}"
 
 
 def cool_down_key(maker: str, scope: str) -> Key:
-    """Where the cool-down of a scope is."""
+    """The key of a scope's cool-down."""
     return Key(collection(maker), f"scope#{scope[:SCOPE_CHARS]}")
 
 
 def failure_key(maker: str, code: str) -> Key:
-    """Where the failures of a code are counted."""
+    """The key of the count of a code's failures."""
     return Key(collection(maker), f"failure#{code[:SCOPE_CHARS]}")
 
 
-def of_type(unit_type: str) -> str:
-    """The scope of a shortage of which the driver says no more than that there is none."""
+def type_scope(unit_type: str) -> str:
+    """The scope of a shortage for which the driver has no name."""
     return f"type/{unit_type}"
 
 
-def of_broken(unit_type: str) -> str:
+def broken_scope(unit_type: str) -> str:
     """The scope of a target whose workers are broken."""
     return f"broken/{unit_type}"
 
 
 def concerns(row: CoolDown, unit_type: str) -> bool:
-    """Whether a call for a unit of a type can tell of what cooled down: of a whole type only one of that type can."""
+    """Whether a call for this type can end a cool-down: that of a whole type only a call for the type can."""
     is_whole = row.scope.startswith(("type/", "broken/"))
-    return not is_whole or row.scope in (of_type(unit_type), of_broken(unit_type))
+    return not is_whole or row.scope in (type_scope(unit_type), broken_scope(unit_type))
 
 
-def met(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Met]:
-    """What a driver's error says is not to be asked for. That all is avoided already says nothing new."""
+def obstacles(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Obstacle]:
+    """The scopes that a driver's error says are short. Nothing new if the driver could only avoid everything
+    already.
+    """
     why = str(error)[:WHY_CHARS]
     if isinstance(error, RateLimited):
-        return [Met(f"calls/{error.calls}" if error.calls else "calls", Cause.RATE, why, error.seconds)]
+        return [Obstacle(f"calls/{error.calls}" if error.calls else "calls", Cause.RATE, why, error.seconds)]
     if isinstance(error, Misconfigured):
-        return [Met(of_type(unit_type), Cause.WRONG, why)]
+        return [Obstacle(type_scope(unit_type), Cause.WRONG, why)]
     if not isinstance(error, Short):
         return []
     is_quota = isinstance(error, QuotaReached)
-    found = short(error.shortages, is_quota=is_quota)
-    nameless = Met(of_type(unit_type), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
+    found = from_shortages(error.shortages, is_quota=is_quota)
+    nameless = Obstacle(type_scope(unit_type), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
     return found or ([] if set(avoided) else [nameless])
 
 
-def short(shortages: Sequence[Shortage], *, is_quota: bool = False) -> list[Met]:
-    """What a driver met on its way, by scope."""
+def from_shortages(shortages: Sequence[Shortage], *, is_quota: bool = False) -> list[Obstacle]:
+    """The scopes of the shortages that a driver met on its way."""
     return [
-        Met(each.scope, Cause.QUOTA if is_quota or each.is_quota else Cause.CAPACITY, each.why[:WHY_CHARS])
+        Obstacle(each.scope, Cause.QUOTA if is_quota or each.is_quota else Cause.CAPACITY, each.why[:WHY_CHARS])
         for each in shortages
     ]
 
 
-def meet(row: CoolDown | None, what: Met, maker: str, unit: str, now: datetime) -> CoolDown | None:
-    """The cool-down after a unit met it; None when it changes nothing.
+def record(row: CoolDown | None, what: Obstacle, maker: str, unit: str, now: datetime) -> CoolDown | None:
+    """The cool-down after a unit was refused; None if it does not change.
 
-    Who met it while it was cooling had asked before it was known: that is no further try.
+    A refusal while it was cooling belongs to a request from before: it does not count as a further try.
     """
     before = row if row and now < row.until + FORGET else None
     is_cooling = before is not None and now < before.until
@@ -226,8 +229,8 @@ def meet(row: CoolDown | None, what: Met, maker: str, unit: str, now: datetime) 
     )  # fmt: skip
 
 
-def pause(what: Met, count: int) -> timedelta:
-    """How long nobody asks, the first time and after every further one."""
+def pause(what: Obstacle, count: int) -> timedelta:
+    """How long the pause is, the first time and after each further refusal."""
     first, most = PAUSES[what.cause]
     told = timedelta(seconds=max(1, what.seconds)) if what.seconds is not None else first
     grown: timedelta = told * (1 << min(count - 1, _DOUBLINGS))
@@ -235,30 +238,30 @@ def pause(what: Met, count: int) -> timedelta:
 
 
 def probe(row: CoolDown, unit: str, now: datetime) -> CoolDown:
-    """The cool-down with the one unit that may try. Whether a machine boots takes longer than an answer."""
+    """The cool-down with the one unit that may probe. A boot takes longer to try than a call."""
     within = quarantine.PROBE_WITHIN if row.cause is Cause.BROKEN else PROBE_WITHIN
     return replace(row, probe=unit, probe_until=now + within)
 
 
-def let_go(row: CoolDown) -> CoolDown:
-    """The cool-down after a probe that asked for something else in the end: the next one may try."""
+def end_probe(row: CoolDown) -> CoolDown:
+    """The cool-down after its probe used something else in the end: the next unit may probe."""
     return replace(row, probe=None, probe_until=None)
 
 
-def sooner(row: CoolDown, now: datetime) -> CoolDown | None:
-    """A quota's cool-down when a unit of ours was destroyed: it may be tried now. None when it may be already."""
+def allow_now(row: CoolDown, now: datetime) -> CoolDown | None:
+    """A quota's cool-down after a unit of ours was destroyed: it may be probed now. None if it already may."""
     return replace(row, until=now) if row.cause is Cause.QUOTA and now < row.until else None
 
 
-def known(rows: Iterable[CoolDown], now: datetime) -> list[CoolDown]:
+def remembered(rows: Iterable[CoolDown], now: datetime) -> list[CoolDown]:
     """The cool-downs that are not forgotten."""
     return [row for row in rows if now < row.until + FORGET]
 
 
 def wait(row: CoolDown, unit: str, now: datetime) -> int:
-    """In how many seconds a unit looks again that a cool-down stops."""
+    """After how many seconds a unit that a cool-down stops checks again."""
     left = row.until - now if now < row.until else PROBED
-    return int(min(left + timedelta(seconds=spread(unit)), LOOK_MOST).total_seconds())
+    return int(min(left + timedelta(seconds=spread(unit)), MAX_WAIT).total_seconds())
 
 
 def spread(unit: str, over: int = SPREAD) -> int:
@@ -266,7 +269,7 @@ def spread(unit: str, over: int = SPREAD) -> int:
     return 1 + crc32(unit.encode()) % over
 
 
-def say(row: CoolDown, now: datetime) -> str:
+def describe(row: CoolDown, now: datetime) -> str:
     """A cool-down as a sentence."""
     what = {
         Cause.RATE: f"the provider asks to slow down ({row.scope})",
@@ -284,7 +287,7 @@ def say(row: CoolDown, now: datetime) -> str:
     return f"{row.maker.replace('/', ' ', 1)}: {what} {until} (tried {times}): {row.why}"
 
 
-def failed(row: Failure | None, maker: str, error: DriverError, now: datetime) -> Failure:
+def count_failure(row: Failure | None, maker: str, error: DriverError, now: datetime) -> Failure:
     """One more failure of its code."""
     code, message = code_of(error), str(error)[:WHY_CHARS]
     if row is None:
@@ -293,7 +296,7 @@ def failed(row: Failure | None, maker: str, error: DriverError, now: datetime) -
 
 
 def code_of(error: DriverError) -> str:
-    """The name under which an error is counted: the provider's own where nobody has put it into a table yet."""
+    """The code under which an error is counted: the provider's own, if no table maps it yet."""
     kind = type(error).__name__
     code = getattr(error, "code", "")
     return f"{kind}:{code}" if code else kind
@@ -301,7 +304,7 @@ def code_of(error: DriverError) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(Row):
-    """The bucket of one maker: what was left in it, and when."""
+    """The token bucket of one maker: how many tokens it had, and when."""
 
     kind: ClassVar[str] = "budget"
     maker: str
@@ -318,12 +321,12 @@ class Budget(Row):
 
 
 def budget_key(maker: str) -> Key:
-    """Where a maker's bucket is."""
+    """The key of a maker's bucket."""
     return Key(collection(maker), "budget")
 
 
 def take_token(row: Budget | None, maker: str, rate: float, now: datetime) -> Budget | None:
-    """The bucket after a token was taken; None when there is none. It holds what falls into it in a second."""
+    """The bucket after taking a token; None if there is none. It holds one second's worth."""
     most = max(1.0, rate)
     tokens = _tokens(row, rate, now) if row else most
     if tokens < 1:
@@ -332,7 +335,7 @@ def take_token(row: Budget | None, maker: str, rate: float, now: datetime) -> Bu
 
 
 def budget_wait(row: Budget, rate: float, unit: str, now: datetime) -> int:
-    """In how many seconds a unit that got no token looks again: when there is one, and not all at once."""
+    """After how many seconds a unit without a token tries again: when there is one, and not all at once."""
     until = max(0.0, 1 - _tokens(row, rate, now)) / rate
     return ceil(until) + spread(unit, 5) - 1
 

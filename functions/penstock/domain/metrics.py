@@ -1,15 +1,13 @@
-"""What a metric is: a name, a unit, and how what is told of it within one invocation is put together.
+"""Every metric, one line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
 
-Each metric has one or two sets of dimensions: the one that every site is told of, and a finer one with the names of
-pools, targets, factories and wells. A dimension's values are known from the code or from the site, and never an id:
-whoever charges for metrics charges for every combination.
+A metric has a name, a unit, and a rule that combines the values of one invocation. It has one or two sets of
+dimensions: one for the whole site, and a finer one by pool, target, factory or well. The values of a dimension come
+from the code or the site, and are never ids: CloudWatch charges for every combination.
 
-All metrics that there are, a line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
-
-Counters are told where something happens, after the commit that made it so: who lost that race counts nothing. Gauges
-are told by the sweep each minute, those of units when it compares: every three. It also tells a zero of every
-combination that the site knows, so that "nothing" can be told from "no data"; but not of what is told one by one, for
-a duration that was not is no duration of zero.
+Counters are emitted where something happens, after the commit that made it so; a writer that lost the race counts
+nothing. The sweep emits gauges each minute, and those of units when it compares: every three. It also emits zeros for
+every combination that the site has, so that "nothing" differs from "no data"; but not for durations, because nothing
+lasted zero seconds.
 """
 
 from __future__ import annotations

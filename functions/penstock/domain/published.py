@@ -1,9 +1,9 @@
-"""Published files: outputs that got a name for good. A name has an owner, a series, a version and a last part.
+"""Published files: outputs with a permanent name. A name has an owner, a series, a version and a last part.
 
     (nothing) ──publish──▶ published ──unpublish──▶ withdrawn ──publish, the same bytes──▶ published
 
-A name never stands for other bytes than the first that it was given: what is withdrawn keeps its digest. [ART-1]
-Who may read is said for each series, or for all of an owner's that say nothing; what nobody said anything of is public.
+A name stands only for the bytes that it was first given: a withdrawn name keeps its digest. [ART-1] Read access is set
+for each series, or for all other series of an owner; without a setting it is public.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from penstock.kernel.errors import Fault, Refused
 from penstock.kernel.rows import Key, Row
 
 COMMIT = "GITHUB_SHA"
-"""The variable of a job that names the commit that it is about: the version of what it publishes."""
+"""The variable with a job's commit, which is the default version of what it publishes."""
 
-EVERY = "*"
-"""Stands for all series of an owner of which nothing else is said."""
+ALL_SERIES = "*"
+"""Stands for all series of an owner without a setting of their own."""
 
-MOST_SERIES = 200
-"""Of how many series an owner may say who may read them."""
+MAX_SERIES = 200
+"""For how many series an owner may set who may read them."""
 
 _PART = re.compile(r"[0-9A-Za-z._-]{1,100}")
 
@@ -44,9 +44,9 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Published(Row):
-    """A name that was given. `size` in bytes, `sha256` in hex; `path` and `job` are where it came from; `by` did it.
+    """A published name. `size` in bytes, `sha256` in hex; `path` and `job`: its source; `by`: who published it.
 
-    `withdrawn` is since when it is not published any more, and `withdrawn_by` who did that.
+    `withdrawn`: since when it is withdrawn, by `withdrawn_by`.
     """
 
     kind: ClassVar[str] = "published"
@@ -70,18 +70,18 @@ class Published(Row):
 
     @property
     def full(self) -> str:
-        """What it is called: owner, series, version and name."""
+        """The full name: owner, series, version and name."""
         return f"{self.of}/{self.series}/{self.version_name}/{self.name}"
 
     @property
     def owner(self) -> str:
-        """What the artifact calls its owner."""
+        """The name as an owner in its artifact's row."""
         return owner(PUBLISHED, self.full)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series(Row):
-    """Who may read a series of an owner's, or all of which nothing else is said."""
+    """Who may read a series of an owner, or all series without a setting."""
 
     kind: ClassVar[str] = "series"
     of: str
@@ -95,27 +95,27 @@ class Series(Row):
 
 
 def collection(of: str) -> str:
-    """Where the rows of all that somebody published are."""
+    """The collection of what somebody published."""
     return f"published#{of}"
 
 
 def published_key(of: str, series: str, version: str, name: str) -> Key:
-    """Where a published name's row is."""
+    """The key of a published name."""
     return Key(collection(of), f"file#{series}#{version}#{name}")
 
 
 def series_key(of: str, name: str) -> Key:
-    """Where it is said who may read a series."""
+    """The key of a series' setting."""
     return Key(collection(of), f"series#{name}")
 
 
 def is_part(text: str) -> bool:
-    """Whether a text can be a series, a version or a name. What is only dots means something else in a path."""
+    """Whether a text can be a series, a version or a name. Names of only dots mean something else in a path."""
     return _PART.fullmatch(text) is not None and bool(text.strip("."))
 
 
 def resolve(asked: Iterable[Publish], env: Mapping[str, str], job: str) -> tuple[Publication, ...] | Refused:
-    """What a job is to publish, with its version: the one that its file says, or its commit, or its own id."""
+    """What a job publishes, with its version: the one in its file, its commit, or its own id."""
     found, faults = [], []
     for number, each in enumerate(asked):
         made = Publication(each.from_output, each.series, each.version or env.get(COMMIT) or job, each.name)
@@ -130,13 +130,13 @@ def resolve(asked: Iterable[Publish], env: Mapping[str, str], job: str) -> tuple
     )
 
 
-def has(row: Published, size: int, sha256: str) -> bool:
+def has_content(row: Published, size: int, sha256: str) -> bool:
     """Whether a name stands, or stood, for these bytes."""
     return (row.size, row.sha256) == (size, sha256)
 
 
-def taken(row: Published) -> Refused:
-    """The refusal of other bytes for a name that was given: it says what is there."""
+def already_taken(row: Published) -> Refused:
+    """The refusal of other bytes for a name that exists: it says what the name stands for."""
     since = f"withdrawn by {row.withdrawn_by}" if row.withdrawn else "published"
     there = f"{row.size} bytes with the SHA-256 {row.sha256}, from {row.path} of job {row.job}"
     why = f"{row.full} was given other bytes: {there}, at {row.time:%Y-%m-%d %H:%M} UTC, and is {since}"
@@ -144,22 +144,22 @@ def taken(row: Published) -> Refused:
     return Refused(409, "published-otherwise", f"{why}; {hint}")
 
 
-def gone(row: Published) -> Refused:
-    """The refusal of what was withdrawn."""
+def withdrawn(row: Published) -> Refused:
+    """The refusal of a request for a withdrawn name."""
     return Refused(
         410, "withdrawn", f"{row.full} was withdrawn by {row.withdrawn_by} at {row.withdrawn:%Y-%m-%d %H:%M} UTC"
     )
 
 
 def withdraw(row: Published, by: str, now: datetime) -> Published:
-    """A name that is not published any more, and keeps what it stood for."""
+    """A withdrawn name. It keeps what it stood for."""
     return replace(row, withdrawn=now, withdrawn_by=by)
 
 
 def may_read(user: User | None, of: str, series: str, said: Sequence[Series]) -> bool:
-    """Whether somebody, or (None) anybody, may read a series. `said` is all that its owner said. [SEC-2]"""
+    """Whether a user, or (None) anybody, may read a series. `said`: all settings of its owner. [SEC-2]"""
     rules = {each.name: each for each in said}
-    rule = rules.get(series) or rules.get(EVERY)
+    rule = rules.get(series) or rules.get(ALL_SERIES)
     if rule is None or rule.access is Access.PUBLIC:
         return True
     if user is None:

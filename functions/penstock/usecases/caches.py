@@ -31,7 +31,7 @@ from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
-ROUNDS = 1 + limits.CACHE_ENTRIES // caches.AT_ONCE + transaction.TRIES
+ROUNDS = 1 + limits.CACHE_ENTRIES // caches.EVICTIONS_PER_WRITE + transaction.TRIES
 """How many writes may make room for one entry, with some to spare for entries that others add meanwhile."""
 
 
@@ -94,7 +94,7 @@ def _download(on: System, entry: CacheEntry) -> dict[str, Any]:
     if touched != entry:
         on.store.commit([Replace(entry, touched)])
     signed = on.objects.download(
-        object_name(entry.id), int(caches.SIGNED.total_seconds()), f"{entry.shelf.name}.tar.gz"
+        object_name(entry.id), int(caches.DOWNLOAD_SECONDS.total_seconds()), f"{entry.shelf.name}.tar.gz"
     )  # fmt: skip
     about = {"id": entry.id, "key": entry.words, "scope": entry.scope, "size": entry.size, "sha256": entry.sha256}
     return {**about, "url": signed.url}
@@ -206,11 +206,11 @@ def _make_room(
 ) -> tuple[Sequence[Change], Saved | None]:
     """Push out what was unused for longest; if that is not enough, the new archive goes instead."""
     entries = entries_of(on, use.owner)
-    gone = caches.in_the_way(use, entries, artifact.size, most, job.cache_scope, on.world.now())
+    gone = caches.entries_to_evict(use, entries, artifact.size, most, job.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
         return [fence(on, job), *owners.delete_changes(on, artifact)], Saved(why=full)
-    return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.AT_ONCE])], None
+    return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
 
 
 def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.domain import cooldowns
-from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Met, budget_key, collection, maker_of
+from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
@@ -44,7 +44,7 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
     """Whether a unit may be made now. At most one unit gets permission to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = cooldowns_of(on, maker)
-    kinds = (cooldowns.of_type(unit.type), cooldowns.of_broken(unit.type))
+    kinds = (cooldowns.type_scope(unit.type), cooldowns.broken_scope(unit.type))
     whole = [row for row in found if row.stops or (row.scope in kinds and not unit.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
@@ -66,7 +66,7 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
 def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
     now = on.world.now()
     last = max(by, key=lambda row: cooldowns.wait(row, unit.id, now))
-    return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.say(last, now))
+    return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.describe(last, now))
 
 
 def _concerns(row: CoolDown, unit: Unit) -> bool:
@@ -81,7 +81,7 @@ def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
 
 def _release_probe(on: System, key: Key, unit: Unit) -> None:
     """This unit did not need the scope in the end: let the next one probe it."""
-    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.let_go(row)))
+    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.end_probe(row)))
 
 
 def _change_own(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:
@@ -102,7 +102,7 @@ def create_answered(on: System, unit: Unit, given: Permission, done: Ready | Not
             if row.probe == unit.id and row.stops:
                 lift(on, row.key, unit)
         return
-    short = cooldowns.short(done.shortages)
+    short = cooldowns.from_shortages(done.shortages)
     for what in short:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
@@ -115,7 +115,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     """Record what a create met. Returns the reason for people, and when to retry if that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count_failure(on, maker, error)
-    shortages = cooldowns.met(error, unit.type, given.avoid)
+    shortages = cooldowns.obstacles(error, unit.type, given.avoid)
     for what in shortages:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
@@ -125,7 +125,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     found = _ending_first(on, unit) if shortages or isinstance(error, Short) else None
     if found is None:
         return reason, None
-    return (reason if shortages else cooldowns.say(found, now)), cooldowns.wait(found, unit.id, now)
+    return (reason if shortages else cooldowns.describe(found, now)), cooldowns.wait(found, unit.id, now)
 
 
 def _ending_first(on: System, unit: Unit) -> CoolDown | None:
@@ -142,7 +142,7 @@ def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int 
             _release_probe(on, row.key, unit)
     found, now = _ending_first(on, unit), on.world.now()
     return (
-        (cooldowns.say(found, now), cooldowns.wait(found, unit.id, now))
+        (cooldowns.describe(found, now), cooldowns.wait(found, unit.id, now))
         if found
         else ("all was too short of late", None)
     )
@@ -153,7 +153,7 @@ def destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     maker = maker_of(unit.is_a, unit.maker)
     count_failure(on, maker, error)
     if isinstance(error, RateLimited):
-        for what in cooldowns.met(error, unit.type):
+        for what in cooldowns.obstacles(error, unit.type):
             start(on, maker, what, unit)
 
 
@@ -164,7 +164,7 @@ def unit_destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
     """
     own = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     for row in [*own, *(_shared(on, site, unit) if site else ())]:
-        sooner = cooldowns.sooner(row, on.world.now())
+        sooner = cooldowns.allow_now(row, on.world.now())
         if sooner and on.store.commit([Replace(row, sooner)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
 
@@ -205,7 +205,7 @@ def take_call(on: System, site: Site, unit: Unit) -> int | None:
 def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
     """The cool-downs of a maker that still count."""
     found = on.store.find(collection(maker), "scope#", CoolDown)
-    return cooldowns.known(found, on.world.now())
+    return cooldowns.remembered(found, on.world.now())
 
 
 def failures(on: System, maker: str) -> list[Failure]:
@@ -226,17 +226,17 @@ def count_failure(on: System, maker: str, error: DriverError) -> None:
     key = cooldowns.failure_key(maker, cooldowns.code_of(error))
     for tries in range(TRIES):
         row = on.store.get(key, Failure)
-        counted = cooldowns.failed(row, maker, error, on.world.now())
+        counted = cooldowns.count_failure(row, maker, error, on.world.now())
         if on.store.commit([Replace(row, counted) if row else Create(counted)]):
             return
         on.world.pause(tries)
 
 
-def start(on: System, maker: str, what: Met, unit: Unit) -> None:
+def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
     """Start a cool-down, or lengthen one."""
     for tries in range(TRIES):
         row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
-        longer = cooldowns.meet(row, what, maker, unit.id, on.world.now())
+        longer = cooldowns.record(row, what, maker, unit.id, on.world.now())
         if longer is None or on.store.commit([Replace(row, longer) if row else Create(longer)]):
             return
         on.world.pause(tries)

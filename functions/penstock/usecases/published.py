@@ -19,8 +19,8 @@ from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.jobs.jobs import Job, Publication, Spec, spec_key
 from penstock.domain.published import (
-    EVERY,
-    MOST_SERIES,
+    ALL_SERIES,
+    MAX_SERIES,
     Access,
     Published,
     Series,
@@ -82,12 +82,12 @@ def _assign(
             time=on.world.now(),
         )  # fmt: skip
         known = on.store.get(made.key, Published)
-        if known and not published.has(known, made.size, made.sha256):
-            raise published.taken(known)
+        if known and not published.has_content(known, made.size, made.sha256):
+            raise published.already_taken(known)
         if known and not known.withdrawn:
             return [], (known, False)
         if known and not again:
-            raise published.gone(known)
+            raise published.withdrawn(known)
         changes: list[Change] = [Replace(known, made) if known else Create(made), _own_change(on, made)]
         return audit.record(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
 
@@ -192,7 +192,7 @@ def _page(row: Published) -> str:
 def sign(on: System, row: Published, seconds: int) -> dict[str, Any]:
     """A URL to download a published file for some seconds. Raises Refused 410 if it was withdrawn."""
     if row.withdrawn:
-        raise published.gone(row)
+        raise published.withdrawn(row)
     volume = on.store.get(volume_key(row.artifact), Volume)
     if volume is None or volume.lost:
         raise Refused(409, "no-bytes", f"the bytes of {row.full} are lost; operators are told")
@@ -221,7 +221,7 @@ def unpublish(on: System, user: User, of: str, series: str, version: str, name: 
 
 def access_rules(on: System, of: str) -> list[Series]:
     """The owner's rules on who may read."""
-    return on.store.find(collection(of), "series#", Series, limit=MOST_SERIES)
+    return on.store.find(collection(of), "series#", Series, limit=MAX_SERIES)
 
 
 def show_access(on: System, user: User, of: str) -> list[Series]:
@@ -242,8 +242,8 @@ def set_access(on: System, user: User, of: str, series: str, access: Access | No
         was = on.store.get(series_key(of, series), Series)
         now = Series(of=of, name=series, access=access, privilege=privilege) if access else None
         changes: list[Change] = [Delete(was)] if was and not now else []
-        if now and was is None and len(access_rules(on, of)) >= MOST_SERIES:
-            raise Refused(409, "too-many-series", f"of at most {MOST_SERIES} series something may be said")
+        if now and was is None and len(access_rules(on, of)) >= MAX_SERIES:
+            raise Refused(409, "too-many-series", f"of at most {MAX_SERIES} series something may be said")
         if now:
             changes = [Replace(was, now) if was else Create(now)]
         text = " ".join(filter(None, (access or "as the others", privilege)))
@@ -255,8 +255,10 @@ def set_access(on: System, user: User, of: str, series: str, access: Access | No
 def _check_access(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
     if not users.is_name(of) or not user.may_see(of):
         raise not_found("user", of[:64])
-    if series != EVERY and not published.is_part(series):
-        raise Refused(400, "bad-request", f"a series has 1 to 100 of A-Z a-z 0-9 . _ -; {EVERY} stands for all others")
+    if series != ALL_SERIES and not published.is_part(series):
+        raise Refused(
+            400, "bad-request", f"a series has 1 to 100 of A-Z a-z 0-9 . _ -; {ALL_SERIES} stands for all others"
+        )
     if (access is Access.PRIVILEGE) != bool(privilege) or (privilege and not users.is_privilege(privilege)):
         raise Refused(400, "bad-request", "with the access `privilege`, and only with it, a privilege is named")
 
@@ -265,7 +267,7 @@ def make_private(on: System, of: str) -> None:
     """Make what a private repository publishes private, unless there is a rule already. [SEC-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
-        said_already = on.store.get(series_key(of, EVERY), Series)
-        return ([] if said_already else [Create(Series(of=of, name=EVERY, access=Access.PRIVATE))]), None
+        said_already = on.store.get(series_key(of, ALL_SERIES), Series)
+        return ([] if said_already else [Create(Series(of=of, name=ALL_SERIES, access=Access.PRIVATE))]), None
 
     transaction.run(on, decide)

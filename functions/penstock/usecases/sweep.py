@@ -167,12 +167,12 @@ def _resume_acquiring(on: System, job: Job) -> None:
 
 def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
     """Let a job wait on; or end the attempt, if it held for too long what it cannot use. [QUEUE-3]"""
-    if unused.is_over(job, held, on.world.now()):
+    if unused.is_give_back_due(job, held, on.world.now()):
         names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
         cause = f"it held {names} and got no further for {job.idle_hold} s: {jobs.explain(on, job).summary}"
-        _end(on, job, unused.ERROR, cause)
+        _end(on, job, unused.IDLE_HOLD_ERROR, cause)
     else:
-        on.store.commit([Replace(job, replace(job, due=unused.due(job, held), nudged=False))])
+        on.store.commit([Replace(job, replace(job, due=unused.next_check(job, held), nudged=False))])
 
 
 def serve_all(on: System) -> tuple[list[Pool], list[str]]:

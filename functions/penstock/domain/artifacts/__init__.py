@@ -1,0 +1,1 @@
+"""Artifacts: stored files, their owners, and how long they are kept."""

@@ -1,16 +1,11 @@
-"""Who may own an artifact, as data. A new kind is one row of the table: what frees an artifact knows no kinds.
+"""Artifacts and their owners. An artifact is kept as long as it has an owner. [ART-1] [ART-2]
 
-An owner is a text, `job#J`, in the artifact's row. It is written there in the commit that writes the owner's own row
-about it, and taken out in the one that deletes that.
+    begun ──(gets an owner)──▶ owned ──(loses its last owner)──▶ no row, and its volumes are being destroyed
+      └──────────(got none in time)────────────────────────────────┘
 
-Artifacts: what is kept, and for whom. Where the bytes are, its volumes say; what it is called, its owners' names.
-
-    begun ──(somebody owns it)──▶ owned ──(the last owner lets go)──▶ no row, and its volumes are being destroyed
-      └─────────────────(nobody did in time)───────────────────────────┘
-
-It has no state of its own: who owns it is all that decides. [ART-1] [ART-2]
-
-Pins: users who want an artifact kept, why, and until when. A pin is an owner like any other. [ART-1]
+The artifact's row names its owners as text, such as `job#J`. The commit that writes the owner's own row about the
+artifact adds the name; the commit that deletes that row removes it. `KINDS` is the table of owners: the code that
+deletes artifacts knows no kinds. A pin is an owner like any other. Volumes say where the bytes are.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from penstock.kernel.rows import Key, Place, Row
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of owner: its row about the artifact, and when it lets go."""
+    """A kind of owner: its row about the artifact, and when it stops owning it."""
 
     row: str
     ends: str
@@ -45,7 +40,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def owner(kind: str, id: str) -> str:
-    """An owner as artifacts name it. Raises KeyError for a kind that the table does not have."""
+    """The name of an owner in an artifact's row. Raises KeyError for a kind that the table lacks."""
     if kind not in KINDS:
         raise KeyError(kind)
     return f"{kind}#{id}"
@@ -59,10 +54,11 @@ def parts(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact(Row):
-    """One file. `size` in bytes, `sha256` in hex, `path` as whoever made it knew it; `by` is the user who may see it.
+    """One stored file. `size` in bytes, `sha256` in hex, `path` as its maker named it; `by`: the user who may see
+    it.
 
-    `composite` is the digest of its parts' digests, "" for what was sent in one piece (parts.py).
-    `sort` is what it was made as, `job` whose agent sends it, if one does. `due` is when it goes while nobody owns it.
+    `composite`: the digest of its parts' digests, "" for a file uploaded in one piece (see volumes). `sort`: what it
+    was made as; `job`: the job whose agent uploads it, if any. `due`: when it is deleted while it has no owner.
     """
 
     kind: ClassVar[str] = "artifact"
@@ -94,48 +90,48 @@ class Artifact(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Name(Row):
-    """What a job calls an artifact that it owns: the row behind the owner. "" for what it only knows of."""
+    """The name that a job has for an artifact that it owns: the row behind the owner. "" while none is assigned."""
 
     job: str
     artifact: str
 
 
 def collection(artifact: str) -> str:
-    """Where an artifact's row is, and those of its volumes and its pins."""
+    """The collection with an artifact's row and those of its volumes and pins."""
     return f"artifact#{artifact}"
 
 
 def artifact_key(artifact: str) -> Key:
-    """Where an artifact's row is."""
+    """The key of an artifact's row."""
     return Key(collection(artifact), "artifact")
 
 
 def own(artifact: Artifact, owner: str) -> Artifact:
-    """An artifact with one owner more. It is due no more."""
+    """An artifact with one more owner. It is not due any more."""
     return replace(artifact, owners=tuple(sorted({*artifact.owners, owner})), due=None)
 
 
-def let_go(artifact: Artifact, owner: str) -> Artifact | None:
-    """An artifact without an owner; None when nobody else owns it, and it is to go. [ART-2]"""
+def disown(artifact: Artifact, owner: str) -> Artifact | None:
+    """An artifact without this owner; None if nobody else owns it and it has to be deleted. [ART-2]"""
     left = tuple(each for each in artifact.owners if each != owner)
     return replace(artifact, owners=left) if left else None
 
 
-def is_forgotten(artifact: Artifact, now: datetime) -> bool:
-    """Whether nobody came to own it in time. [ART-1]"""
+def is_abandoned(artifact: Artifact, now: datetime) -> bool:
+    """Whether an artifact got no owner in time. [ART-1]"""
     return not artifact.owners and artifact.due is not None and artifact.due <= now
 
 
-REASON = 300
-"""How many characters say why."""
+REASON_CHARS = 300
+"""How many characters a pin's reason may have."""
 
-MOST = 10 * 365 * 24 * 3600
-"""The longest that a pin may last which ends, in seconds."""
+MAX_PIN_SECONDS = 10 * 365 * 24 * 3600
+"""The longest time, in seconds, until a pin may expire."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pin(Row):
-    """One user's pin on an artifact; `until` is None for as long as they don't take it back."""
+    """A user's pin on an artifact. `until`: None if it lasts until the user removes it."""
 
     kind: ClassVar[str] = "pin"
     later: ClassVar[bool] = True
@@ -155,10 +151,10 @@ class Pin(Row):
 
     @property
     def owner(self) -> str:
-        """What the artifact calls its owner."""
+        """The pin as an owner in the artifact's row."""
         return owner(PIN, self.by)
 
 
 def pin_key(artifact: str, by: str) -> Key:
-    """Where a user's pin on an artifact is."""
+    """The key of a user's pin on an artifact."""
     return Key(collection(artifact), f"pin#{by}")

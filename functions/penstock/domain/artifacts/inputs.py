@@ -1,7 +1,7 @@
-"""Inputs: files that a user sends with a job. It waits until each has arrived, and owns them from then on.
+"""Inputs: files that a user uploads for a job. The job waits until each has arrived, and owns them from then on.
 
-declared ──leave to send it──▶ awaited ──arrived──▶ committed
-    └──── nothing in time ────────┴──▶ the job fails, and says which
+declared ──permission to upload──▶ awaited ──arrived──▶ committed
+    └──── nothing in time ────────────┴──▶ the job fails and names the file
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from penstock.domain.artifacts.artifacts import Name
 from penstock.kernel.rows import Key
 
 ARRIVE_WITHIN = timedelta(hours=1)
-"""How long an input may take from the submit, or from the last leave to send it, which is good for as long."""
+"""How long an input may take, from the submission or from the last permission to upload it, which is valid as long."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input(Name):
-    """One file, which appears as /input/`name`. `size` in bytes, `sha256` in hex; `until` is when it must be there.
+    """A file that appears as /input/`name`. `size` in bytes, `sha256` in hex; `until`: when it must have arrived.
 
-    `artifact` is "" until somebody asks for leave to send it.
+    `artifact` is "" until somebody asks for permission to upload it.
     """
 
     kind: ClassVar[str] = "input"
@@ -37,7 +37,7 @@ class Input(Name):
 
 
 def input_key(job: str, name: str) -> Key:
-    """Where an input's row is."""
+    """The key of an input's row."""
     return Key(f"job#{job}", f"input#{name}")
 
 
@@ -46,8 +46,8 @@ def declare(job: str, name: str, now: datetime) -> Input:
     return Input(job=job, artifact="", name=name, until=now + ARRIVE_WITHIN)
 
 
-def await_(input: Input, artifact: str, size: int, sha256: str, now: datetime) -> Input:
-    """An input that somebody is about to send. What was sent before under its name is not it."""
+def expect(input: Input, artifact: str, size: int, sha256: str, now: datetime) -> Input:
+    """An input that somebody is about to upload. It replaces what was uploaded before under its name."""
     return replace(input, artifact=artifact, size=size, sha256=sha256, until=now + ARRIVE_WITHIN)
 
 
@@ -57,7 +57,9 @@ def commit(input: Input) -> Input:
 
 
 def path_of(name: str, path: str = "") -> str:
-    """Where a job finds an input; of another job's output, `path` is where that job had it. Nothing leads out of it."""
+    """The path at which a job finds an input. For another job's output, `path` is its path there. It never leaves
+    /input.
+    """
     inside: list[str] = []
     for step in path.split("/"):
         if step == "..":

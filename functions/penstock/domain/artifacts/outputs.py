@@ -1,4 +1,4 @@
-"""Outputs: what a job calls the files that it produced. It owns each of them once the bytes have arrived."""
+"""Outputs: the files that a job produced. The job owns each of them once its bytes have arrived."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from penstock.kernel.rows import Key
 
 @dataclass(frozen=True, kw_only=True)
 class Output(Name):
-    """One file. `size` in bytes, `sha256` in hex, `path` as the job knew it.
+    """A file that a job produced. `size` in bytes, `sha256` in hex, `path` as the job named it.
 
-    `is_committed` says that its bytes have arrived, and that the job owns the artifact: not before.
+    `is_committed`: its bytes have arrived, and from then on the job owns the artifact.
     """
 
     kind: ClassVar[str] = "output"
@@ -32,7 +32,7 @@ class Output(Name):
 
 
 def output_key(job: str, output: str) -> Key:
-    """Where an output's row is."""
+    """The key of an output's row."""
     return Key(f"job#{job}", f"output#{output}")
 
 

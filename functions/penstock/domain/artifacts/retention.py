@@ -1,11 +1,11 @@
-"""How long things are kept: every span of time of it is in `Spans`, and a site may set each of them anew.
+"""How long artifacts, caches and logs are kept. `Spans` has every duration; a site may override each.
 
-A job owns its outputs and its inputs, and its Retention says until when:
+A job owns its outputs and inputs, and its Retention says until when:
 
-    submit ──▶ open ──settle──▶ until its time ──(nobody depends on it)──▶ ended ──(all was let go)──▶ no row
-                 └── dependents: pinned from their submit until they settle, whatever else runs out ──┘
+    submit ──▶ open ──settle──▶ until its time ──(no dependents)──▶ ended ──(everything is released)──▶ no row
+                 └── a dependent keeps them from its submit until it settles, whatever else runs out ──┘
 
-What has ended is being taken apart, and nobody may depend on it any more.
+No job may depend on what has ended: it is being deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DAY = 24 * HOUR
 
 @dataclass(frozen=True)
 class Rule:
-    """One row of the table: what is kept, from when its time runs, and what a site may say at least and at most."""
+    """One row of the table: what is kept, when its time starts, and the bounds for a site's own value."""
 
     keeps: str
     begins: str
@@ -42,7 +42,7 @@ def _span(seconds: int, keeps: str, begins: str, least: int = 1, most: int = 10 
 
 @dataclass(frozen=True)
 class Spans:
-    """How long everything is kept, in seconds: the one table of it. docs/users/retention.md is made from it."""
+    """How long everything is kept, in seconds. docs/users/retention.md is generated from it."""
 
     upload: int = _span(12 * HOUR, "unfinished uploads", "the start of the upload", 2 * HOUR, 7 * DAY)
     succeeded: int = _span(30 * DAY, "artifacts of a job that succeeded", "the end of the job")
@@ -74,7 +74,7 @@ class Spans:
 
 
 def by_outcome(spans: Spans, outcome: Outcome) -> timedelta:
-    """How long what a job owns is kept after its end."""
+    """How long a job's artifacts are kept after its end."""
     return timedelta(
         seconds={
             Outcome.SUCCEEDED: spans.succeeded,
@@ -87,11 +87,11 @@ def by_outcome(spans: Spans, outcome: Outcome) -> timedelta:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention(Row):
-    """How long what a job owns is kept.
+    """How long a job's artifacts are kept.
 
-    `until` is None while the job is unsettled. `longer` is later than that, for the latest failure of a name.
-    `dependents` are the unsettled jobs that need what it owns: while there are some it does not end, and `look` is when
-    the sweep looks whether they still are unsettled. `ended` is since when it is taken apart.
+    `until` is None while the job is unsettled. `longer`: a later time, for the latest failure of a name. `dependents`:
+    unsettled jobs that need the artifacts; while there are some it does not end, and at `look` the sweep checks that
+    they are still unsettled. `ended`: since when the artifacts are being released.
     """
 
     kind: ClassVar[str] = "retention"
@@ -109,7 +109,7 @@ class Retention(Row):
 
     @property
     def end(self) -> datetime | None:
-        """When it ends, if nobody depends on it then; None while the job is unsettled."""
+        """When it ends if it has no dependents then; None while the job is unsettled."""
         return self.until and max(self.until, self.longer or self.until)
 
     @property
@@ -120,12 +120,12 @@ class Retention(Row):
 
 
 def retention_key(job: str) -> Key:
-    """Where it is said how long what a job owns is kept."""
+    """The key of a job's retention."""
     return Key(f"job#{job}", "retention")
 
 
 def settled(row: Retention, job: Job, spans: Spans) -> Retention:
-    """From its end on a job's things are kept for as long as its outcome says. The first end stands."""
+    """The retention of a settled job, by its outcome. The first end stands."""
     if row.until or job.outcome is None or job.times.settled is None:
         return row
     return replace(row, until=job.times.settled + by_outcome(spans, job.outcome))
@@ -133,7 +133,7 @@ def settled(row: Retention, job: Job, spans: Spans) -> Retention:
 
 @dataclass(frozen=True, kw_only=True)
 class LatestFailure(Row):
-    """Whose failure is the latest of all jobs of an owner and a name: what it owns is kept longer."""
+    """The latest failed job of an owner and a name: its artifacts are kept longer."""
 
     kind: ClassVar[str] = "latest"
     owner: str
@@ -147,43 +147,43 @@ class LatestFailure(Row):
 
 
 def latest_key(owner: str, name: str) -> Key:
-    """Where it is said whose failure is the latest."""
+    """The key of the latest failure."""
     return Key(f"latest#{owner}/{name}", "failure")
 
 
 def failure(job: Job) -> LatestFailure | None:
-    """A job's failure; None for one that did not fail."""
+    """A job as the latest failure; None if it did not fail."""
     if job.outcome is not Outcome.FAILED or job.times.settled is None:
         return None
     return LatestFailure(owner=job.owner, name=job.name, job=job.id, settled=job.times.settled)
 
 
 def longer(row: Retention, of: LatestFailure, spans: Spans) -> Retention:
-    """Kept longer, as the latest failure of a name."""
+    """A retention that lasts longer, for the latest failure of a name."""
     return replace(row, longer=of.settled + timedelta(seconds=spans.latest_failure))
 
 
-def look_again(row: Retention, left: tuple[str, ...], spans: Spans, now: datetime) -> Retention:
-    """Looked at, and still kept for those that are left of its dependents."""
+def recheck(row: Retention, left: tuple[str, ...], spans: Spans, now: datetime) -> Retention:
+    """A retention that was checked and still has these dependents."""
     return replace(row, dependents=left, look=now + timedelta(seconds=spans.look))
 
 
 def end(row: Retention, now: datetime) -> Retention:
-    """Being taken apart, from now on. Raises ValueError for what is still kept. [ART-1]"""
+    """A retention that ends now. Raises ValueError while the artifacts are still needed. [ART-1]"""
     if row.dependents or row.end is None or row.end > now:
         raise ValueError(f"what job {row.job} owns is still kept")
     return replace(row, ended=now)
 
 
-def gone(job: str, since: datetime) -> Refused:
-    """The refusal of whoever comes too late for what a job owned."""
+def outputs_gone(job: str, since: datetime) -> Refused:
+    """The refusal of a request for outputs that are deleted."""
     return Refused(422, "outputs-gone", f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC")
 
 
 def pinned(row: Retention, dependent: str) -> Retention | Refused:
-    """Kept for a job that depends on it, until that settles; or why that cannot be. [ART-1]"""
+    """A retention with one more dependent, until that settles; or the refusal. [ART-1]"""
     if row.ended:
-        return gone(row.job, row.ended)
+        return outputs_gone(row.job, row.ended)
     if dependent in row.dependents:
         return row
     if len(row.dependents) >= limits.DEPENDENTS:
@@ -193,7 +193,7 @@ def pinned(row: Retention, dependent: str) -> Retention | Refused:
 
 
 def unpinned(row: Retention, dependent: str) -> Retention:
-    """No longer kept for a job; the same row when it was not."""
+    """A retention without this dependent; the same row if it had none such."""
     if dependent not in row.dependents:
         return row
     return replace(row, dependents=tuple(name for name in row.dependents if name != dependent))

@@ -1,4 +1,4 @@
-"""Why an artifact is kept: who owns it, until when each of them does, and what would free it. Texts for people."""
+"""Why an artifact is kept: who owns it, until when each owner keeps it, and what would free it. Texts for people."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.published import Published
 
-NAMED = 5
-"""How many dependents are named; of the others it is said how many there are."""
+MAX_NAMED = 5
+"""How many dependents are named; the others are counted."""
 
 
 @dataclass(frozen=True)
-class Keeper:
-    """One owner: why it keeps the artifact, until when (None: nobody knows yet), and what ends that sooner."""
+class OwnerReason:
+    """One owner: why it keeps the artifact, until when (None: unknown), and what would end that sooner."""
 
     owner: str
     why: str
@@ -28,88 +28,92 @@ class Keeper:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """An artifact with all that keeps it. `until` is None where nobody knows."""
+class Explanation:
+    """An artifact with all its owners' reasons. `until` is None if unknown."""
 
     artifact: Artifact
     volume: Volume | None
-    keepers: Sequence[Keeper]
+    keepers: Sequence[OwnerReason]
     until: datetime | None
     summary: str
 
 
-def clock(time: datetime) -> str:
-    """A time as a sentence says it."""
+def format_time(time: datetime) -> str:
+    """A time as text in sentences."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def by_job(job: Job | None, row: Retention | None, owner: str) -> Keeper:
-    """A job's share."""
+def by_job(job: Job | None, row: Retention | None, owner: str) -> OwnerReason:
+    """Why a job keeps it."""
     id = parts(owner)[1]
     if job is None or row is None:
-        return Keeper(owner, f"job {id} owns it, and no row says for how long", None, "an operator's look at it")
+        return OwnerReason(owner, f"job {id} owns it, and no row says for how long", None, "an operator's look at it")
     if row.ended:
-        return Keeper(owner, f"what job {id} owned is being taken apart", row.ended, "the next sweep")
+        return OwnerReason(owner, f"what job {id} owned is being taken apart", row.ended, "the next sweep")
     if row.dependents:
-        names = ", ".join(row.dependents[:NAMED])
-        more = len(row.dependents) - NAMED
+        names = ", ".join(row.dependents[:MAX_NAMED])
+        more = len(row.dependents) - MAX_NAMED
         told = f"{names} and {more} more" if more > 0 else names
         why = f"job {id} owns it, and jobs that are not settled depend on that: {told}"
-        return Keeper(owner, why, None, "their end; then the time of job " + id)
+        return OwnerReason(owner, why, None, "their end; then the time of job " + id)
     if row.end is None:
         why = f"job {id} owns it, and is {job.state}"
-        return Keeper(owner, why, None, "the job's end, and from then on the time that its outcome gives it")
+        return OwnerReason(owner, why, None, "the job's end, and from then on the time that its outcome gives it")
     share = f"job {id} owns it, and {job.outcome}"
     if row.longer == row.end:
         why = f"{share}: the latest failure of {job.owner}'s jobs called {job.name}"
-        return Keeper(owner, why, row.end, f"a later failure of that name: from then on, {clock(row.until or row.end)}")
-    return Keeper(owner, share, row.end, "that time alone")
+        return OwnerReason(
+            owner, why, row.end, f"a later failure of that name: from then on, {format_time(row.until or row.end)}"
+        )
+    return OwnerReason(owner, share, row.end, "that time alone")
 
 
-def by_pin(pin: Pin | None, owner: str) -> Keeper:
-    """A user's share."""
+def by_pin(pin: Pin | None, owner: str) -> OwnerReason:
+    """Why a user's pin keeps it."""
     by = parts(owner)[1]
     if pin is None:
-        return Keeper(owner, f"{by} pinned it, and no row says why", None, "an operator's look at it")
-    return Keeper(owner, f"{by} pinned it: {pin.reason}", pin.until, f"{by}, with `penstock artifact unpin`")
+        return OwnerReason(owner, f"{by} pinned it, and no row says why", None, "an operator's look at it")
+    return OwnerReason(owner, f"{by} pinned it: {pin.reason}", pin.until, f"{by}, with `penstock artifact unpin`")
 
 
-def by_name(row: Published | None, owner: str) -> Keeper:
-    """A published name's share. It has no end."""
+def by_name(row: Published | None, owner: str) -> OwnerReason:
+    """Why a published name keeps it. It never ends."""
     name = parts(owner)[1]
     if row is None:
-        return Keeper(owner, f"it is published as {name}, and no row says so", None, "an operator's look at it")
+        return OwnerReason(owner, f"it is published as {name}, and no row says so", None, "an operator's look at it")
     why = f"{row.by} published it as {name}"
-    return Keeper(owner, why, None, f"{row.of}, or an operator, with `penstock published unpublish`")
+    return OwnerReason(owner, why, None, f"{row.of}, or an operator, with `penstock published unpublish`")
 
 
-def by_cache(entry: CacheEntry | None, owner: str) -> Keeper:
-    """A cache's share."""
+def by_cache(entry: CacheEntry | None, owner: str) -> OwnerReason:
+    """Why a cache entry keeps it."""
     if entry is None:
-        return Keeper(owner, "a cache owns it, and no row says for how long", None, "an operator's look at it")
+        return OwnerReason(owner, "a cache owns it, and no row says for how long", None, "an operator's look at it")
     shelf = entry.shelf
     why = f"the cache {shelf.name} of {shelf.owner} has it in the scope {entry.scope} under the key {entry.words!r}"
     frees = f"`penstock cache delete {entry.id}`, or others that need its room; who restores it keeps it for longer"
-    return Keeper(owner, why, entry.until, frees)
+    return OwnerReason(owner, why, entry.until, frees)
 
 
-def kept(artifact: Artifact, volume: Volume | None, keepers: Sequence[Keeper]) -> Kept:
-    """All of it in one sentence. It goes when the last of its owners lets it go."""
+def explain(artifact: Artifact, volume: Volume | None, keepers: Sequence[OwnerReason]) -> Explanation:
+    """Explain in one sentence why an artifact is kept. It is deleted when its last owner is gone."""
     if not keepers:
-        says = f"nobody owns it: it goes at {clock(artifact.due)}" if artifact.due else "nobody owns it"
-        return Kept(artifact, volume, (), artifact.due, says + _lost(volume))
+        says = f"nobody owns it: it goes at {format_time(artifact.due)}" if artifact.due else "nobody owns it"
+        return Explanation(artifact, volume, (), artifact.due, says + _lost(volume))
     ends = [keeper.until for keeper in keepers if keeper.until]
     until = max(ends) if len(ends) == len(keepers) else None
     last = next(keeper for keeper in keepers if keeper.until == until)
     says = (
-        f"it goes at {clock(until)}, when {last.owner} lets it go" if until else f"nobody knows until when: {last.why}"
+        f"it goes at {format_time(until)}, when {last.owner} lets it go"
+        if until
+        else f"nobody knows until when: {last.why}"
     )
-    return Kept(artifact, volume, keepers, until, says + _lost(volume))
+    return Explanation(artifact, volume, keepers, until, says + _lost(volume))
 
 
 def _lost(volume: Volume | None) -> str:
     if volume and volume.lost:
-        return f"; its bytes are lost, and were missed first at {clock(volume.lost)}"
+        return f"; its bytes are lost, and were missed first at {format_time(volume.lost)}"
     if volume and volume.state is VolumeState.CREATING:
         return "; its bytes have not arrived"
     return ""

@@ -1,6 +1,6 @@
-"""One job of a commit, and the check run of GitHub's that shows it.
+"""One job of a commit, and the GitHub check run that shows it.
 
-What a check run says of a job: as much as a person looks at first, and no more than GitHub takes.
+The second half writes the text of the check run: what a person reads first, and no more than GitHub accepts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.outputs import Output
-from penstock.domain.github.commits import KEPT, CheckSet, set_key
+from penstock.domain.github.commits import KEPT_FOR, CheckSet, set_key
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.kernel.errors import Fault, Problem
 from penstock.kernel.rows import Key, Row
@@ -24,10 +24,10 @@ CONTROL = 0
 CONTROL_NAME = "penstock"
 
 
-MOST = 100
+MAX_CHECKS = 100
 """How many jobs one commit may have."""
 
-BUSY = timedelta(minutes=2)
+CALL_WITHIN = timedelta(minutes=2)
 """How long one call may take to show a check; after that another does."""
 
 
@@ -74,7 +74,7 @@ class CheckRun(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.since + KEPT
+        return self.since + KEPT_FOR
 
     @property
     def id(self) -> str:
@@ -102,7 +102,7 @@ def key_of(id: str) -> Key:
     return check_key(int(repository_id), sha, int(number))
 
 
-def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datetime) -> CheckRun:
+def new_check(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datetime) -> CheckRun:
     """A check that is new: it is to be shown."""
     return CheckRun(
         repository=of.repository, repository_id=of.repository_id, installation=of.installation, sha=of.sha,
@@ -110,7 +110,7 @@ def begin(of: CheckSet, number: int, name: str, needs: Sequence[str], now: datet
     )  # fmt: skip
 
 
-def again(check: CheckRun, now: datetime) -> CheckRun:
+def rerun(check: CheckRun, now: datetime) -> CheckRun:
     """A check whose job is to be run again: with a check run of its own. The one before it is to end, if it has not."""
     past = (*check.past, check.run) if check.begun and not check.over else check.past
     return replace(
@@ -129,7 +129,7 @@ def refused(check: CheckRun, told: str, now: datetime, annotations: Sequence[Ann
     return replace(check, told=told, annotations=tuple(annotations), due=now)
 
 
-def behind(checks: Iterable[CheckRun], first: CheckRun) -> list[CheckRun]:
+def with_dependents(checks: Iterable[CheckRun], first: CheckRun) -> list[CheckRun]:
     """A check and all whose jobs wait for it, however many are between."""
     found, names = {first.number: first}, {first.name}
     rest = [check for check in checks if check.number != first.number]
@@ -145,19 +145,19 @@ def submit_key(check: CheckRun) -> str:
     return f"github-{check.repository_id}-{check.sha}-{check.run}-{name}"
 
 
-LINES = 20
+MAX_LINES = 20
 
 
-COLUMNS = 90
+MAX_COLUMNS = 90
 
 
-OUTPUTS = 25
+MAX_OUTPUTS = 25
 
 
-ANNOTATIONS = 50
+MAX_ANNOTATIONS = 50
 """How many one call may bring. Source: GitHub, REST API, check runs."""
 
-TEXT = 60_000
+MAX_TEXT = 60_000
 """GitHub takes 65,535 characters of a summary."""
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0a-\x1f\x7f-\x9f]")
@@ -200,7 +200,7 @@ def annotation(problem: Problem | Fault, path: str = "") -> Annotation:
     return Annotation(problem.file or path, problem.line or 1, problem.column or 1, problem.message + hint)
 
 
-def of_words(told: str, annotations: Sequence[Annotation], *, approval: bool) -> dict[str, Any]:
+def message_output(told: str, annotations: Sequence[Annotation], *, approval: bool) -> dict[str, Any]:
     """What a check without a job says: that it failed, or that somebody is to approve the commit."""
     title = "Waiting for approval" if approval else "This cannot be run"
     summary = told
@@ -209,7 +209,7 @@ def of_words(told: str, annotations: Sequence[Annotation], *, approval: bool) ->
             f"- {escape(f'{each.path}:{each.line}:{each.column}: {each.message}')}" for each in annotations
         )
         summary = f"{told}\n\n{rest}"
-    output = {"title": title, "summary": summary[:TEXT], "annotations": [_note(each) for each in annotations]}
+    output = {"title": title, "summary": summary[:MAX_TEXT], "annotations": [_note(each) for each in annotations]}
     conclusion = "action_required" if approval else "failure"
     actions = [APPROVE] if approval else [RERUN]
     return {"status": "completed", "conclusion": conclusion, "output": output, "actions": actions}
@@ -223,7 +223,7 @@ def _note(each: Annotation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_job(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: str) -> dict[str, Any]:
+def job_output(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: str) -> dict[str, Any]:
     """What a job's check says. The log that the last lines are of was masked where it was written. [SEC-1]"""
     said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/v1/jobs/{job.id}"}
     title = TITLES.get(job.state, "")
@@ -233,7 +233,7 @@ def of_job(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: str) 
         title = str(job.outcome).capitalize()
         said |= {"status": "completed", "conclusion": conclusion(job), "actions": [RERUN]}
         said |= {"completed_at": _time(job.times.settled)} if job.times.settled else {}
-    return said | {"output": {"title": title, "summary": _summary(job, outputs, url)[:TEXT], "text": tail(lines)}}
+    return said | {"output": {"title": title, "summary": _summary(job, outputs, url)[:MAX_TEXT], "text": tail(lines)}}
 
 
 def conclusion(job: Job) -> str:
@@ -250,16 +250,17 @@ def _summary(job: Job, outputs: Sequence[Output], url: str) -> str:
     if outputs:
         said += ["", f"Outputs, with `penstock job copy {job.id}` or a token:", ""]
         said += [
-            f"- [{escape(one.path)}]({url}/v1/jobs/{job.id}/outputs) ({one.size} bytes)" for one in outputs[:OUTPUTS]
+            f"- [{escape(one.path)}]({url}/v1/jobs/{job.id}/outputs) ({one.size} bytes)"
+            for one in outputs[:MAX_OUTPUTS]
         ]
-        more = len(outputs) - OUTPUTS
+        more = len(outputs) - MAX_OUTPUTS
         said += [f"- and {more} more"] if more > 0 else []
     return "\n".join(said)
 
 
 def tail(lines: Sequence[str]) -> str:
     """The last lines of a log, as a block of code that no line can end: each is indented."""
-    clean = (ESCAPES.sub("", line)[:COLUMNS] for line in lines[-LINES:])
+    clean = (ESCAPES.sub("", line)[:MAX_COLUMNS] for line in lines[-MAX_LINES:])
     return "".join(f"    {line}\n" for line in clean)
 
 
@@ -272,7 +273,7 @@ def _time(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def look_after(job: Job, now: datetime) -> datetime | None:
+def next_check(job: Job, now: datetime) -> datetime | None:
     """When a check is looked at again, if nobody says that its job moved: at longer intervals, the longer it takes."""
     if job.is_settled:
         return None

@@ -1,10 +1,10 @@
-"""The jobs of one commit: from the first word of it to their end.
+"""The jobs of one commit: from the first event about it to their end.
 
-heard of ──▶ planned ──▶ submitted ──▶ settled
+received ──▶ planned ──▶ submitted ──▶ settled
               │  ▲ ▲          │
-              ▼  │ └──re-run──┤          approval is of this commit: its set is found by its SHA alone [SEC-2]
+              ▼  │ └──re-run──┤          an approval is for this commit only: its set is found by the SHA [SEC-2]
            awaiting           ▼
-              └────────▶ superseded      no line ends with the commit any more, and policy says so
+              └────────▶ superseded      no branch or pull request ends with the commit, and the policy says so
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from penstock.domain.github.deliveries import Event
 from penstock.domain.github.policy import Policy
 from penstock.kernel.rows import Key, Place, Row
 
-KEPT = timedelta(days=90)
+KEPT_FOR = timedelta(days=90)
 """How long the jobs of a commit can be run again from its checks."""
 
-TRIES = 30
+MAX_TRIES = 30
 """How often a step is tried; the last after half a day."""
 
 LONGEST_WAIT = timedelta(minutes=30)
 
-PEOPLE = 10
+MAX_PEOPLE = 10
 """How often it is noted who brought a commit."""
 
 
@@ -81,7 +81,7 @@ class CheckSet(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.since + KEPT
+        return self.since + KEPT_FOR
 
     @property
     def owner(self) -> str:
@@ -105,7 +105,7 @@ class Tip(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.since + KEPT
+        return self.since + KEPT_FOR
 
 
 def set_key(repository_id: int, sha: str) -> Key:
@@ -123,7 +123,7 @@ def pause(tries: int) -> timedelta:
     return min(timedelta(minutes=2 ** min(tries, 10)), LONGEST_WAIT)
 
 
-def begin(event: Event, now: datetime) -> CheckSet:
+def new_set(event: Event, now: datetime) -> CheckSet:
     """The set of a commit that is new to us."""
     return CheckSet(
         repository=event.repository, repository_id=event.repository_id, installation=event.installation,
@@ -131,16 +131,16 @@ def begin(event: Event, now: datetime) -> CheckSet:
     )  # fmt: skip
 
 
-def ends(found: CheckSet, line: str, now: datetime, *, is_tip: bool) -> CheckSet:
+def update_line(found: CheckSet, line: str, now: datetime, *, is_tip: bool) -> CheckSet:
     """A set with whose commit a line ends, or ended already when we heard of it."""
     if is_tip and line in found.lines:
         return found
     if is_tip:
         return replace(found, lines=(*found.lines, line), left=tuple(each for each in found.left if each != line))
-    return leave(found, line, now)
+    return remove_line(found, line, now)
 
 
-def leave(found: CheckSet, line: str, now: datetime) -> CheckSet:
+def remove_line(found: CheckSet, line: str, now: datetime) -> CheckSet:
     """A set with whose commit a line ends no more; it is due when that was the last."""
     lines = tuple(each for each in found.lines if each != line)
     left = found.left if line in found.left else (*found.left, line)
@@ -153,10 +153,10 @@ def is_obsolete(found: CheckSet, policy: Policy) -> bool:
     return not found.lines and any(policy.supersedes(each) for each in found.left)
 
 
-def heard(found: CheckSet, people: tuple[str, ...], now: datetime) -> CheckSet:
+def add_people(found: CheckSet, people: tuple[str, ...], now: datetime) -> CheckSet:
     """A set that others brought as well. Any of those who brought a commit may answer for it: so one that awaits
     approval is looked at again."""
-    if not people or people in found.people or len(found.people) >= PEOPLE:
+    if not people or people in found.people or len(found.people) >= MAX_PEOPLE:
         return found
     more = replace(found, people=(*found.people, people))
     return replace(more, stage=Stage.PLANNED, tries=0, due=now) if found.stage is Stage.AWAITING else more
@@ -176,6 +176,6 @@ def plan_again(found: CheckSet, now: datetime) -> CheckSet:
     return replace(found, stage=Stage.PLANNED, why="", left=(), tries=0, due=now)
 
 
-def moved(found: CheckSet, stage: Stage, why: str = "", *, outsider: bool = False) -> CheckSet:
+def move_to(found: CheckSet, stage: Stage, why: str = "", *, outsider: bool = False) -> CheckSet:
     """A set that got further, where nothing is due."""
     return replace(found, stage=stage, why=why, outsider=found.outsider or outsider, tries=0, due=None)

@@ -1,8 +1,7 @@
-"""Deliveries: what GitHub says happened. Of each only the few facts are kept that something follows from.
+"""Deliveries: what GitHub says happened. Only the few facts are stored that something follows from.
 
-A delivery is known by the id that GitHub gave it, so one that comes twice is one.
-
-How far the deliveries that GitHub lists were compared with those that came.
+The id that GitHub gave a delivery identifies it, so a repeated delivery counts once. `ListCheck` records how far the
+deliveries that GitHub lists were compared with those received.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, ClassVar
 
 from penstock.kernel.rows import Key, Place, Row
 
-KEPT = timedelta(days=30)
+KEPT_FOR = timedelta(days=30)
 """How long a delivery is known: longer than GitHub can be asked for it."""
 
 BODY_BYTES = 1024 * 1024
@@ -108,7 +107,7 @@ class Delivery(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.received + KEPT
+        return self.received + KEPT_FOR
 
 
 def delivery_key(id: str) -> Key:
@@ -121,7 +120,7 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def matters(name: str, action: str) -> bool:
+def is_relevant(name: str, action: str) -> bool:
     """Whether anything can follow from an event of this kind."""
     return action in ACTIONS.get(name, ())
 
@@ -130,7 +129,7 @@ def read(name: str, payload: Mapping[str, Any]) -> Event | None:
     """What a payload says; None when nothing follows from it, as from a tag. Raises Malformed."""
     action = _match(payload, "action", re.compile(r"[a-z_]{1,50}")) if name != "push" else ""
     readers = {"push": _push, "pull_request": _pull_request, "check_run": _check_run, "check_suite": _check_suite}
-    more = readers[name](payload) if matters(name, action) else None
+    more = readers[name](payload) if is_relevant(name, action) else None
     if more is None:
         return None
     return Event(
@@ -210,7 +209,7 @@ def _number(payload: Mapping[str, Any], path: str) -> int:
     return found
 
 
-BACK = timedelta(days=3)
+HISTORY = timedelta(days=3)
 """How far back GitHub can be asked. Source: GitHub, "Redelivering webhooks"."""
 
 OVERLAP = timedelta(hours=1)
@@ -218,7 +217,7 @@ OVERLAP = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look(Row):
+class ListCheck(Row):
     """The last look at GitHub's list: when it began, and the ETag of what it saw."""
 
     kind: ClassVar[str] = "look"
@@ -228,15 +227,15 @@ class Look(Row):
 
     @property
     def key(self) -> Key:
-        return LOOK_KEY
+        return LIST_CHECK_KEY
 
 
-LOOK_KEY = Key("github", "look")
+LIST_CHECK_KEY = Key("github", "look")
 
 
-def since(last: Look | None, now: datetime) -> datetime:
+def since(last: ListCheck | None, now: datetime) -> datetime:
     """From when on deliveries are compared."""
-    earliest = now - BACK
+    earliest = now - HISTORY
     return max(last.at - OVERLAP, earliest) if last else earliest
 
 

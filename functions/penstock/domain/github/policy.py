@@ -1,6 +1,6 @@
-"""What a repository says of its jobs: `.github/buildomat/config.toml` in its default branch, and nowhere else.
+"""What a repository allows: `.github/buildomat/config.toml` on its default branch, and nowhere else.
 
-What a commit under test says of itself counts for nothing, so that nobody lets themselves in. [SEC-2]
+The policy in the commit under test is ignored, so that a pull request cannot grant itself access. [SEC-2]
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from penstock.toml.checks import Place, clip, entries, flag, listed, matching, r
 PATH = ".github/buildomat/config.toml"
 JOBS = ".github/buildomat/jobs"
 
-LOGINS = 500
+MAX_LOGINS = 500
 NONE, PULL_REQUESTS, ALL = "none", "pull-requests", "all"
 GRANTABLE = ("contents", "deployments", "issues", "packages", "pull_requests")
 """What GITHUB_TOKEN may be given. Not `checks`: with that a job could say that other jobs succeeded."""
 
-LEAST: Mapping[str, str] = {"contents": "read"}
+DEFAULT_PERMISSIONS: Mapping[str, str] = {"contents": "read"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Policy:
     org_only: bool = True
     allow_users: tuple[str, ...] = ()
     supersede: str = PULL_REQUESTS
-    permissions: Mapping[str, str] = field(default_factory=lambda: LEAST)
+    permissions: Mapping[str, str] = field(default_factory=lambda: DEFAULT_PERMISSIONS)
 
     def lets(self, login: str) -> bool:
         """Whether somebody's commits need nobody's approval, whoever they are."""
@@ -79,7 +79,7 @@ _login = matching(r"[A-Za-z0-9_-]{1,100}(\[bot\])?", "a login", 'as in "ada", or
 KEYS: Mapping[str, Any] = {
     "enable": flag,
     "org_only": flag,
-    "allow_users": listed(_login, LOGINS, "logins"),
+    "allow_users": listed(_login, MAX_LOGINS, "logins"),
     "supersede": _supersede,
     "permissions": _permissions,
 }

@@ -1,7 +1,8 @@
-"""GITHUB_TOKEN: a token of the App's installation for one repository, made when a job asks for it.
+"""GITHUB_TOKEN: an installation token of the App for one repository, made when a job asks for it.
 
-GitHub lets it live for an hour. One that is older than FRESH is replaced when it is asked for, and one that is older
-than GOOD is not handed out any more: whoever asks waits for the next. When its job has settled it is revoked. [SEC-1]
+GitHub accepts it for an hour. A token older than RENEW_AFTER is replaced when a job asks for it. One older than
+USABLE_FOR is not handed out any more: the job waits for the next. When the job has settled the token is revoked.
+[SEC-1]
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ NAME = "GITHUB_TOKEN"
 BY = "GitHub front end"
 """Who puts it. A value of that name that somebody else put is theirs, and left alone: no user's name has a space."""
 
-FRESH = timedelta(minutes=30)
-GOOD = timedelta(minutes=55)
+RENEW_AFTER = timedelta(minutes=30)
+USABLE_FOR = timedelta(minutes=55)
 LIFE = timedelta(hours=1)
 """How long GitHub takes one. Source: GitHub, "Generating an installation access token"."""
 
-LOOK = timedelta(minutes=10)
+RECHECK_INTERVAL = timedelta(minutes=10)
 """How often it is looked whether a token's job has settled, should nobody have said so."""
 
 
@@ -72,21 +73,21 @@ def is_dead(minted: Minted, now: datetime) -> bool:
     return now - minted.made >= LIFE
 
 
-def waited(minted: Minted, now: datetime) -> Minted:
+def recheck(minted: Minted, now: datetime) -> Minted:
     """A token whose job goes on: it is looked again."""
-    return replace(minted, due=now + LOOK)
+    return replace(minted, due=now + RECHECK_INTERVAL)
 
 
-def tried(minted: Minted, now: datetime) -> Minted:
+def count_try(minted: Minted, now: datetime) -> Minted:
     """A token that is being revoked: should that fail, it is tried again."""
     return replace(minted, tries=minted.tries + 1, due=now + pause(minted.tries))
 
 
 def is_fresh(value: Value | None, now: datetime) -> bool:
     """Whether no other token is to be made."""
-    return value is not None and (value.by != BY or now - value.time < FRESH)
+    return value is not None and (value.by != BY or now - value.time < RENEW_AFTER)
 
 
-def is_over(value: Value | None, now: datetime) -> bool:
+def is_expired(value: Value | None, now: datetime) -> bool:
     """Whether a token is not to be handed out any more."""
-    return value is not None and value.by == BY and now - value.time >= GOOD
+    return value is not None and value.by == BY and now - value.time >= USABLE_FOR

@@ -1,6 +1,6 @@
 """Job files: a script whose header says what the job needs. See docs/users/job-files.md for the format.
 
-parse reads a file; check_key checks one key's value from elsewhere in the same way.
+`parse` reads a file; `check_key` checks the value of one key from a request or an option in the same way.
 """
 
 from penstock.domain.jobfile.keys import check_key

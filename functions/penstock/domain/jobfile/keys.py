@@ -1,8 +1,7 @@
-"""Checks of the keys that say how a job runs: rules, times, retries, environment, tags.
+"""The table of a job file's keys, and the check of a whole document against it.
 
-`paths`: which changed files concern a job. Patterns are those of a .gitignore; here only their shape is checked.
-
-The table of a job file's keys, and the check of a whole document against it.
+The checks of the keys that say how a job runs are here too: rules, times, retries, environment, tags, and the patterns
+of `paths`, which are those of a .gitignore.
 """
 
 from __future__ import annotations

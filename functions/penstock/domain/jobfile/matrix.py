@@ -1,7 +1,7 @@
 """`matrix`: one file for many jobs, one for each combination of some values.
 
-`${{ matrix.AXIS }}` in a name, a target, an output rule, a variable, a tag, a cache, the job of a dependency or what is
-published stands for the value that the combination has there.
+`${{ matrix.AXIS }}` stands for the combination's value. It may be used in a name, a target, an output rule, a variable,
+a tag, a cache, the job of a dependency, and what is published.
 """
 
 from __future__ import annotations

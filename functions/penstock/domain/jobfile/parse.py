@@ -1,10 +1,7 @@
-"""From what was handed in to text that can be read: size, encoding, and what breaks a script unseen.
+"""From the text of a job file to a `JobFile`, or to everything that is wrong with it.
 
-The header of a job file: the unbroken run of `#` lines after the `#!` line; its `#:` lines are TOML.
-
-From the text of a job file to a `JobFile`, or to everything that is wrong with it.
-
-One job of a file with a matrix.
+`decode` checks size and encoding; `read_header` finds the header, the unbroken run of `#` lines after the `#!` line,
+whose `#:` lines are TOML; `parse` checks it; `variant` makes one job of a file with a matrix.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Jobs: what users submit, what a job waits for, and how it ends."""

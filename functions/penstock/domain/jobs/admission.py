@@ -1,8 +1,8 @@
-"""The coarse look before anything waits, in three steps: could any, could this, could it now.
+"""The checks before a job is accepted, in three steps.
 
-No lock is held while one looks, so a wrong answer costs a retry and nothing else: what is refused here could not be
-granted as the site is, and what passes is decided by the commit that grants it. The first two steps refuse; the third
-is never a refusal, for what is not there now may come back, so it is only told.
+`check_names`: does the site have the target and the resource types? `check_satisfiable`: may this user have them, and
+can the site ever provide them? `describe_wait`: would the job wait now? Only the first two refuse a job; what is not
+free now may become free. The checks hold no lock, so a wrong answer costs only a retry: the commit that grants decides.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from difflib import get_close_matches
 from typing import Any
 
 from penstock.domain.jobfile import JobFile
-from penstock.domain.pools.forecast import Forecast, Way
+from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.leases import WORKER, Need, demand
 from penstock.domain.site.site import Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Fault, Refused
 
-Objections = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
-"""What the driver of a name has against the options of one resource, by its well's settings and its type's."""
+OptionCheck = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
+"""What a driver objects to in the options of one resource: (driver, options, the well's settings, the type's)."""
 
-GRANTED_AT_ONCE = 84
-"""How many rows one grant may move, of the hundred of a transaction: the rest is for those whom it overtakes."""
+MAX_ROWS_PER_GRANT = 84
+"""How many of a transaction's hundred rows one grant may move. The rest is for the claims that it overtakes."""
 
 
-def could_any(site: Site, file: JobFile) -> Target | Refused:
-    """The target that a file's leads to, if the site has it, and resource types of these names, at all."""
+def check_names(site: Site, file: JobFile) -> Target | Refused:
+    """The target that the file's name leads to; or the refusal, if the site lacks it or one of the resource types."""
     target = site.resolve(file.target)
     if target is None:
         return _unknown("target", file.target, [name for name in site.targets if site.resolve(name)])
@@ -44,10 +44,12 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
     return Refused(422, code, f"there is no {what} {name!r}; {hint}", [Fault(f"no {what} {name!r}", hint=hint)])
 
 
-def could_this(site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
-    """Whether this user may have this, and whether there is enough of it even when nobody else has any.
+def check_satisfiable(
+    site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: OptionCheck
+) -> Refused | None:
+    """Refuse what this user may not have, or what the site cannot provide even when nobody else has anything.
 
-    To be asked when `could_any` had nothing to say; `needs` are what the file asks for.
+    Call it when `check_names` refused nothing; `needs` are what the file asks for.
     """
     return (
         _privileged(site, user, file)
@@ -78,7 +80,7 @@ def _privileged(site: Site, user: User, file: JobFile) -> Refused | None:
 
 
 def _enough(site: Site, needs: Sequence[Need]) -> Refused | None:
-    """Whether the site has as many of each type as are asked for."""
+    """Refuse more of a type than the site has."""
     shapes = site.pools()
     for pool, wanted in Counter(need.pool for need in needs).items():
         need = next(need for need in needs if need.pool == pool)
@@ -91,7 +93,7 @@ def _enough(site: Site, needs: Sequence[Need]) -> Refused | None:
 
 
 def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
-    """Whether each step could be granted at all, with what its units use besides, and in one commit."""
+    """Refuse a step that could never be granted: with all that its units use, in one commit."""
     shapes = site.pools()
     for step in sorted({need.step for need in needs}):
         mine = [need for need in needs if need.step == step]
@@ -101,7 +103,7 @@ def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
                 there = shapes[pool].limit
                 return _never(f"the job wants {count} of {pool} at once and there are {there}: it could never run")
         taken = sum(count for pool, count in wanted.items() if not shapes[pool].is_amount)
-        if 2 * (taken + len(wanted) + len(mine)) > GRANTED_AT_ONCE:
+        if 2 * (taken + len(wanted) + len(mine)) > MAX_ROWS_PER_GRANT:
             return _never(f"the job wants {taken} slots at once: more than one grant can move")
     return None
 
@@ -110,8 +112,8 @@ def _never(why: str) -> Refused:
     return Refused(422, "unsatisfiable", why)
 
 
-def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Objections) -> Refused | None:
-    """Whether the wells take the options, each by its own settings; faults stand where the file has them."""
+def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: OptionCheck) -> Refused | None:
+    """Refuse options that a well rejects by its settings. Each fault has its line in the file."""
     spots = {ask.name: ask.spot for ask in file.resources}
     for need in needs:
         if need.order == WORKER:
@@ -126,14 +128,14 @@ def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: Objec
     return None
 
 
-def could_now(forecast: Forecast) -> str | None:
-    """What a claim would wait for, in a sentence; None when it would be granted at once."""
+def describe_wait(forecast: Forecast) -> str | None:
+    """What a claim would wait for, as a sentence; None if it would be granted at once."""
     if not forecast.would_wait:
         return None
     place = f"the job would wait at position {forecast.position} in its queue"
     ways = {act.way for act in forecast.unblocks if act.pool == forecast.pool}
-    if Way.RESUME in ways:
+    if Action.RESUME in ways:
         return f"{forecast.pool} is paused by an operator: {place}"
-    if Way.RAISE in ways:
+    if Action.RAISE in ways:
         return f"{forecast.pool} has too low a limit at present: {place}"
     return f"nothing of {forecast.pool} is free for it: {place}"

@@ -1,4 +1,4 @@
-"""What a job may depend on: other jobs, which have to end before it queues."""
+"""Dependencies: the jobs that have to end before another job is queued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.kernel.rows import Key, Row
 
 
 class On(StrEnum):
-    """Which end of another job a job waits for. A job that was cancelled neither succeeded nor failed."""
+    """Which outcome of the other job is required. A cancelled job neither succeeded nor failed."""
 
     SUCCESS = "success"
     FAILURE = "failure"  # it failed, or could not be run
@@ -29,9 +29,9 @@ class Dependency:
 
 @dataclass(frozen=True, kw_only=True)
 class Dependent(Row):
-    """That a job waits for another: it stands with the other, so that who settles that one finds it.
+    """A job waits for another. The row is stored with the other job, so that settling it finds the dependents.
 
-    It is written with the job that waits, and only for what was not settled by then. It stays as it is.
+    It is created with the waiting job, only for dependencies that are unsettled then, and never changes.
     """
 
     kind: ClassVar[str] = "dependent"
@@ -44,5 +44,5 @@ class Dependent(Row):
 
 
 def dependent_key(job: str, dependent: str) -> Key:
-    """Where it stands that a job waits for another."""
+    """The key of a Dependent."""
     return Key(f"job#{job}", f"dependent#{dependent}")

@@ -1,7 +1,7 @@
-"""Why a job did not succeed: a kind of a closed set, and the evidence for it. Generates docs/users/failures.md.
+"""Why a job did not succeed: a kind from a closed set, with evidence. docs/users/failures.md is generated from it.
 
-The sentence that a job has as its reason says what happened; this says it to programs, and what there is to show
-for it. What an agent tells is what the job's own machine says, so it is cut to what is known and to a bounded size.
+A job's `reason` tells people what happened; its failure tells programs, with what there is to show for it. An agent's
+report comes from the job's own machine, so it is reduced to known keys and bounded sizes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-LINES = 20
+MAX_LINES = 20
 
 
 LINE_CHARS = 400
 
 
 TEXT_CHARS = 1000
-"""How many last lines are kept, and how many characters of each, and of a text of the evidence."""
+"""How many last lines are kept, and how many characters of a line and of a text of the evidence."""
 
 CUT = "…"
 
@@ -54,8 +54,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job did not succeed. `task` is that of the job that ended it, with its name; `lines` are the last that
-    were said, by the job, or by its machine's console where `is_console`; secrets are hidden in them. [SEC-1]"""
+    """Why a job did not succeed. `task` and `task_name`: the task that ended the job. `lines`: the last lines of its
+    output, or of its machine's console if `is_console`; secrets are masked. [SEC-1]
+    """
 
     kind: Kind
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a kind means, what to do, and which evidence it may have. `is_told`: an agent may say it."""
+    """What a kind means, what to do, and which evidence it may have. `is_told`: an agent may report it."""
 
     what: str
     advice: str
@@ -246,8 +247,8 @@ MEANINGS: Mapping[Kind, Meaning] = {
 assert set(MEANINGS) == set(Kind)
 
 
-def of(kind: Kind, evidence: Mapping[str, Any]) -> Failure:
-    """A failure with the evidence that its kind may have, cut to size. What is not of its type is left out."""
+def failure(kind: Kind, evidence: Mapping[str, Any]) -> Failure:
+    """A failure with the evidence that its kind may have, cut to size. Values of the wrong type are left out."""
     wanted = MEANINGS[kind].evidence
     kept = {name: _cut(value) for name, value in evidence.items() if name in wanted and _is(value, EVIDENCE[name][0])}
     return Failure(kind, kept)
@@ -262,20 +263,22 @@ def _cut(value: Any) -> Any:
 
 
 def short(text: str, most: int) -> str:
-    """As much of a text as is kept."""
+    """The text, shortened to at most `most` characters."""
     return text if len(text) <= most else text[: most - 1] + CUT
 
 
-def heard(kind: str, evidence: Mapping[str, Any], task: int | None, name: str, lines: Sequence[str]) -> Failure | None:
-    """What an agent tells, cut to size; None for a kind that is none of an agent's to tell."""
+def from_agent(
+    kind: str, evidence: Mapping[str, Any], task: int | None, name: str, lines: Sequence[str]
+) -> Failure | None:
+    """The failure that an agent reports, cut to size; None for a kind that agents may not report."""
     known = next((each for each in Kind if each == kind and MEANINGS[each].is_told), None)
     if known is None:
         return None
-    found = replace(of(known, evidence), task=task, task_name=short(name, LINE_CHARS))
-    return said(found, lines)
+    found = replace(failure(known, evidence), task=task, task_name=short(name, LINE_CHARS))
+    return with_lines(found, lines)
 
 
-def said(failure: Failure, lines: Sequence[str], *, is_console: bool = False) -> Failure:
-    """A failure with the last lines that were said before it."""
-    kept = tuple(short(line, LINE_CHARS) for line in lines[-LINES:])
+def with_lines(failure: Failure, lines: Sequence[str], *, is_console: bool = False) -> Failure:
+    """The failure with the last lines of output before it."""
+    kept = tuple(short(line, LINE_CHARS) for line in lines[-MAX_LINES:])
     return replace(failure, lines=kept, is_console=is_console)

@@ -1,7 +1,7 @@
-"""A job's worker and resources, held together when its script has ended, for somebody to look at them. [UNIT-3]
+"""Holding a job's worker and resources when its script has ended, so that somebody can look at them. [UNIT-3]
 
-They are held from the write on that records how the script ended: a later one could come too late, for the worker's
-agent is told then whether its machine stays.
+The hold is set by the write that records how the script ended. A later write could be too late: the worker's agent
+learns from that response whether its machine stays.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.domain.jobs import outcome
-from penstock.domain.jobs.jobs import Job, Keep, Outcome
+from penstock.domain.jobs.jobs import HoldRequest, Job, Outcome
 from penstock.domain.units import maintenance
-from penstock.domain.units.units import Hold, Unit, UnitState, clock, is_held
+from penstock.domain.units.units import Hold, Unit, UnitState, format_time, is_held
 from penstock.kernel.errors import Refused
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldUnits:
     """What of a job is held, until when the longest, and what that has cost so far: units times seconds."""
 
     units: Sequence[Unit]
@@ -27,8 +27,8 @@ class Held:
     unit_seconds: float
 
 
-def wanted(job: Job, now: datetime) -> Keep | None:
-    """What a job wants that has just been reported; nothing, when it goes on with another attempt."""
+def wanted_hold(job: Job, now: datetime) -> HoldRequest | None:
+    """The hold that a job requested, if it applies to the outcome just reported; None if another attempt follows."""
     if job.keep is None:
         return None
     after = outcome.conclude(job, None, None, now)
@@ -36,8 +36,8 @@ def wanted(job: Job, now: datetime) -> Keep | None:
     return job.keep if after.outcome in ended else None
 
 
-def hold(keep: Keep, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
-    """The units of an attempt, each with what it becomes. An operator's hold stands, and so does their wish to end."""
+def hold_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
+    """The units of an attempt that can be held, each before and after. Operators' holds and recycles stay."""
     found = []
     for unit in units:
         if unit.state is UnitState.READY and not unit.broken and not is_held(unit, now):
@@ -46,25 +46,25 @@ def hold(keep: Keep, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, U
     return found
 
 
-def held(keep: Keep, units: Sequence[Unit], now: datetime) -> Held | None:
-    """What of a job is held now for its sake."""
+def held_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> HeldUnits | None:
+    """What is held now because of this request."""
     found = [(unit, hold) for unit in units if (hold := _held_for(keep, unit, now))]
     if not found:
         return None
     seconds = sum((now - hold.since).total_seconds() for _, hold in found)
-    return Held([unit for unit, _ in found], max(hold.until for _, hold in found), seconds)
+    return HeldUnits([unit for unit, _ in found], max(hold.until for _, hold in found), seconds)
 
 
-def _held_for(keep: Keep, unit: Unit, now: datetime) -> Hold | None:
-    return unit.hold if is_held(unit, now) and is_of(keep, unit.hold) else None
+def _held_for(keep: HoldRequest, unit: Unit, now: datetime) -> Hold | None:
+    return unit.hold if is_held(unit, now) and is_for_job(keep, unit.hold) else None
 
 
-def is_of(keep: Keep, hold: Hold | None) -> bool:
-    """Whether a unit is held because of its job, and not for an operator."""
+def is_for_job(keep: HoldRequest, hold: Hold | None) -> bool:
+    """Whether a hold is this job's, and not an operator's."""
     return hold is not None and (hold.by, hold.reason) == (keep.by, keep.reason)
 
 
-def say(found: Held) -> str:
-    """What is held, as a sentence."""
+def describe(found: HeldUnits) -> str:
+    """The held units, as a sentence."""
     names = ", ".join(f"{unit.is_a} {unit.id}" for unit in found.units)
-    return f"held until {clock(found.until)}: {names}"
+    return f"held until {format_time(found.until)}: {names}"

@@ -5,12 +5,10 @@
     submit ──▶ queued ──first acquire──▶ acquiring ──hello──▶ running ─┤
        └▶ waiting ┴───────────────────────────┴──────────────────┴─────┴──▶ settled
 
-A job settles exactly once [JOB-1]: `settle` is the only function that makes it settled, and it takes only an
-unsettled one. Cancellation is a fact beside the state, so that it never races with it.
+A job settles exactly once [JOB-1]: only `settle` makes it settled, and it accepts only an unsettled job. A cancellation
+is recorded beside the state, so that it never races with it.
 
-What users ask of a job: what it is to do and to publish, what it proves, and what of it is held at its end.
-
-What is remembered of requests: that a job was submitted, and that somebody is watching one.
+Beside the job's row: its spec (what to run and publish), the accepted submission, and whether somebody watches the log.
 """
 
 from __future__ import annotations
@@ -31,17 +29,17 @@ START_WITHIN = timedelta(minutes=1)
 """How long an accepted job may wait for its flow before the sweep starts it again."""
 
 STEP_WITHIN = timedelta(minutes=2)
-"""How long a job's flow may take from one step to the next, while it waits for nothing of ours."""
+"""How long a job's flow may take from one step to the next while it waits for nothing of ours."""
 
 FLOW_WITHIN = timedelta(minutes=10)
-"""How long a flow that was started may take to its first step, when much is going on."""
+"""How long a flow may take from its start to its first step under heavy load."""
 
 SETTLE_WITHIN = timedelta(minutes=2)
-"""How much longer than its timeout and grace a job may seem to run before it counts as lost."""
+"""How much longer than its timeout and grace a job may appear to run before it counts as lost."""
 
 
 class State(StrEnum):
-    """Where a job is. Each says who moves it on, and by when."""
+    """The state of a job. The comments say who moves it on, and by when."""
 
     WAITING = "waiting"  # for other jobs and inputs; moved on by their settling and coming; due: the sweep looks
     QUEUED = "queued"  # moved on by its flow's first step; due START_WITHIN: the sweep starts the flow again
@@ -60,7 +58,7 @@ class Outcome(StrEnum):
 
 
 class Result(StrEnum):
-    """How an attempt ended, as told by its agent, or by us for an agent that no longer can."""
+    """How an attempt ended, as its agent reports, or as we conclude for an agent that cannot report."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -71,7 +69,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Report:
-    """What is known of how an attempt ended. `is_unbegun` says that its machine was broken before its script began."""
+    """How an attempt ended. `is_unbegun`: its machine was broken before its script began."""
 
     result: Result
     reason: str
@@ -82,7 +80,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Times:
-    """When a job reached each of its stations."""
+    """When a job reached each stage."""
 
     submitted: datetime
     ready: datetime | None = None
@@ -139,7 +137,7 @@ class Job(Row):
     attempts: tuple[PastAttempt, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     proves: Proves | None = None
-    keep: Keep | None = None
+    keep: HoldRequest | None = None
     canary: str = ""
     check: str = ""
     cancelled_by: str | None = None
@@ -182,68 +180,69 @@ class Job(Row):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the job has come to its end."""
+        """Whether the job has ended."""
         return self.state is State.SETTLED
 
 
 def job_key(job: str) -> Key:
-    """Where a job's row is."""
+    """The key of a job's row."""
     return Key(f"job#{job}", "job")
 
 
 def acquire(job: Job, now: datetime) -> Job:
-    """A job that claims something: it may wait until its queue deadline, which each attempt has anew."""
+    """A job that has a claim. It may wait until its queue deadline, which starts anew with each attempt."""
     until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
     return replace(job, state=State.ACQUIRING, queue_until=until, due=until, nudged=False, parked_until=None)
 
 
 def step_on(job: Job, now: datetime) -> Job:
-    """A job that got what it claimed: its flow is to take the next step soon."""
+    """A job whose claim was granted: its flow takes the next step soon."""
     return replace(job, due=now + STEP_WITHIN, nudged=False) if job.state is State.ACQUIRING else job
 
 
 def nudge(job: Job, now: datetime, within: timedelta) -> Job:
-    """A job whose flow was reminded of its step. What is due a second time is lost."""
+    """A job whose flow was reminded of its step. If it is overdue again, it is lost."""
     return replace(job, due=now + within, nudged=True)
 
 
 def start(job: Job, worker: str, now: datetime, health: int = 0) -> Job:
-    """An acquiring job whose worker said hello. From here on the script may run; `health` is what checks may take."""
+    """An acquiring job whose worker said hello. From now on the script may run. `health`: seconds for health checks."""
     limit = timedelta(seconds=job.timeout + job.grace + health) + SETTLE_WITHIN
     times = replace(job.times, acquired=job.times.acquired or now, started=now)
     return replace(job, state=State.RUNNING, worker=worker, times=times, due=now + limit, health=health)
 
 
 def latest_end(job: Job, now: datetime) -> datetime:
-    """When what a job holds is put back at the latest, if nobody holds it: its script starts by its queue deadline and
-    ends within its timeout."""
+    """The latest time at which a job's units are given back, unless somebody holds them: its script starts by its queue
+    deadline and ends within its timeout.
+    """
     ends = job.due if job.state is State.RUNNING else None
     until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
     return ends or until + timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
 
 
 def report(job: Job, news: Report, failure: Failure | None = None) -> Job:
-    """A job of whose attempt the end is known, and what is known of why. The first report stands."""
+    """A job with the report of how its attempt ended, and why. The first report stands."""
     return job if job.report else replace(job, report=news, failure=failure, due=news.time + SETTLE_WITHIN)
 
 
 def cancel(job: Job, by: str, now: datetime) -> Job:
-    """A job that somebody wants ended. Its agent gets its grace; after that the sweep ends it."""
+    """A job that somebody cancels. Its agent has the grace period; after that the sweep ends it."""
     limit = now + timedelta(seconds=job.grace + job.health) + SETTLE_WITHIN
     return replace(job, cancelled_by=job.cancelled_by or by, due=min(job.due or limit, limit))
 
 
 def refuse(job: Job, why: str, now: datetime) -> Job:
-    """A job whose owner may not have what it waits for: it is ended as if it were cancelled, and fails. [SEC-2]"""
+    """A job whose owner lost a privilege that it needs: it ends like a cancelled job, and fails. [SEC-2]"""
     return replace(cancel(job, "the service", now), refused=why)
 
 
 def settle(
     job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None, failure: Failure | None = None
 ) -> Job:
-    """The job's end, and why it did not succeed, if so. It is due only while a flow is to be stopped. [JOB-1]
+    """A settled job: its outcome, and why it did not succeed. It stays due only while a flow has to be stopped. [JOB-1]
 
-    Raises ValueError for a job that is settled.
+    Raises ValueError for a settled job.
     """
     if job.is_settled:
         raise ValueError(f"job {job.id} is settled already: {job.outcome}")
@@ -261,12 +260,12 @@ def settle(
     )
 
 
-def again(
+def retry(
     job: Job, why: Report, outcome: str, now: datetime, *, spared: bool = False, failure: Kind | None = None
 ) -> Job:
-    """The job with its next attempt queued; the attempt starts when the last one's worker is gone. [JOB-2]
+    """The job with its next attempt queued. That attempt starts when the last one's worker is gone. [JOB-2]
 
-    With `spared` it is none of the job's retries. `failure` is why the last one did not succeed.
+    `spared`: it uses up none of the job's retries. `failure`: why the last attempt did not succeed.
     """
     past = PastAttempt(job.attempt, outcome, why.reason, failure)
     return replace(
@@ -288,13 +287,13 @@ def again(
 
 
 def give_back(job: Job, why: Report, now: datetime) -> Job:
-    """The job with its next attempt parked, after one that held too long what it could not use. [QUEUE-3]
+    """The job with its next attempt parked, because it held for too long what it could not use. [QUEUE-3]
 
-    It is none of its retries, and no other wait: the queue deadline stays.
+    It uses up no retry, and the queue deadline stays the same.
     """
     parked_until = now + timedelta(seconds=job.idle_hold)
     return replace(
-        again(job, why, "gave back", now),
+        retry(job, why, "gave back", now),
         given_back=job.given_back + 1,
         parked_until=parked_until,
         queue_until=job.queue_until,
@@ -314,7 +313,7 @@ class Proves:
 
 
 @dataclass(frozen=True)
-class Keep:
+class HoldRequest:
     """Who wants to look at a job's worker and resources when its script has failed, and for how many seconds they are
     held for that; `whatever` it came to, if so."""
 
@@ -326,7 +325,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Publication:
-    """What a job is to publish when it has succeeded: the output with this very path, and as what."""
+    """What a job publishes when it has succeeded: the output with exactly this path, and its published name."""
 
     path: str
     series: str
@@ -336,9 +335,9 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec(Row):
-    """What a job is to do: written once, read by whoever starts or repeats it.
+    """What a job runs: written once, and read to start or repeat it.
 
-    `toolchain` is a channel of Rust's, or the name of the repository's file that says which; "" for none.
+    `toolchain`: a Rust channel, or the name of the repository's file that names it; "" for none.
     """
 
     kind: ClassVar[str] = "spec"
@@ -360,20 +359,20 @@ class Spec(Row):
 
 
 def spec_key(job: str) -> Key:
-    """Where a job's spec is."""
+    """The key of a job's spec."""
     return Key(f"job#{job}", "spec")
 
 
-REMEMBERED = timedelta(days=1)
+SUBMISSION_KEPT = timedelta(days=1)
 """How long an Idempotency-Key is remembered."""
 
-WATCHED = timedelta(seconds=30)
-"""How long after somebody read a job's log it counts as watched."""
+WATCH_WINDOW = timedelta(seconds=30)
+"""How long a job counts as watched after somebody read its log."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Submission(Row):
-    """A submit that was accepted, by its owner's Idempotency-Key and the digest of what was asked."""
+    """An accepted submission: its owner's Idempotency-Key, and the digest of the request."""
 
     kind: ClassVar[str] = "submission"
     owner: str
@@ -388,12 +387,12 @@ class Submission(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.time + REMEMBERED
+        return self.time + SUBMISSION_KEPT
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watch(Row):
-    """Somebody reads a job's log: its agent hurries until then."""
+    """Somebody is reading a job's log: until then its agent sends lines faster."""
 
     kind: ClassVar[str] = "watch"
     job: str
@@ -409,10 +408,10 @@ class Watch(Row):
 
 
 def submission_key(owner: str, key_digest: str) -> Key:
-    """Where the submission with an Idempotency-Key of this digest is."""
+    """The key of the submission with this digest of an Idempotency-Key."""
     return Key(f"submission#{owner}", key_digest)
 
 
 def watch_key(job: str) -> Key:
-    """Where it is noted that a job is watched."""
+    """The key of a job's Watch."""
     return Key(f"job#{job}", "watch")

@@ -1,7 +1,7 @@
-"""Where a job comes from, if that is a commit: what its worker clones, and whom it shows its token.
+"""Where a job comes from, if it checks a commit: what its worker clones, and which hosts get its token.
 
-Only the front end says that a job is a check of a commit (`check`), and it sets what the environment says of it over
-whatever a job file says. A job that merely has such an environment comes from nowhere. [SEC-2]
+Only the GitHub front end sets a job's commit (`check`), and its environment overrides whatever the job file says. A job
+that merely has such an environment comes from no repository. [SEC-2]
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.site.site import GitHubApp
 
 FILE = "rust-toolchain.toml"
-"""The file of a repository that names its toolchain of Rust."""
+"""The file in a repository that names its Rust toolchain."""
 
 API = "api."
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A repository at a commit. `machines` are those that its job's token is for; `clone`: the job begins with it."""
+    """A repository at a commit. `machines`: hosts that get the job's token. `clone`: the job starts with a clone."""
 
     name: str
     url: str
@@ -31,13 +31,13 @@ class Origin:
 
 
 def toolchain(file: JobFile) -> str:
-    """What a spec says of a file's toolchain."""
+    """The value of `Spec.toolchain` for a job file."""
     asked = file.rust_toolchain
     return asked if isinstance(asked, str) else FILE if asked else ""
 
 
 def is_cloned(job: Job, spec: Spec) -> bool:
-    """Whether a job begins with a repository."""
+    """Whether the job starts with a clone of its repository."""
     return bool(job.check) and not spec.skip_clone
 
 
@@ -53,17 +53,17 @@ def origin(job: Job, spec: Spec, app: GitHubApp) -> Origin | None:
 
 
 def folder(found: Origin | None) -> str:
-    """Where a job's script begins."""
+    """The folder in which a job's script starts."""
     return f"/work/{found.name}" if found and found.clone else "/work"
 
 
 def _web(api: str) -> str:
-    """Where repositories are, by where the API is: api.github.com is a machine of its own, others are not."""
+    """The web address of an API: api.github.com has a host of its own, other servers share one."""
     scheme, _, rest = api.partition("://")
     return f"{scheme}://{rest.partition('/')[0].removeprefix(API)}"
 
 
 def _machines(api: str) -> tuple[str, ...]:
-    """Names without ports: curl compares no more of them."""
+    """Host names without ports: curl compares no more."""
     host = api.partition("://")[2].partition("/")[0].partition(":")[0]
     return tuple(dict.fromkeys((host.removeprefix(API), host)))

@@ -1,8 +1,7 @@
-"""How an attempt's end becomes its job's end, or its next attempt.
+"""How the end of an attempt becomes the end of its job, or the next attempt; and why an attempt was lost.
 
-Why an attempt was lost, and what became of a worker that was to boot, for those who count.
-
-What the rows of a lost attempt, and of one that waited in vain, say of why: the evidence of those who cannot.
+`conclude` decides. `Ending` classifies a finished attempt for metrics. `lost_failure` and `expired_failure` collect the
+evidence from our rows when no agent can report it.
 """
 
 from __future__ import annotations
@@ -24,45 +23,46 @@ REASONS = {
     "Unsatisfiable": "what the job asks for cannot be had",
     "QueueDeadline": "the job waited longer than the queue deadline",
     "Lost": "the worker was lost",
-    unused.ERROR: "it held for too long what it could not use",
+    unused.IDLE_HOLD_ERROR: "it held for too long what it could not use",
 }
-"""What a flow's error means when its cause says nothing."""
+"""The reason for each flow error that comes without a cause."""
 
 
-SPARED = 3
-"""How many attempts that a broken machine ended before the script began are none of a job's retries. It is bounded, for
-what says so is the agent, of which a job that runs as root can make what it likes."""
+MAX_SPARED = 3
+"""How many attempts that failed on a broken machine before the script began use up no retry. It is bounded because the
+agent reports it, and a job that runs as root controls the agent.
+"""
 
 
 KINDS: Mapping[str | None, Kind] = {
     "Unsatisfiable": Kind.UNSATISFIABLE,
     "QueueDeadline": Kind.QUEUE_EXPIRED,
-    prerequisites.ERROR: Kind.DEPENDENCY_FAILED,
+    prerequisites.DEPENDENCY_ERROR: Kind.DEPENDENCY_FAILED,
 }
-"""What a flow's error says of why. Any other is our fault."""
+"""The failure kind of each flow error. Any other error is our fault."""
 
 
 def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> Job:
-    """What becomes of a job whose attempt is over: settled, or queued with its next attempt.
+    """The job after its attempt ended: settled, or queued with its next attempt.
 
-    The agent's report comes first, then that it was refused, then a cancellation, then the error that ended the flow:
-    an agent that finished in time has the last word over whoever gave up on it.
+    The agent's report counts first, then a refusal, then a cancellation, then the error that ended the flow: an agent
+    that finished in time overrules whoever gave up on it.
     """
     if job.report:
         return _by_report(job, job.report, now)
     if job.refused:
-        why = failures.of(Kind.NOT_ALLOWED, {"error": job.refused})
+        why = failures.failure(Kind.NOT_ALLOWED, {"error": job.refused})
         return jobs.settle(job, Outcome.FAILED, job.refused, now, failure=why)
     if job.cancelled_by:
         return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
     if error == "Lost":
         return _lost(job, Report(Result.LOST, reason, now), now)
-    if error == unused.ERROR:
+    if error == unused.IDLE_HOLD_ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
-    outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.ERROR) else Outcome.ERRORED
+    outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.DEPENDENCY_ERROR) else Outcome.ERRORED
     bound = {"bound": "queue deadline", "bound_seconds": job.queue_seconds, "error": reason}
-    why = failures.of(KINDS.get(error, Kind.SERVICE_FAILED), bound)
+    why = failures.failure(KINDS.get(error, Kind.SERVICE_FAILED), bound)
     return jobs.settle(job, outcome, reason, now, failure=why)
 
 
@@ -75,7 +75,7 @@ def _by_report(job: Job, report: Report, now: datetime) -> Job:
     if report.result is Result.SUCCEEDED:
         return jobs.settle(job, Outcome.SUCCEEDED, report.reason, now, report.exit_code)
     if report.result is Result.FAILED and job.retry_failed and _may_retry(job):
-        return jobs.again(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
+        return jobs.retry(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
     why = _told(job, Kind.TIMED_OUT if report.result is Result.TIMED_OUT else Kind.EXITED)
     return jobs.settle(job, Outcome.FAILED, report.reason, now, report.exit_code, why)
 
@@ -83,23 +83,23 @@ def _by_report(job: Job, report: Report, now: datetime) -> Job:
 def _lost(job: Job, report: Report, now: datetime) -> Job:
     if job.cancelled_by:
         return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
-    is_spared = report.is_unbegun and job.spared < SPARED
+    is_spared = report.is_unbegun and job.spared < MAX_SPARED
     why = _told(job, Kind.WORKER_LOST)
     if is_spared or _may_retry(job):
-        return jobs.again(job, report, "lost", now, spared=is_spared, failure=why.kind)
+        return jobs.retry(job, report, "lost", now, spared=is_spared, failure=why.kind)
     tries = "once" if job.attempt == 1 else f"{job.attempt} times"
     return jobs.settle(job, Outcome.ERRORED, f"tried {tries}: {report.reason}", now, failure=why)
 
 
 def _told(job: Job, kind: Kind) -> Failure:
-    """What was told of why the attempt did not succeed, or what its end says of that."""
+    """The failure that was reported for the attempt, or one derived from how it ended."""
     bound = {"bound": "timeout", "bound_seconds": job.timeout}
-    return job.failure or failures.of(kind, {**bound, "exit_code": job.report.exit_code if job.report else None})
+    return job.failure or failures.failure(kind, {**bound, "exit_code": job.report.exit_code if job.report else None})
 
 
 def _cancelled(job: Job, reason: str, now: datetime, exit_code: int | None = None) -> Job:
-    """The end of a job that somebody cancelled; what its script said last is kept."""
-    why = failures.of(Kind.CANCELLED, {"cancelled_by": job.cancelled_by or "the worker"})
+    """The end of a cancelled job, with the last lines of its script."""
+    why = failures.failure(Kind.CANCELLED, {"cancelled_by": job.cancelled_by or "the worker"})
     if job.failure:
         why = replace(job.failure, kind=why.kind, evidence=why.evidence)
     return jobs.settle(job, Outcome.CANCELLED, reason, now, exit_code, why)
@@ -109,8 +109,8 @@ def _may_retry(job: Job) -> bool:
     return job.attempt - job.spared - job.given_back <= job.retries  # who asks has seen that nobody cancelled the job
 
 
-def spent(job: Job) -> str:
-    """How long a settled job took: the end of the last line of its log."""
+def describe_duration(job: Job) -> str:
+    """How long a settled job took, for the last line of its log."""
     times = job.times
     ends = times.settled or times.submitted
     ran = f", {_seconds(times.started, ends)} s of it since its script started" if times.started else ""
@@ -126,7 +126,7 @@ NO_HELLO = "no hello"
 
 
 SILENT = "lost"
-"""The reasons that a worker's row has when its agent said nothing in time: no first word, or no further one."""
+"""The reasons in a worker's row when its agent never contacted us, or stopped doing so."""
 
 
 class LostBy(StrEnum):
@@ -141,7 +141,7 @@ class LostBy(StrEnum):
 
 
 class Boot(StrEnum):
-    """What became of a worker that was ordered. A kept one that goes to its next job is not ordered."""
+    """What became of an ordered worker. A kept worker that goes to its next job is not ordered."""
 
     SUCCESS = "success"  # its agent said hello
     FAILED = "failed"  # its agent did not in time, or it can never be made
@@ -153,7 +153,7 @@ class Boot(StrEnum):
 class Ending:
     """An attempt at its end: the job before and after it, its units, and the error that ended its flow.
 
-    `is_overdue` says that the sweep ended it.
+    `is_overdue`: the sweep ended it.
     """
 
     before: Job
@@ -164,7 +164,7 @@ class Ending:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the attempt was lost. An agent's report has the last word, and one that is cancelled is not."""
+        """Whether the attempt was lost. An agent's report overrules; a cancelled attempt is not lost."""
         if self.before.cancelled_by:
             return False
         report = self.before.report
@@ -172,7 +172,7 @@ class Ending:
 
     @property
     def lost_by(self) -> LostBy | None:
-        """Why it was lost, if it was."""
+        """Why the attempt was lost; None if it was not."""
         if not self.is_lost:
             return None
         if any(is_recycled(unit) for unit in self.units):
@@ -184,7 +184,7 @@ class Ending:
 
     @property
     def boot(self) -> Boot | None:
-        """What became of the worker, if it was ordered and not heard of."""
+        """What became of the worker, if it was ordered and never said hello."""
         worker = self._worker
         if worker is None or worker.state is not UnitState.CREATING or worker.leases > 1:
             return None
@@ -201,8 +201,8 @@ class Ending:
         return (self._worker and self._worker.reason) or ""
 
 
-def lost(ending: Ending) -> Failure:
-    """Why an attempt was lost: which unit, when it was heard of last, who took it back, and what its maker says."""
+def lost_failure(ending: Ending) -> Failure:
+    """Why an attempt was lost: which unit, its agent's last contact, who recycled it, and its maker's error."""
     resource = next((unit for unit in ending.units if _is_to_blame(unit, ending.after.reason or "")), None)
     unit = resource or next((unit for unit in ending.units if unit.is_a is UnitKind.WORKER), None)
     evidence = {
@@ -210,11 +210,11 @@ def lost(ending: Ending) -> Failure:
         "lost_by": ending.lost_by and ending.lost_by.value,
         **(_of(unit) if unit else {}),
     }
-    return failures.of(Kind.RESOURCE_LOST if resource else Kind.WORKER_LOST, evidence)
+    return failures.failure(Kind.RESOURCE_LOST if resource else Kind.WORKER_LOST, evidence)
 
 
 def _is_to_blame(unit: Unit, reason: str) -> bool:
-    """Whether a unit is a resource that was lost, and with it the attempt."""
+    """Whether this unit is a resource whose loss ended the attempt."""
     is_named = unit.reason is not None and unit.reason in reason
     return unit.is_a is UnitKind.RESOURCE and (is_recycled(unit) or is_named)
 
@@ -230,9 +230,9 @@ def _of(unit: Unit) -> dict[str, str | None]:
     }
 
 
-def expired(ending: Ending, leases: Collection[Lease]) -> Failure:
-    """What an attempt waited for when its queue deadline was over, and what is said of the unit that was being made."""
-    pools = dict.fromkeys(lease.pool for lease in leases if lease.state in unused.PENDING)
+def expired_failure(ending: Ending, leases: Collection[Lease]) -> Failure:
+    """The pools that an attempt waited for at its queue deadline, and the last message about the unit being made."""
+    pools = dict.fromkeys(lease.pool for lease in leases if lease.state in unused.PENDING_STATES)
     making = (unit.reason for unit in ending.units if unit.state is UnitState.CREATING)
     known = {
         "bound": "queue deadline",
@@ -240,4 +240,4 @@ def expired(ending: Ending, leases: Collection[Lease]) -> Failure:
         "waited_for": ", ".join(pools) or None,
         "error": next(making, None) or ending.after.reason,
     }
-    return failures.of(Kind.QUEUE_EXPIRED, known)
+    return failures.failure(Kind.QUEUE_EXPIRED, known)

@@ -1,13 +1,13 @@
-"""What would become of a job if it were submitted now: what it acquires, in which order, and what it would wait for."""
+"""A plan: what would happen to a job if it were submitted now. What it acquires, in which order, and each wait."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.domain.jobs.admission import could_now
+from penstock.domain.jobs.admission import describe_wait
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.forecast import Forecast, altogether, lasting
+from penstock.domain.pools.forecast import Forecast, combined_start, format_duration
 from penstock.domain.pools.leases import WORKER, Need, demand
 
 UNKNOWN = "when it could start cannot be said"
@@ -24,10 +24,10 @@ class Acquire:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps in order, the worker's last; the privileges that are needed and had; and each wait there would be.
+    """What a job would acquire, step by step, the worker last; the privileges that it needs; and each wait.
 
-    `seconds` is until everything may be had: 0 for at once, None when nobody knows. Making it takes time on top.
-    `depends` says that other jobs are to end before that.
+    `seconds` until everything may be granted: 0 for now, None if unknown. Making it takes additional time. `depends`:
+    other jobs have to end first.
     """
 
     target: str
@@ -41,18 +41,18 @@ class Plan:
 
 
 def steps_of(job: Job) -> list[int]:
-    """The steps in which a job acquires what it needs, in order: the worker's is the last."""
+    """The steps in which a job acquires what it needs, in order. The worker's is the last."""
     return [*sorted({need.step for need in job.needs} - {WORKER}), WORKER]
 
 
 def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], first: Sequence[str] = ()) -> Plan:
-    """The plan of a job that could be accepted, given what each of its steps has before it.
+    """The plan of a job that would be accepted, given the forecast of each of its steps.
 
-    `first` are the jobs that it would wait for before that, a sentence each: how long they take nobody knows.
+    `first`: a sentence for each job that it would wait for; nobody knows how long those take.
     """
     steps = tuple(_acquires([need for need in job.needs if need.step == step]) for step in steps_of(job))
     waits = tuple(one for one in forecasts if one.would_wait)
-    seconds = None if first else altogether(forecasts)[0]
+    seconds = None if first else combined_start(forecasts)[0]
     told = (*first, _order(job), *map(_wait, waits), UNKNOWN if first else _start(waits, seconds))
     return Plan(job.target, job.target_resolved, steps, tuple(privileges), waits, seconds, told, bool(first))
 
@@ -71,7 +71,7 @@ def _order(job: Job) -> str:
 
 
 def _wait(one: Forecast) -> str:
-    said = could_now(one) or ""
+    said = describe_wait(one) or ""
     return f"{said}, until {one.unblocks[0]}" if one.unblocks else said
 
 
@@ -80,5 +80,5 @@ def _start(waits: Sequence[Forecast], seconds: float | None) -> str:
         return "everything that it needs is free at present: it would start at once"
     if seconds is None:
         return UNKNOWN
-    basis = altogether(waits)[1]
-    return f"it could start in about {lasting(seconds)}" + (f": {basis}" if basis else "")
+    basis = combined_start(waits)[1]
+    return f"it could start in about {format_duration(seconds)}" + (f": {basis}" if basis else "")

@@ -1,11 +1,11 @@
-"""What becomes of a job that waits for others, and for files that its user sends.
+"""What a job waits for before it is queued: other jobs, and files that its user uploads.
 
-              all have ended as they were to, and all files are there
-    waiting ──────────────────────────────────▶ queued
-       │ └── looked at again, for a message may be lost
-       └── one has ended otherwise: what it waits for cannot happen any more ──▶ settled: failed
+              all jobs ended as required, and all files are there
+    waiting ───────────────────────────────────────────────────────▶ queued
+       │ └── checked again, because a message may be lost
+       └── a job ended otherwise, or a file is late ──▶ settled: failed
 
-Nobody can wait in a circle: a job depends on jobs that were there before it. So each of them settles, and it does.
+No circle is possible: a job depends only on jobs that existed before it. So every dependency settles, and so does it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State
 
-ERROR = "Dependency"
-"""What ends a job that depends on what cannot happen any more."""
+DEPENDENCY_ERROR = "Dependency"
+"""The flow error of a job whose prerequisite cannot be met any more."""
 
-LOOK_MOST = timedelta(minutes=10)
-"""After how long a waiting job is looked at again at the latest. It is woken by what it waits for, and needs it not."""
+MAX_RECHECK = timedelta(minutes=10)
+"""How long until a waiting job is checked again at the latest. Normally what it waits for wakes it."""
 
 ENDS = {
     On.SUCCESS: (Outcome.SUCCEEDED,),
     On.FAILURE: (Outcome.FAILED, Outcome.ERRORED),
     On.ALWAYS: tuple(Outcome),
 }
-"""How a job must end for those that depend on it."""
+"""The outcomes that satisfy each condition."""
 
 _WANTED = {On.SUCCESS: "completing", On.FAILURE: "failing", On.ALWAYS: "ending"}
 
@@ -44,7 +44,7 @@ _HAS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a job: `broken` says why it never can run; else it waits for `waiting` and `inputs`, if any."""
+    """Whether a job can go on. `broken` says why it never can; otherwise it waits for `waiting` and `inputs`."""
 
     broken: str | None = None
     waiting: tuple[Dependency, ...] = ()
@@ -52,14 +52,14 @@ class Verdict:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is nothing to wait for any more."""
+        """Whether the job waits for nothing any more."""
         return self.broken is None and not self.waiting and not self.inputs
 
 
 def judge(
     dependencies: Sequence[Dependency], priors: Mapping[str, Job], inputs: Sequence[Input], now: datetime
 ) -> Verdict:
-    """The verdict on a job, given the jobs that it depends on, by id, and its inputs. What is wrong counts at once."""
+    """The verdict on a job, given its dependencies by id and its inputs. A failed prerequisite counts at once."""
     missing = tuple(each for each in inputs if not each.is_committed)
     sentences = [_broken(each, priors.get(each.job)) for each in dependencies]
     sentences += [_late(each) for each in missing if each.until <= now]
@@ -70,7 +70,7 @@ def judge(
 
 
 def _broken(dependency: Dependency, prior: Job | None) -> str | None:
-    """Why what is waited for cannot happen any more, if it cannot."""
+    """Why a dependency can never be met; None if it can."""
     if prior is None:
         return f"this job depends on job {dependency.job} ({dependency.name}) which has been deleted; failing job"
     if prior.outcome is None or prior.outcome in ENDS[dependency.on]:
@@ -85,18 +85,18 @@ def _late(missing: Input) -> str:
     return f"the input {missing.name} did not arrive within {minutes} min: {begun}; failing job"
 
 
-def gone(dependency: Dependency, why: str) -> str:
-    """Why a job fails whose inputs are not kept any more, although their job ended as it was to."""
+def outputs_gone(dependency: Dependency, why: str) -> str:
+    """Why a job fails although its dependency ended as required: the outputs were deleted."""
     return f"this job needs what job {dependency.job} ({dependency.name}) kept, but {why}; failing job"
 
 
 def ready(job: Job, now: datetime) -> Job:
-    """A job that waits for nothing any more: its queue deadline begins when it claims something."""
+    """A job that waits for nothing any more. Its queue deadline starts when it claims something."""
     return replace(job, state=State.QUEUED, times=replace(job.times, ready=now), due=now + START_WITHIN)
 
 
-def look_again(job: Job, verdict: Verdict, now: datetime) -> Job:
-    """A job that waits on, and is looked at again: the later, the longer it has waited, or when a file is late."""
+def recheck(job: Job, verdict: Verdict, now: datetime) -> Job:
+    """A job that keeps waiting: checked again at growing intervals, or when a file is late."""
     waited = (now - job.times.submitted) / 4
-    later = now + max(START_WITHIN, min(waited, LOOK_MOST))
+    later = now + max(START_WITHIN, min(waited, MAX_RECHECK))
     return replace(job, due=min([later, *(each.until for each in verdict.inputs)]))

@@ -1,6 +1,7 @@
-"""Values: what a job and those who may see it exchange while it is under way, each by a name. The job's store.
+"""The job store: values that a job and its users exchange while it runs, each under a name.
 
-A value that was secret once stays secret: its row has it sealed only, and it goes when the job settles. [SEC-1]
+A value that was secret once stays secret: its row has only the sealed form, and is deleted when the job settles.
+[SEC-1]
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Value(Row):
-    """One value: in clear, or sealed when it is secret. `by` is the user who put it, "" for the job itself."""
+    """One value: in clear, or sealed if it is secret. `by`: the user who set it, "" for the job itself."""
 
     kind: ClassVar[str] = "value"
     job: str
@@ -39,7 +40,7 @@ class Value(Row):
 
 
 def value_key(job: str, name: str) -> Key:
-    """Where a value's row is."""
+    """The key of a value's row."""
     return Key(f"job#{job}", f"value#{name}")
 
 
@@ -49,5 +50,5 @@ def is_name(text: str) -> bool:
 
 
 def sealed_as(job: str, name: str) -> Mapping[str, str]:
-    """What a secret value is sealed as: it opens for this job and this name alone. [SEC-1]"""
+    """The context that a secret value is sealed with: it opens for this job and name only. [SEC-1]"""
     return {"job": job, "value": name}

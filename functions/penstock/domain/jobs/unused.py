@@ -1,14 +1,14 @@
-"""How long a job held what it acquired, and how long of that it could not use it: the price of one after the other.
+"""How long a job held what it acquired, and for how long it could not use it.
 
-Holding without using: a job that waits for its next resource for too long gives back what it has. [QUEUE-3]
+A job that holds resources while it waits too long for the next one gives back what it has [QUEUE-3]:
 
     acquiring ──waits for one thing, holding others, for `idle_hold`──▶ queued, parked ──as long again──▶ acquiring
 
-It is the end of an attempt whose script has not begun, and counts against none of its retries: everything goes back
-clean, in the usual order, to whoever is first that can use it. The next attempt stands in no queue while it is parked,
-so it does not take again at once what it gave back. Then it queues with the place that it had, which is by the age of
-its job. After GIVE_BACKS of these it keeps what it holds, as if there were no such limit: so nobody gives back and
-takes for ever, and nobody starves for it. docs/decisions/0027-idle-hold-gives-back.md
+This ends an attempt whose script has not started, and uses up none of the job's retries. Everything is given back
+clean, in the usual order, and goes to the first claim that can use it. The next attempt joins no queue while it is
+parked, so it does not immediately take back what it released. Afterwards it queues in its old place, which follows from
+the age of the job. After MAX_GIVE_BACKS times the job keeps what it holds, so that no job gives back and takes for
+ever, and none starves. docs/decisions/0027-idle-hold-gives-back.md
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 
 
 @dataclass(frozen=True)
-class Held:
-    """What one lease of an attempt was: `held` from its grant until the attempt needed it no more, or until now.
+class HeldTime:
+    """How long one lease was `held`: from its grant until the attempt needed it no more, or until now.
 
-    `unused` is the part of it in which the attempt had not all that it needs, so that its script did not run.
+    `unused`: the part in which the attempt lacked something else, so that its script did not run.
     """
 
     attempt: int
@@ -35,53 +35,59 @@ class Held:
     unused: timedelta
 
 
-def of(leases: Iterable[Lease], now: datetime) -> list[Held]:
-    """What the attempts of a job held, in the order in which they acquire: resources by type, the worker last."""
+def held_times(leases: Iterable[Lease], now: datetime) -> list[HeldTime]:
+    """The hold times of a job's attempts, in the order of acquisition: resources by type, the worker last."""
     every = [lease for lease in leases if lease.granted]
     begun = {lease.attempt: lease.there for lease in every if lease.order == WORKER}
     every.sort(key=lambda lease: (lease.attempt, lease.order == WORKER, lease.order))
     return [_held(lease, lease.granted, begun.get(lease.attempt), now) for lease in every if lease.granted]
 
 
-def _held(lease: Lease, granted: datetime, begun: datetime | None, now: datetime) -> Held:
-    """Times may have been told by two clocks, so none is less than nothing."""
+def _held(lease: Lease, granted: datetime, begun: datetime | None, now: datetime) -> HeldTime:
+    """Times may come from two clocks, so no duration is negative."""
     end = max(granted, lease.ended or now)
     used = max(granted, min(begun or end, end))
-    return Held(lease.attempt, lease.name, lease.type, end - granted, used - granted)
+    return HeldTime(lease.attempt, lease.name, lease.type, end - granted, used - granted)
 
 
-ERROR = "IdleHold"
-"""What ends an attempt that gives back what it holds."""
+IDLE_HOLD_ERROR = "IdleHold"
+"""The flow error of an attempt that gives back what it holds."""
 
-GIVE_BACKS = 8
+MAX_GIVE_BACKS = 8
 """How often a job gives back. Each time others may be granted what it waits for, so it is bounded. [QUEUE-2]"""
 
-PENDING = (LeaseState.WAITING, LeaseState.GRANTED)
+PENDING_STATES = (LeaseState.WAITING, LeaseState.GRANTED)
 
 
-def until(job: Job, leases: Collection[Lease]) -> datetime | None:
-    """When an attempt with these leases gives back what it holds, if it has got no further by then; None for never.
+def give_back_time(job: Job, leases: Collection[Lease]) -> datetime | None:
+    """When an attempt gives back what it holds unless it gets further; None for never.
 
-    What counts is the time in one queue, or for one maker: who gets further begins anew. [QUEUE-3]
+    The time counts for one queue or one maker: it starts anew when the attempt gets further. [QUEUE-3]
     """
-    waits = [lease.granted or lease.since for lease in leases if lease.state in PENDING]
+    waits = [lease.granted or lease.since for lease in leases if lease.state in PENDING_STATES]
     holds = any(lease.state is LeaseState.READY for lease in leases)
-    if not job.idle_hold or job.given_back >= GIVE_BACKS or job.state is not State.ACQUIRING or not holds or not waits:
+    if (
+        not job.idle_hold
+        or job.given_back >= MAX_GIVE_BACKS
+        or job.state is not State.ACQUIRING
+        or not holds
+        or not waits
+    ):
         return None
     return min(waits) + timedelta(seconds=job.idle_hold)
 
 
-def due(job: Job, leases: Collection[Lease]) -> datetime | None:
-    """When somebody has to look at a job that waits: when it gives back, and at its queue deadline."""
-    return min((time for time in (until(job, leases), job.queue_until) if time), default=None)
+def next_check(job: Job, leases: Collection[Lease]) -> datetime | None:
+    """When a waiting job has to be checked: when it gives back, and at its queue deadline."""
+    return min((time for time in (give_back_time(job, leases), job.queue_until) if time), default=None)
 
 
-def is_over(job: Job, leases: Collection[Lease], now: datetime) -> bool:
-    """Whether an attempt is to give back what it holds, for that is all it did for too long."""
-    end = until(job, leases)
+def is_give_back_due(job: Job, leases: Collection[Lease], now: datetime) -> bool:
+    """Whether an attempt has held for too long what it cannot use."""
+    end = give_back_time(job, leases)
     return end is not None and end <= now
 
 
 def is_parked(job: Job, now: datetime) -> bool:
-    """Whether the next attempt of a job that gave back is not to queue yet; one that is cancelled need not wait."""
+    """Whether the next attempt is still parked. A cancelled job does not wait."""
     return job.parked_until is not None and now < job.parked_until and job.cancelled_by is None

@@ -1,0 +1,1 @@
+"""The log of a job, as rows and as an archive."""

@@ -1,11 +1,11 @@
-"""A settled job's log as one object: a JSON object a line, written in parts, read from any line on.
+"""The log of a settled job as one object: one JSON object per line, written in parts, readable from any line on.
 
-    waiting ──given back, or long enough──▶ writing ──all is in──▶ checking ──it is there──▶ archived ──▶ gone
-       ▲                                       └──────(it is not as it was written)─┘           │
-       └────────────────────────────────────────────────────────────────────────────   its rows are deleted
+    waiting ──all given back, or long enough──▶ writing ──all written──▶ checking ──correct──▶ archived ──▶ gone
+       ▲                                           └────────(not as it was written)─┘              │
+       └──────────────────────────────────────────────────────────────────────   its rows are deleted
 
-The lines up to `end` are the object's, and what is said of the job after that stays in rows behind it. From `archived`
-on the object is the job's own, and goes when the job's retention ends. [ART-1]
+The object has the lines up to `end`; later lines about the job stay in rows behind it. Once archived, the object
+belongs to the job and is deleted when the job's retention ends. [ART-1]
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from hashlib import sha256
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.artifacts.volumes import AGAIN, AGAIN_MOST
+from penstock.domain.artifacts.volumes import RETRY_AFTER, RETRY_AFTER_MOST
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import Batch, Event, Line, events
 from penstock.kernel.rows import Key, Row
 
 PART_BYTES = 5 * 1024**2
-"""How much a part has at least, but for the last. S3 takes no smaller ones."""
+"""The smallest part, except the last one. S3 takes no smaller ones."""
 
 BLOCK_BYTES = 128 * 1024
-"""How much is between two places from which the object can be read, at least: whole batches."""
+"""The least number of bytes between two positions from which the object can be read: whole batches."""
 
-SETTLING = timedelta(hours=1)
-"""How long after a log is gone its last rows are looked for: whoever was writing one then has ended."""
+LATE_ROWS_WITHIN = timedelta(hours=1)
+"""How long after a log is deleted its last rows are searched for: by then every writer has ended."""
 
 PATH = "/log.jsonl"
-"""What the artifact is called."""
+"""The path of the artifact."""
 
 
 class ArchiveState(StrEnum):
-    """How far it is. All are moved on by the sweep."""
+    """The state of an archive. The sweep moves every state on."""
 
     WAITING = "waiting"  # rows alone; due: it is begun
     WRITING = "writing"  # rows alone, and parts of an object that is no object yet
@@ -60,9 +60,9 @@ class Part:
 class Archive(Row):
     """How far a job's log is archived.
 
-    `last` stands for the lines before `end`, so that the log goes on behind them when their rows are gone. The lines
-    before `next` are in `parts`; `blocks` are the first line of each block, and where it begins in the object.
-    `checked` is how many parts were read back, `tries` how often it was begun anew or went no further.
+    `last` stands for the lines before `end`, so that the log continues after them when their rows are gone. `parts`
+    have the lines before `next`; `blocks`: the first line of each block, and its position in the object. `checked`: how
+    many parts were read back; `tries`: how often it was restarted or made no progress.
     """
 
     kind: ClassVar[str] = "archive"
@@ -91,7 +91,7 @@ class Archive(Row):
 
     @property
     def end(self) -> int:
-        """The number of the first line that is not the object's."""
+        """The number of the first line after those of the object."""
         return self.last.end if self.last else 1
 
     @property
@@ -101,19 +101,19 @@ class Archive(Row):
 
     @property
     def digest(self) -> str:
-        """The object's SHA-256, in hex; of one in several parts, that of the parts' digests."""
+        """The object's SHA-256, in hex; for several parts, that of the parts' digests."""
         if len(self.parts) == 1:
             return self.parts[0].sha256
         return sha256(b"".join(bytes.fromhex(part.sha256) for part in self.parts)).hexdigest()
 
 
 def archive_key(job: str) -> Key:
-    """Where it is said how far a job's log is archived."""
+    """The key of a job's archive."""
     return Key(f"job#{job}", "archive")
 
 
 def settled(job: Job, spans: Spans) -> Archive | None:
-    """What is written with a job's end; None for a job that goes on."""
+    """The row that is written with a job's end; None for an unsettled job."""
     at = job.times.settled
     if at is None:
         return None
@@ -122,41 +122,42 @@ def settled(job: Job, spans: Spans) -> Archive | None:
 
 
 def wait(row: Archive, spans: Spans, now: datetime) -> Archive | None:
-    """Looked at again later, for not all of the job's things are given back; None when that lasts too long."""
+    """An archive that waits because not everything of the job is given back; None when that takes too long."""
     if row.settled + timedelta(seconds=spans.log_wait) <= now:
         return None
     return replace(row, due=now + timedelta(seconds=spans.log))
 
 
 def begin(row: Archive, last: Batch, artifact: str, now: datetime) -> Archive:
-    """All lines so far are to be written, to an artifact's object."""
+    """An archive whose lines so far will be written to an artifact's object."""
     ends = replace(last, version=0, first=last.end, lines=())
     begun = replace(row, state=ArchiveState.WRITING, since=now, last=ends, artifact=artifact)
-    return attempt(begun, now)
+    return begin_step(begun, now)
 
 
-def attempt(row: Archive, now: datetime) -> Archive:
-    """About to be moved on: if that fails, then again, later with every try."""
-    return replace(row, tries=row.tries + 1, due=now + min(AGAIN * 2 ** min(row.tries, 20), AGAIN_MOST))
+def begin_step(row: Archive, now: datetime) -> Archive:
+    """An archive that is about to be moved on. A failure is retried, later with every try."""
+    return replace(row, tries=row.tries + 1, due=now + min(RETRY_AFTER * 2 ** min(row.tries, 20), RETRY_AFTER_MOST))
 
 
-def again(row: Archive, now: datetime) -> Archive:
-    """To be begun anew: what was written is not there as it was written."""
+def restart(row: Archive, now: datetime) -> Archive:
+    """An archive that starts again, because the object is not as it was written."""
     fresh = Archive(job=row.job, state=ArchiveState.WAITING, since=now, settled=row.settled, tries=row.tries)
-    return replace(attempt(fresh, now), version=row.version)
+    return replace(begin_step(fresh, now), version=row.version)
 
 
-def write(row: Archive, batch: Batch, written: int) -> tuple[Archive, bytes]:
-    """A batch as lines of the object, `written` bytes behind the last part; and the row with its block, if it begins
-    one."""
+def encode_batch(row: Archive, batch: Batch, written: int) -> tuple[Archive, bytes]:
+    """A batch as lines of the object, `written` bytes after the last part; and the row with its block, if it starts
+    one.
+    """
     at = row.size + written
     begins = not row.blocks or at - row.blocks[-1][1] >= BLOCK_BYTES
     blocks = (*row.blocks, (batch.first, at)) if begins else row.blocks
     return replace(row, blocks=blocks, next=batch.end), b"".join(map(_encode, events(batch)))
 
 
-def wrote(row: Archive, content: bytes, tag: str) -> Archive:
-    """With one part more."""
+def add_part(row: Archive, content: bytes, tag: str) -> Archive:
+    """An archive with one more part."""
     part = Part(tag, len(content), sha256(content).hexdigest())
     is_all = row.next >= row.end
     state = ArchiveState.CHECKING if is_all else ArchiveState.WRITING
@@ -164,23 +165,23 @@ def wrote(row: Archive, content: bytes, tag: str) -> Archive:
 
 
 def archived(row: Archive, now: datetime) -> Archive:
-    """The object is there, and owned. Its rows are to be deleted."""
+    """An archive whose object exists and is owned. Its rows will be deleted."""
     return replace(row, state=ArchiveState.ARCHIVED, since=now, upload="", tries=0, due=now)
 
 
 def gone(row: Archive, now: datetime) -> Archive:
-    """Nothing is kept of it any more, and what is said now is not kept either."""
+    """An archive whose log is deleted; later lines are not kept either."""
     return replace(row, state=ArchiveState.GONE, since=now, upload="", parts=(), blocks=(), due=now)
 
 
-def emptied(row: Archive, now: datetime) -> Archive:
-    """With no rows left. Those of a log that is gone are looked for once more."""
-    is_over = row.state is ArchiveState.ARCHIVED or now - row.since >= SETTLING
-    return replace(row, due=None if is_over else row.since + SETTLING)
+def rows_deleted(row: Archive, now: datetime) -> Archive:
+    """An archive without rows. Those of a deleted log are searched for once more."""
+    is_over = row.state is ArchiveState.ARCHIVED or now - row.since >= LATE_ROWS_WITHIN
+    return replace(row, due=None if is_over else row.since + LATE_ROWS_WITHIN)
 
 
 def block(row: Archive, after: int) -> tuple[int, int] | None:
-    """Where the block that has the line behind `after` begins, and how many bytes it has; None when there is none."""
+    """The position and size of the block with the line after `after`; None if there is none."""
     if after + 1 >= row.end:
         return None
     at = bisect_right(row.blocks, after + 1, key=lambda one: one[0]) - 1

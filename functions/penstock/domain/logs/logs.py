@@ -1,7 +1,7 @@
 """A job's log: batches of lines, numbered without gaps, that are only ever appended.
 
-A batch stands at the key of its first number, so that of two writers who read the same end of the log one wins.
-Every batch carries forward how far the agent of the attempt had got, so that a batch sent twice is stored once.
+The key of a batch is its first number, so that one of two writers who read the same end of the log wins. Every batch
+records how many lines the attempt's agent had sent, so that a batch that is sent twice is stored once.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import ClassVar
 from penstock.kernel.rows import Key, Row
 
 CONTROL = "control"
-"""The stream of our own decisions that every reader needs."""
+"""The stream of our decisions that every reader needs."""
 
 DETAIL = "detail"
 """The stream of service lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
 
 OUTPUT = ("stdout", "stderr")
-"""The streams of a job's own output: what is dropped when its log is full. All else still finds room."""
+"""The streams of a job's own output, which is dropped when its log is full. Other lines still find room."""
 
 LINE_BYTES = 32
-"""What a line counts besides its text: its time, its stream and its number."""
+"""What a line counts in addition to its text: its time, stream and number."""
 
-SAID_EVENTS, SAID_BYTES = 5000, 2 * 1024**2
-"""How many lines and bytes we say of one job ourselves: one that waits for weeks is handed over and back very often."""
+SERVICE_EVENTS, SERVICE_BYTES = 5000, 2 * 1024**2
+"""How many lines and bytes of ours one job's log may have: a job that waits for weeks is handed over very often."""
 
 LAST_EVENTS, LAST_BYTES = 1000, 1024**2
-"""How many lines and bytes more an agent itself may say of a job whose log is full: how each task ended."""
+"""How many more lines and bytes an agent may add itself when the log is full: how each task ended."""
 
 
-HUSH = (
-    f"more than {SAID_EVENTS} lines or {SAID_BYTES} bytes tell of decisions about this job: those that follow are left "
-    "out until it settles, and the job goes on"
+SERVICE_LIMIT_NOTICE = (
+    f"more than {SERVICE_EVENTS} lines or {SERVICE_BYTES} bytes tell of decisions about this job: those that follow "
+    "are left out until it settles, and the job goes on"
 )
 
 
 @dataclass(frozen=True)
-class Most:
+class LogLimits:
     """How much of one job's log is kept, in lines and in bytes of UTF-8."""
 
     events: int
@@ -60,10 +60,10 @@ class Line:
 class Batch(Row):
     """Consecutive lines of one log; the first has number `first`, counted from 1.
 
-    `heard` is how many lines the agent of attempt `heard_of` had sent when this batch was written; `size` is the
-    bytes of the log up to and including this batch. `full` says that it had no more room by then; `dropped` and
-    `dropped_bytes` are what of that attempt's output was sent in a batch that still found some. `said` and `said_bytes`
-    are our own lines so far; `hushed` says that they have reached their bound.
+    `heard`: how many lines the agent of attempt `heard_of` had sent when this batch was written; `size`: the bytes of
+    the log up to and including it. `full`: it had no more room by then; `dropped` and `dropped_bytes`: the output of
+    that attempt that found no room. `said` and `said_bytes`: our own lines so far; `hushed`: they have reached their
+    bound.
     """
 
     kind: ClassVar[str] = "batch"
@@ -92,7 +92,7 @@ class Batch(Row):
 
 
 def batch_key(job: str, first: int) -> Key:
-    """Where the batch that begins with a number is."""
+    """The key of the batch that starts with a number."""
     return Key(f"job#{job}", f"event#{first:012d}")
 
 
@@ -110,17 +110,19 @@ def events(batch: Batch) -> list[Event]:
     return [Event(number, batch.attempt, line) for number, line in enumerate(batch.lines, batch.first)]
 
 
-def nothing(job: str, attempt: int) -> Batch:
-    """What stands before the first batch of a log."""
+def empty_batch(job: str, attempt: int) -> Batch:
+    """The empty batch before the first one of a log."""
     return Batch(job=job, first=1, attempt=attempt, lines=(), heard_of=attempt, heard=0, size=0)
 
 
-def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool = False) -> Batch | None:
-    """The batch that adds our own lines to a log that ends with `last`; None if there is nothing to add.
+def append_service_lines(
+    last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool = False
+) -> Batch | None:
+    """The batch that adds our own lines after `last`; None if there is nothing to add.
 
-    Once there are too many, one line says so and the others are left out; but for how the job ended.
+    When there are too many, one line says so and the others are left out, except how the job ended.
     """
-    before = last or nothing(job, attempt)
+    before = last or empty_batch(job, attempt)
     kept = list(lines) if is_end else _bounded(before, lines)
     if not kept:
         return None
@@ -139,25 +141,27 @@ def say(last: Batch | None, job: str, attempt: int, lines: Sequence[Line], *, is
 
 
 def _bounded(before: Batch, lines: Sequence[Line]) -> list[Line]:
-    """Those of our own lines that find room behind a batch, and that the others find none."""
+    """Those of our own lines that find room after a batch, and one line if others find none."""
     kept: list[Line] = []
     if before.hushed:
         return kept
     size = before.said_bytes
     for line in lines:
         size += _size((line,))
-        if before.said + len(kept) >= SAID_EVENTS or size > SAID_BYTES:
-            return [*kept, Line(line.time, CONTROL, HUSH)]
+        if before.said + len(kept) >= SERVICE_EVENTS or size > SERVICE_BYTES:
+            return [*kept, Line(line.time, CONTROL, SERVICE_LIMIT_NOTICE)]
         kept.append(line)
     return kept
 
 
-def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: Most) -> Batch | None:
+def append_agent_lines(
+    last: Batch | None, job: str, attempt: int, first: int, lines: Sequence[Line], most: LogLimits
+) -> Batch | None:
     """The batch that adds an agent's lines, the first of which has the agent's number `first`; None if none is new.
 
-    What finds no room is dropped, and one line says so: the job goes on. What the agent itself says is still kept.
+    Lines without room are dropped, one line says so, and the job goes on. The agent's own lines are still kept.
     """
-    before = last or nothing(job, attempt)
+    before = last or empty_batch(job, attempt)
     if before.heard_of != attempt:
         before = replace(before, heard_of=attempt, heard=0, dropped=0, dropped_bytes=0)
     fresh = tuple(lines)[max(0, before.heard + 1 - first) :]
@@ -178,8 +182,8 @@ def hear(last: Batch | None, job: str, attempt: int, first: int, lines: Sequence
     )
 
 
-def _sift(before: Batch, lines: Sequence[Line], most: Most) -> tuple[list[Line], list[Line], bool]:
-    """The lines that find room, in a log that ends with a batch; those that do not; whether it is full then."""
+def _sift(before: Batch, lines: Sequence[Line], most: LogLimits) -> tuple[list[Line], list[Line], bool]:
+    """Split lines after a batch into those that find room and those that do not; and whether the log is full then."""
     kept: list[Line] = []
     lost: list[Line] = []
     full, size, count = before.full, before.size, before.end - 1
@@ -195,7 +199,7 @@ def _sift(before: Batch, lines: Sequence[Line], most: Most) -> tuple[list[Line],
     return kept, lost, full
 
 
-def _notice(most: Most) -> str:
+def _notice(most: LogLimits) -> str:
     limit = f"{most.events} lines or {most.bytes} bytes"
     return f"the log has reached its limit of {limit}: output that follows is dropped, and the job goes on"
 

@@ -1,0 +1,1 @@
+"""Pools: slots, queues, leases, and the rules by which claims are granted."""

@@ -1,4 +1,4 @@
-"""Bringing a pool's slots to what its row says, while others claim and hold them."""
+"""Changing the number or names of a pool's slots to what its row says, while others claim and hold them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, move
 from penstock.kernel.rows import Change, Create
 
 AT_REST = (SlotState.FREE, SlotState.AWAY)
-"""Where a slot is that nobody has: which of the two, says whether its host is there."""
+"""The states of a slot that nobody has. Which of the two depends on whether its host is connected."""
 
 
 def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[tuple[Change, ...]]:
-    """The steps that bring a pool's slots to what its row says; each is one commit. Holders keep what they hold.
+    """The steps that change a pool's slots to what its row says; each is one commit. Holders keep what they hold.
 
-    Warm slots are left to `surplus`. `here` are the hosts that are there: no other host's slot is free.
-
-    Every step is to be committed together with a write of the pool's row, so that two resizes cannot mix.
+    Warm slots are left to `surplus`. `here`: the connected hosts; the slot of any other host is not free. Commit every
+    step with a write of the pool's row, so that two resizes cannot mix.
     """
     everything = list(slots)
     named = {slot.name: slot for slot in everything}
@@ -36,9 +35,9 @@ def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[t
 
 
 def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
-    """Free slots whose units are to be destroyed first: they are withdrawn, or more than the pool keeps warm.
+    """Free slots whose units must be destroyed first: withdrawn, or more than the pool keeps warm.
 
-    Of those, what is not made yet goes before what is.
+    Units that are not made yet come first.
     """
     everything = list(slots)
     wanted = _wanted(pool, everything)
@@ -56,7 +55,7 @@ def _is_on(slot: Slot) -> bool:
 
 
 def _wanted(pool: Pool, slots: list[Slot]) -> list[str]:
-    """The names that a pool should have: its own, or for a number as many as possible of those in use."""
+    """The names that a pool should have: its own names; for a number, as many as possible of those in use."""
     if pool.names is not None:
         return list(pool.names)[: pool.limit]
     rank = {SlotState.HELD: 0, SlotState.IDLE: 1, SlotState.FREE: 2, SlotState.AWAY: 3, SlotState.OFF: 3}

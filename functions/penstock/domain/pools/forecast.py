@@ -1,11 +1,10 @@
-"""Queues played forward: holders give back one after the other, and who waits is granted by the real rules.
+"""Forecasts: when a claim may be granted, and what has to happen first.
 
-Time in a play is in seconds from now. A holder gives everything back at once, as it does when its job settles.
+`Simulation` plays the queues forward: holders give back one after the other, and the claims are granted by the real
+rules. Times in it are in seconds from now. A holder gives everything back at once, as it does when its job settles.
 
-When a claim may be granted, and what must happen before: its queues are played forward by the rules that serve them.
-
-How long a holder keeps what it has is guessed from how long those before it did. That guess decides the times, and
-which of several holders is likely to be the first; what has to happen at all is decided by the rules alone.
+How long a holder keeps its slots is estimated from the holders before it. The estimate decides the times, and which of
+several holders is likely to be first; what has to happen at all follows from the rules alone.
 """
 
 from __future__ import annotations
@@ -19,50 +18,50 @@ from itertools import count, groupby
 from math import inf
 from typing import NamedTuple
 
-from penstock.domain.pools.grants import WINDOW, Pick, Stock, harmed, is_kept_for, pick
+from penstock.domain.pools.grants import WINDOW, Pick, Stock, has_reservation, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 
 
-class Whose(NamedTuple):
-    """Who claims."""
+class ClaimId(NamedTuple):
+    """What identifies a claim."""
 
     job: str
     attempt: int
     step: int
 
     @classmethod
-    def of(cls, claim: Claim) -> Whose:
-        """Who has a claim."""
+    def from_claim(cls, claim: Claim) -> ClaimId:
+        """What identifies this claim."""
         return cls(claim.job, claim.attempt, claim.step)
 
 
 @dataclass(frozen=True)
 class Queue:
-    """What was read of a pool: its row, its free and held slots, and who waits, in order."""
+    """A pool as it was read: its row, its free and held slots, and its claims in order."""
 
     pool: Pool
     slots: Sequence[Slot]
     claims: Sequence[Claim]
 
-    def before(self, whose: Whose) -> Sequence[Claim]:
-        """Who comes first; all, for somebody who does not wait here."""
-        places = [Whose.of(claim) for claim in self.claims]
+    def before(self, whose: ClaimId) -> Sequence[Claim]:
+        """The claims before this one; all of them, if it is not in this queue."""
+        places = [ClaimId.from_claim(claim) for claim in self.claims]
         return self.claims[: places.index(whose)] if whose in places else self.claims
 
-    def wanted_by(self, whose: Whose) -> int:
-        """How much somebody who waits here wants."""
-        return next((claim.count for claim in self.claims if Whose.of(claim) == whose), 0)
+    def wanted_by(self, whose: ClaimId) -> int:
+        """How much this claim wants here."""
+        return next((claim.count for claim in self.claims if ClaimId.from_claim(claim) == whose), 0)
 
-    def can_grant(self, whose: Whose, stocks: Mapping[str, Stock]) -> bool:
-        """Whether what somebody wants is there, and kept for nobody else."""
-        row = next((claim for claim in self.claims if Whose.of(claim) == whose), None)
-        is_kept = row is not None and any(map(is_kept_for, harmed(row, self.before(whose), stocks)))
+    def can_grant(self, whose: ClaimId, stocks: Mapping[str, Stock]) -> bool:
+        """Whether the pool has what this claim wants, and reserves it for nobody else."""
+        row = next((claim for claim in self.claims if ClaimId.from_claim(claim) == whose), None)
+        is_kept = row is not None and any(map(has_reservation, overtaken_by(row, self.before(whose), stocks)))
         return not is_kept and self.stock.has(self.wanted_by(whose))
 
     @property
     def stock(self) -> Stock:
-        """What the pool has; what is idle is free in it."""
+        """The pool's stock. Idle slots count as free."""
         return Stock(self.pool, self.claims, self.free)
 
     @property
@@ -72,11 +71,11 @@ class Queue:
 
     @property
     def held(self) -> list[Slot]:
-        """What is held."""
+        """The held slots."""
         return [slot for slot in self.slots if slot.state is SlotState.HELD]
 
 
-class Step(NamedTuple):
+class GiveBack(NamedTuple):
     """A job gives something back. `what` names it."""
 
     job: str
@@ -85,25 +84,25 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Played:
-    """How a claim came to be granted. `seconds` is None when some holder's time could not be guessed."""
+class SimulatedGrant:
+    """How a claim is granted in the simulation. `seconds` is None when some holder's time cannot be estimated."""
 
     seconds: float | None
-    steps: tuple[Step, ...]
+    steps: tuple[GiveBack, ...]
 
 
 Holder = tuple[str, int]
-"""Who holds: a job and its attempt."""
+"""A holder: a job and its attempt."""
 
 
-class Play:
-    """One run of some queues, to see when somebody's claim is granted.
+class Simulation:
+    """One run of some queues, to see when one claim is granted.
 
-    With `only`, nobody but these jobs gives anything back.
+    With `only`, no other jobs give anything back.
     """
 
     def __init__(
-        self, queues: Mapping[str, Queue], whose: Whose, now: datetime, only: Collection[str] | None = None
+        self, queues: Mapping[str, Queue], whose: ClaimId, now: datetime, only: Collection[str] | None = None
     ) -> None:
         self._pools = {name: queue.pool for name, queue in queues.items()}
         self._claims = {name: list(queue.claims) for name, queue in queues.items()}
@@ -125,7 +124,7 @@ class Play:
         self._serve([name])
 
     def raise_to(self, name: str, limit: int) -> None:
-        """An operator raises a pool's limit: what was withdrawn comes back first, then there are new slots."""
+        """An operator raises a pool's limit: withdrawn slots come back first, then there are new ones."""
         pool = self._pools[name] = replace(self._pools[name], limit=limit)
         if not pool.is_amount:
             held = sum(slot.pool == name for slots in self._held.values() for slot in slots)
@@ -139,17 +138,17 @@ class Play:
         self._serve([name])
 
     def _restore(self, name: str, count: int) -> None:
-        """Some of the slots that were withdrawn while they are held are in use again: the first by name."""
+        """Put some withdrawn slots that are still held into use again, the first by name."""
         held = [(slot, slots) for slots in self._held.values() for slot in slots if slot.pool == name]
         withdrawn = sorted(((slot, slots) for slot, slots in held if slot.withdrawn), key=lambda one: one[0].name)
         for slot, slots in withdrawn[:count]:
             slots[slots.index(slot)] = replace(slot, withdrawn=False)
 
-    def until_granted(self) -> Played | None:
+    def until_granted(self) -> SimulatedGrant | None:
         """Let holders give back until the claim is granted; None if that never happens."""
         self._serve(self._pools)
         is_known = True
-        steps: list[Step] = []
+        steps: list[GiveBack] = []
         while not self._is_granted:
             back = self._next()
             if back is None:
@@ -157,12 +156,12 @@ class Play:
             end = self._ends[back]
             self._time, is_known = max(self._time, end or 0.0), is_known and end is not None
             steps.append(self._give_back(back))
-        return Played(self._time if is_known else None, tuple(steps))
+        return SimulatedGrant(self._time if is_known else None, tuple(steps))
 
     def _hold(self, holder: Holder, slots: Iterable[Slot], since: float) -> None:
-        """Somebody has some slots since a time: they are expected back when those before had theirs as long.
+        """Record that a holder has some slots since a time. They are expected back after the pool's mean hold time.
 
-        What no job holds, an operator does: it comes back last, and nobody knows when.
+        What no job holds, an operator does: it comes back last, at an unknown time.
         """
         mine = self._held.setdefault(holder, [])
         for slot in slots:
@@ -174,7 +173,7 @@ class Play:
         heappush(self._heap, (first if holder[0] else inf, next(self._number), holder))
 
     def _next(self) -> Holder | None:
-        """Who gives back next. An entry that was written before its holder got more is passed over."""
+        """The holder that gives back next. An entry from before its holder got more is skipped."""
         while self._heap:
             time, _, holder = heappop(self._heap)
             is_last = holder in self._held and time >= (self._ends[holder] or 0.0)
@@ -182,10 +181,12 @@ class Play:
                 return holder
         return None
 
-    def _give_back(self, holder: Holder) -> Step:
-        """A job ends: its claims go, then its units as they are put back, and each time the pools are served."""
+    def _give_back(self, holder: Holder) -> GiveBack:
+        """A job ends: its claims are removed, then its units are put back, and the pools are served each time."""
         slots = sorted(self._held.pop(holder), key=_turn)
-        wanted = [slot for slot in slots if any(Whose.of(one) == self._whose for one in self._claims[slot.pool])]
+        wanted = [
+            slot for slot in slots if any(ClaimId.from_claim(one) == self._whose for one in self._claims[slot.pool])
+        ]
         told = wanted or slots
         left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
         for name in left:
@@ -197,7 +198,7 @@ class Play:
                 self._put_back(slot)
             self._serve(slot.pool for slot in mine)
         self._serve(self._pools)
-        return Step(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
+        return GiveBack(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
 
     def _put_back(self, slot: Slot) -> None:
         pool = self._pools[slot.pool]
@@ -215,7 +216,7 @@ class Play:
         return slot.name if pool.names is not None else f"slot {slot.name} of {pool.name}"
 
     def _serve(self, names: Iterable[str]) -> None:
-        """Serve pools in turn, as `serve` does: grant what can be granted to those who wait in their queues."""
+        """Serve pools in turn, as the scheduler does: grant what can be granted from their queues."""
         for name in list(names):
             while not self._is_granted and (found := pick(name, self._stocks())):
                 self._grant(found)
@@ -224,7 +225,7 @@ class Play:
         return {name: Stock(pool, self._claims[name][:WINDOW], self._free[name]) for name, pool in self._pools.items()}
 
     def _grant(self, found: Pick) -> None:
-        whose = Whose.of(next(iter(found.rows.values())))
+        whose = ClaimId.from_claim(next(iter(found.rows.values())))
         self._is_granted = whose == self._whose
         got: list[Slot] = []
         for name, claim in found.rows.items():
@@ -248,32 +249,34 @@ def _whose(claim: Claim) -> Holder:
 
 
 def _turn(slot: Slot) -> tuple[object, ...]:
-    """When a slot is put back: with its unit, the worker first, then resources in reverse order; quotas come last."""
+    """The order in which slots are put back: with its unit, the worker first, resources in reverse order, quotas
+    last.
+    """
     order = slot.order or 0
     is_quota = slot.pool.startswith("quota/")
     return order != WORKER, -order, slot.unit or "", is_quota, slot.pool, slot.name
 
 
-RECENT = 12
-"""How many of the last holders the mean is mostly of: a new one counts for one in so many."""
+RECENT_HOLDERS = 12
+"""Over about how many holders the mean is taken: a new one counts for one in this many."""
 
-PRUNED = 16
-"""Up to how many give-backs it is tried which of them could be left out."""
+MAX_PRUNED = 16
+"""Up to how many steps a forecast is pruned of those that are unnecessary."""
 
 
-def learn(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
-    """A pool that remembers how long the holders of some of its slots kept them, in one mean that forgets slowly."""
+def record_holds(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
+    """A pool with the hold times of some slots added to its mean, which forgets slowly."""
     for slot in slots:
         if slot.since is not None:
             kept = max(0.0, (now - slot.since).total_seconds())
             holds = pool.holds + 1
-            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT)
+            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT_HOLDERS)
             pool = replace(pool, holds=holds, mean_hold=mean)
     return pool
 
 
-class Way(StrEnum):
-    """What moves a job on, as the first word of a sentence about it."""
+class Action(StrEnum):
+    """The kinds of things that move a job on."""
 
     RESUME = "resume"
     RAISE = "raise"
@@ -287,12 +290,12 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Unblock:
-    """One thing that has to happen. `what` is what is given back or made, `job` by whom, `limit` what is enough.
+    """One thing that has to happen. `what` is given back or made, by `job`; `limit` is what is enough.
 
-    Of a job that has to end, `what` says how; of a file that has to come, which.
+    For a job that has to end, `what` says how; for a file that has to arrive, which.
     """
 
-    way: Way
+    way: Action
     pool: str = ""
     what: str = ""
     job: str = ""
@@ -301,27 +304,28 @@ class Unblock:
 
     def __str__(self) -> str:
         return {
-            Way.RESUME: f"an operator resumes {self.pool}",
-            Way.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
+            Action.RESUME: f"an operator resumes {self.pool}",
+            Action.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
             if self.is_named
             else f"an operator raises the limit of {self.pool} to {self.limit}",
-            Way.GIVE_BACK: f"an operator releases what keeps {self.what}"
+            Action.GIVE_BACK: f"an operator releases what keeps {self.what}"
             if not self.job
             else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
-            Way.HELLO: "the agent of its worker says hello",
-            Way.MAKE: f"{self.what} is made ready",
-            Way.PUT_BACK: f"what its attempt {self.what} used is put back",
-            Way.END: f"job {self.job} {self.what}",
-            Way.ARRIVE: f"its input {self.what} arrives",
+            Action.HELLO: "the agent of its worker says hello",
+            Action.MAKE: f"{self.what} is made ready",
+            Action.PUT_BACK: f"what its attempt {self.what} used is put back",
+            Action.END: f"job {self.job} {self.what}",
+            Action.ARRIVE: f"its input {self.what} arrives",
         }[self.way]
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one claim has before it. `pool` is the one of its pools that it waits for first, `position` counts from 1.
+    """What has to happen before one claim is granted. `pool`: the pool that it waits for first; `position` counts
+    from 1.
 
-    `seconds` is None when nobody knows, such as how long an operator takes; 0 when it is granted at once. `unblocks`
-    are the things that have to happen, in order; when all of them have, it is granted.
+    `seconds`: None when unknown, such as how long an operator takes; 0 when it is granted now. `unblocks`: everything
+    that has to happen, in order.
     """
 
     pool: str
@@ -337,13 +341,13 @@ class Forecast:
 
 
 def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Forecast:
-    """What a claim that stands in its queues has before it."""
-    whose = Whose.of(claim)
+    """The forecast for a claim that is in its queues."""
+    whose = ClaimId.from_claim(claim)
     pool = blocking(queues, claim)
     acts = _by_operators(queues, claim)
     found = _play(queues, whose, now, acts)
     acts, steps = _pruned(queues, whose, now, acts, found.steps) if found else (acts, ())
-    given = tuple(Unblock(Way.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
+    given = tuple(Unblock(Action.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
     position = len(queues[pool].before(whose)) + 1
     seconds = found.seconds if found and not acts else None
     return Forecast(pool, position, seconds, _basis(queues[pool], now) if steps else None, (*acts, *given))
@@ -351,15 +355,15 @@ def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Foreca
 
 def _play(
     queues: Mapping[str, Queue],
-    whose: Whose,
+    whose: ClaimId,
     now: datetime,
     acts: Sequence[Unblock],
     only: Collection[str] | None = None,
-) -> Played | None:
-    """How a claim is granted when operators do some things first, one after the other."""
-    play = Play(queues, whose, now, only)
+) -> SimulatedGrant | None:
+    """How a claim is granted after operators did these things in order."""
+    play = Simulation(queues, whose, now, only)
     for act in acts:
-        if act.way is Way.RESUME:
+        if act.way is Action.RESUME:
             play.resume(act.pool)
         else:
             play.raise_to(act.pool, act.limit)
@@ -367,19 +371,19 @@ def _play(
 
 
 def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
-    """The first of a claim's pools that could not grant it as it is; its own pool if all could."""
-    whose = Whose.of(claim)
+    """The first of a claim's pools that could not grant it now; its own pool if all could."""
+    whose = ClaimId.from_claim(claim)
     stocks = {name: queue.stock for name, queue in queues.items()}
     short = (name for name in claim.pools if not queues[name].can_grant(whose, stocks))
     return next(short, claim.pools[0])
 
 
 def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, ...]:
-    """What only an operator can do for a claim: resume what is paused, raise what is too low."""
-    wanted = {name: queues[name].wanted_by(Whose.of(claim)) for name in claim.pools}
-    paused = [Unblock(Way.RESUME, name) for name in wanted if queues[name].pool.paused]
+    """What only an operator can do for a claim: resume paused pools, raise limits that are too low."""
+    wanted = {name: queues[name].wanted_by(ClaimId.from_claim(claim)) for name in claim.pools}
+    paused = [Unblock(Action.RESUME, name) for name in wanted if queues[name].pool.paused]
     low = [
-        Unblock(Way.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
+        Unblock(Action.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
         for name, count in wanted.items()
         if queues[name].pool.limit < count
     ]
@@ -387,11 +391,11 @@ def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, .
 
 
 def _pruned(
-    queues: Mapping[str, Queue], whose: Whose, now: datetime, acts: Sequence[Unblock], steps: Sequence[Step]
-) -> tuple[tuple[Unblock, ...], tuple[Step, ...]]:
-    """The same without what only happened to come first."""
+    queues: Mapping[str, Queue], whose: ClaimId, now: datetime, acts: Sequence[Unblock], steps: Sequence[GiveBack]
+) -> tuple[tuple[Unblock, ...], tuple[GiveBack, ...]]:
+    """The same steps without those that happened to come first but are unnecessary."""
     acts, steps = tuple(acts), tuple(steps)
-    if len(acts) + len(steps) > PRUNED:
+    if len(acts) + len(steps) > MAX_PRUNED:
         return acts, steps
     for act in acts:
         less = tuple(one for one in acts if one != act)
@@ -404,22 +408,23 @@ def _pruned(
 
 
 def _basis(queue: Queue, now: datetime) -> str | None:
-    """What a time was guessed from."""
+    """What the estimate is based on."""
     pool = queue.pool
     if not pool.holds:
         return None
     mean = timedelta(seconds=pool.mean_hold)
-    said = f"the last {min(pool.holds, RECENT)} holders of {pool.name} kept it {lasting(pool.mean_hold)} on average"
+    kept = f"kept it {format_duration(pool.mean_hold)}"
+    said = f"the last {min(pool.holds, RECENT_HOLDERS)} holders of {pool.name} {kept} on average"
     if pool.holds == 1:
-        said = f"the last holder of {pool.name} kept it {lasting(pool.mean_hold)}"
+        said = f"the last holder of {pool.name} {kept}"
     late = sum(slot.since is not None and now - slot.since > mean for slot in queue.held)
     return f"{said}; {late} of the present {len(queue.held)} already longer" if late else said
 
 
-def altogether(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]:
-    """When all of a job's steps may be granted, in seconds from now, and what that was guessed from.
+def combined_start(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]:
+    """When all of a job's steps may be granted, in seconds from now, and what the estimate is based on.
 
-    The steps follow one another, but the queues move all the time: the slowest of them decides.
+    The steps follow one another, but the queues move all the time: the slowest step decides.
     """
     if any(one.seconds is None for one in forecasts):
         return None, next((one.basis for one in forecasts if one.basis), None)
@@ -427,8 +432,8 @@ def altogether(forecasts: Sequence[Forecast]) -> tuple[float | None, str | None]
     return (last.seconds, last.basis) if last else (None, None)
 
 
-def lasting(seconds: float) -> str:
-    """A time as one says it: 40 s, 4 min, 3 h, 2 d."""
+def format_duration(seconds: float) -> str:
+    """A duration as text: 40 s, 4 min, 3 h, 2 d."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

@@ -1,13 +1,13 @@
-"""Who is next: which claim of a pool may be granted now, given what all of its pools have. [QUEUE-2]
+"""Which claim is next: the first in a pool's queue that all of its pools can grant now. [QUEUE-2]
 
-Claims stand in every queue in one order: by priority, then by the age of their job. The first that can be granted in
-all of its pools is granted. Whom it passes, it may take nothing from: then after it there is still room in that queue's
-pool for them and for those before them. If it does, they are overtaken, once in each such queue; a claim that was
-overtaken OVERTAKEN times is not: of what falls free, as much as it wants is kept for it, and for those before it, until
-it is its turn in all of its queues. The rest is for those behind. Because the order is the same in every queue, the
-first that something is kept for never waits for what is kept for another. docs/decisions/0022-overtaking-counts-harm.md
+Claims have the same order in every queue: by priority, then by the age of their job. A claim that is granted before
+others overtakes those that it takes something from: those for which, together with the claims before them, the queue's
+pool has no room left afterwards. A claim can be overtaken MAX_OVERTAKEN times in one queue. From then on, what it and
+the claims before it want is reserved until they can be granted in all of their queues; the rest is free for those
+behind. Because the order is the same everywhere, the first claim with a reservation never waits for what another
+reserves. docs/decisions/0022-overtaking-counts-harm.md
 
-What one grant hands out: slots, parts of amounts, and the warm units that some of them carry.
+`Allocator` does what a grant decides: it takes slots, parts of amounts, and the warm units that some slots carry.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Create, Replace
 
-OVERTAKEN = 8
-"""How often a claim may be overtaken in one queue. Who passes it and leaves it room, does not overtake it."""
+MAX_OVERTAKEN = 8
+"""How often a claim may be overtaken in one queue. Passing a claim and leaving it room does not count."""
 
 WINDOW = 16
-"""How far into a queue one looks, and the most that one grant may overtake. It bounds what is read and committed:
-who stands behind so many that wait for something else waits with them."""
+"""How many claims of a queue are read, and the most that one grant may overtake. It bounds reads and commits: a
+claim behind this many that wait for something else waits with them.
+"""
 
 
 Turns = Callable[[str], Sequence[bool]]
-"""What `in_turn` says of a pool's queue."""
+"""What `satisfiable` returns for a pool's queue."""
 
 
 def claims(job: Job, step: int, now: datetime) -> list[Claim]:
-    """A step's place in the queue of every pool that it takes from: all are written at once, or none. [SLOT-2]"""
+    """A step's claims, one in the queue of every pool that it takes from: written together or not at all. [SLOT-2]"""
     needs = [need for need in job.needs if need.step == step]
     wanted = demand(needs)
     return [
@@ -63,8 +64,8 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
 class Stock:
     """What a pool has, and the first WINDOW claims on it.
 
-    `free` and `warm` hold as many free slots without and with a unit as these claims want together. `idle` are those
-    that kept units take besides; they are only read to see who could make room, and where something is kept.
+    `free` and `warm`: as many free slots without and with a unit as these claims want together. `idle`: slots that kept
+    units take besides; they are read only to see who could make room, and what is reserved.
     """
 
     pool: Pool
@@ -75,27 +76,27 @@ class Stock:
 
     @property
     def left(self) -> int:
-        """How much there is without any warm unit; less than nothing while an amount is above its limit."""
+        """How much is free without any warm unit; negative while an amount is above its limit."""
         return self.pool.limit - self.pool.used if self.pool.is_amount else len(self.free)
 
     @property
     def room(self) -> int:
-        """How much is with no lease: what is free, and what would be if every kept unit made room."""
+        """How much has no lease: what is free, and what every kept unit would free."""
         return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
 
     @property
     def most(self) -> int:
-        """How much there could be if nobody had anything, and no operator did."""
+        """How much there would be if nobody held anything; 0 while an operator has paused the pool."""
         return 0 if self.pool.paused else self.pool.limit
 
     def has(self, count: int) -> bool:
-        """Whether that many slots, or that much of the amount, is there to be granted."""
+        """Whether this many slots, or this much of the amount, can be granted."""
         return not self.pool.paused and count <= max(0, self.left)
 
 
 @dataclass(frozen=True)
 class Pick:
-    """A claim that may be granted: its rows by pool, and the claims that it overtakes: it takes from them."""
+    """A claim that may be granted: its rows by pool, and the claims that it overtakes."""
 
     rows: Mapping[str, Claim]
     overtaken: Sequence[Claim]
@@ -107,12 +108,12 @@ class Pick:
 
     @property
     def reuses(self) -> Sequence[Mapping[str, int]]:
-        """What those of its leases take that may be given warm units: all of them, or of a fresh claim none."""
+        """What those of its leases take that may get warm units: all leases, or none of a fresh claim."""
         return () if next(iter(self.rows.values())).fresh else self.takes
 
 
 def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
-    """The first claim in a pool's queue that all of its pools can grant; None when there is none."""
+    """The first claim in a pool's queue that all of its pools can grant; None if there is none."""
     turns = _turns(stocks)
     found = (_grantable(claim, stocks, turns) for claim in stocks[pool].claims)
     return next((each for each in found if each), None)
@@ -120,13 +121,13 @@ def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
 
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
     found = _rows(claim, stocks)
-    if found and all(stocks[name].has(count) for name, count in wants(found, stocks).items()):
+    if found and all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items()):
         return _passing(found, stocks, turns)
     return None
 
 
-def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
-    """What a claim takes from each of its pools beyond what the warm units bring that are handed over to it."""
+def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
+    """What a claim takes from each of its pools beyond what the warm units for it bring."""
     total = {name: row.count for name, row in found.rows.items()}
     warm = {name: len(stocks[name].warm) for name in found.rows}
     for takes in found.reuses:
@@ -138,11 +139,11 @@ def wants(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     return total
 
 
-def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
-    """The kept units to be destroyed so that the first claim that nothing else keeps waiting can be granted.
+def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
+    """The kept units to destroy so that the first claim that waits only for them can be granted.
 
-    None, when what is leaving already is enough, or when no claim could be granted even then. Those go first that
-    are not made yet, then those that nobody has leased for longest.
+    None if what is leaving already is enough, or if no claim could be granted even then. Units that are not made yet go
+    first, then those that were idle for longest.
     """
     turns = _turns(stocks)
     for claim in stocks[pool].claims:
@@ -154,9 +155,9 @@ def evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
 
 
 def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
-    """Kept units whose slots are enough, with what is there and what is leaving; None when there are not enough."""
+    """Kept units whose slots are enough, with what is free and what is leaving; None if there are not enough."""
     found: dict[str, None] = {}
-    for name, count in wants(claim, stocks).items():
+    for name, count in cold_demand(claim, stocks).items():
         stock = stocks[name]
         if stock.pool.paused:
             return None
@@ -173,12 +174,12 @@ def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
 
 
 def _loss(slot: Slot) -> tuple[bool, str, str]:
-    """How much is lost with a kept unit, by its slot: least with one that is not made yet, then with the idlest."""
+    """The cost of losing a kept unit, by its slot: least for one that is not made yet, then for the longest idle."""
     return slot.since is not None, str(slot.since), slot.name
 
 
 def _rows(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
-    """A claim's rows in all of its queues; None when it is not among the first in each."""
+    """A claim's rows in all of its queues; None if it is not among the first in each."""
     rows: dict[str, Claim] = {}
     for name in claim.pools:
         claims = stocks[name].claims if name in stocks else ()
@@ -190,43 +191,45 @@ def _rows(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
 
 
 def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
-    """A claim with those that it would overtake; None when it may not be granted, whatever its pools have."""
+    """A claim with those that it would overtake; None if it must not be granted, whatever its pools have."""
     overtaken: list[Claim] = []
     for name, row in found.rows.items():
         ahead = stocks[name].claims[: _place(row, stocks[name].claims)]
-        overtaken += harmed(row, ahead, stocks, turns(name)) if ahead else []
-    if len(overtaken) > WINDOW or any(map(is_kept_for, overtaken)):
+        overtaken += overtaken_by(row, ahead, stocks, turns(name)) if ahead else []
+    if len(overtaken) > WINDOW or any(map(has_reservation, overtaken)):
         return None
     return Pick(found.rows, overtaken)
 
 
 def _turns(stocks: Mapping[str, Stock]) -> Turns:
-    return cache(lambda pool: in_turn(stocks[pool].claims, stocks))
+    return cache(lambda pool: satisfiable(stocks[pool].claims, stocks))
 
 
-def harmed(
+def overtaken_by(
     claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock], turns: Sequence[bool] | None = None
 ) -> list[Claim]:
-    """Those ahead in one queue that a claim would take from: after it there is no room for them and those before.
+    """The claims ahead in one queue that this claim would take from: no room is left for them and those before
+    them.
 
-    Room is all that has no lease, and everybody takes as much of it, whether with a warm unit or without. `turns` is
-    what `in_turn` says of the queue.
+    Room is everything without a lease; each claim uses the same amount of it, with or without a warm unit. `turns`:
+    what `satisfiable` returns for the queue.
     """
     room = stocks[claim.pool].room - claim.count
     found: list[Claim] = []
-    for other in compress(ahead, turns if turns is not None else in_turn(ahead, stocks)):
+    for other in compress(ahead, turns if turns is not None else satisfiable(ahead, stocks)):
         room -= other.count
         if room < 0:
             found.append(other)
     return found
 
 
-def in_turn(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[bool]:
-    """Which of a queue could all be granted if nobody had anything, as far as their other pools are known.
+def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[bool]:
+    """Which claims of a queue could all be granted together if nobody held anything, as far as their pools are
+    known.
 
-    For the others nothing is kept: they wait for one of these, or for an operator, whatever falls free. One whose pools
-    are not all known may be such, so nobody is said to wait for it. What is said of the first of a queue does not
-    depend on those behind.
+    Nothing is reserved for the others: they wait for one of these, or for an operator, whatever is freed. A claim with
+    unknown pools may be such a one, so no other claim counts as waiting for it. The result for the first claims does
+    not depend on those behind.
     """
     asked: dict[str, int] = {}
     found: list[bool] = []
@@ -252,14 +255,14 @@ def _add(more: Mapping[str, int], total: dict[str, int]) -> None:
         total[pool] = total.get(pool, 0) + count
 
 
-def is_kept_for(claim: Claim) -> bool:
+def has_reservation(claim: Claim) -> bool:
     """Whether a claim was overtaken so often that nobody may take from it again."""
-    return claim.overtaken >= OVERTAKEN
+    return claim.overtaken >= MAX_OVERTAKEN
 
 
-def kept_for(queue: Sequence[Claim]) -> Sequence[Claim]:
-    """The last claim of a queue that something is kept for, and all before it. None, when there is no such claim."""
-    last = max((place for place, claim in enumerate(queue, 1) if is_kept_for(claim)), default=0)
+def reserved_claims(queue: Sequence[Claim]) -> Sequence[Claim]:
+    """The last claim with a reservation in a queue, and all before it. Empty if there is none."""
+    last = max((place for place, claim in enumerate(queue, 1) if has_reservation(claim)), default=0)
     return queue[:last]
 
 
@@ -268,8 +271,8 @@ def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
     return next((at for at, row in enumerate(claims) if (row.job, row.attempt, row.step) == whose), None)
 
 
-class Hand:
-    """Takes from the stocks of one claim's pools, lease by lease, and remembers the changes. [SLOT-1] [SLOT-2]"""
+class Allocator:
+    """Takes from the stocks of one claim's pools, lease by lease, and collects the changes. [SLOT-1] [SLOT-2]"""
 
     def __init__(self, claim: Claim, stocks: Mapping[str, Stock]) -> None:
         self.claim = claim
@@ -280,11 +283,11 @@ class Hand:
         self._changes: list[Change] = []
 
     def warm(self, pool: str) -> Slot | None:
-        """The next slot of a pool that carries a unit; for a fresh claim there is none."""
+        """The next slot of a pool with a warm unit; None for a fresh claim."""
         return self._warm[pool].pop(0) if self._warm[pool] and not self.claim.fresh else None
 
     def over(self, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
-        """A warm unit goes to its next lease, with everything that it takes."""
+        """Hand a warm unit over to its next lease, with everything that it takes."""
         taken = pools.take(own, self.claim, order, unit.id, now)
         given = reuse.lend(unit, self.claim.job, self.claim.attempt, order, taken.fence, now)
         self._changes += [*pools.move(own, taken), Replace(unit, given)]
@@ -293,7 +296,7 @@ class Hand:
         return given
 
     def order(self, unit: Unit, need: Need) -> Unit:
-        """A unit that will be made takes its own slot, and all that its type uses."""
+        """Give a unit that will be made its own slot, and all that its type uses."""
         own, *others = [slot for pool, count in need.takes.items() for slot in self._take(pool, count, unit)]
         also = tuple((other.pool, other.name) for other in others)
         is_kept = self._pools[need.pool].warm is not None and not self.claim.fresh
@@ -313,6 +316,6 @@ class Hand:
         return taken
 
     def changes(self) -> list[Change]:
-        """All of it, for one commit."""
+        """All changes, for one commit."""
         pooled = [Replace(was, self._pools[name]) for name, was in self._before.items() if was != self._pools[name]]
         return [*self._changes, *pooled]

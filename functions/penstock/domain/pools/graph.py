@@ -1,7 +1,7 @@
-"""Who waits for what, and who has it: the wait-for graph of a whole site.
+"""The wait-for graph of a site: which job waits for which pool, and which job holds it.
 
-Edges can be walked: from a job to the pool that it waits for, and from a pool to the jobs that hold it, which are what
-the first job waits for. Such a walk ends at a job that waits for nothing, always. [QUEUE-3]
+Following the edges leads from a job to the pool that it waits for, and from the pool to the jobs that hold it, for
+which the first job waits. Every such path ends at a job that waits for nothing. [QUEUE-3]
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Literal
 from penstock.domain.pools.forecast import Queue
 from penstock.domain.pools.pools import Slot
 
-MOST = 2000
+MAX_NODES = 2000
 """How many nodes are shown."""
 
 
-class Tie(StrEnum):
+class EdgeKind(StrEnum):
     """What an edge means."""
 
     WAITS = "waits"  # from a job to a pool
@@ -36,18 +36,18 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A tie between two nodes."""
+    """A relation between two nodes."""
 
     start: str
     end: str
-    tie: Tie
+    tie: EdgeKind
 
 
 @dataclass(frozen=True)
 class Graph:
-    """The graph. `cycle` are nodes that wait for each other, of which there must be none.
+    """The graph. `cycle`: nodes that wait for each other, which must never happen.
 
-    `left_out` is how many nodes there are beyond those shown.
+    `left_out`: how many nodes are not shown.
     """
 
     nodes: tuple[Node, ...]
@@ -56,8 +56,8 @@ class Graph:
     left_out: int = 0
 
 
-def graph(queues: Sequence[Queue], most: int = MOST) -> Graph:
-    """The graph of some pools, those first that something happens in."""
+def graph(queues: Sequence[Queue], most: int = MAX_NODES) -> Graph:
+    """The graph of some pools, busy ones first."""
     busy = sorted(queues, key=lambda queue: (not (queue.claims or queue.held), queue.pool.name))
     nodes = {queue.pool.name: _pool(queue) for queue in busy}
     edges = list(dict.fromkeys(edge for queue in busy for edge in _edges(queue)))
@@ -79,15 +79,15 @@ def _pool(queue: Queue) -> Node:
 def _edges(queue: Queue) -> Iterable[Edge]:
     for slot in queue.held:
         if slot.job:
-            yield Edge(queue.pool.name, slot.job, Tie.HOLDS)
+            yield Edge(queue.pool.name, slot.job, EdgeKind.HOLDS)
     for claim in queue.claims:
-        yield Edge(claim.job, queue.pool.name, Tie.WAITS)
+        yield Edge(claim.job, queue.pool.name, EdgeKind.WAITS)
 
 
 def _waiting(queues: Sequence[Queue]) -> dict[str, set[str]]:
-    """Where one gets from each node by waiting.
+    """Which nodes each node waits for.
 
-    What an attempt before the present one holds is on its way back by itself: its job does not wait with it.
+    An earlier attempt's slots come back by themselves: its job does not wait with them.
     """
     present = {claim.job: claim.attempt for queue in queues for claim in queue.claims}
     ways: dict[str, set[str]] = {}
@@ -103,9 +103,9 @@ def _is_present(slot: Slot, present: Mapping[str, int]) -> bool:
 
 
 def _cycle(ways: Mapping[str, set[str]]) -> tuple[str, ...]:
-    """Some nodes that can be walked in a circle; none if there is no circle.
+    """Some nodes that form a circle; empty if there is none.
 
-    Nodes from which there is no way on are taken out until none is left; what remains leads to a circle.
+    Nodes that lead nowhere are removed until none is left; what remains leads to a circle.
     """
     left = {node: set(ends) & ways.keys() for node, ends in ways.items()}
     while ended := [node for node, ends in left.items() if not ends]:

@@ -1,4 +1,4 @@
-"""Needs and leases: what an attempt asks for, and what it has got.
+"""Needs and leases: what an attempt asks for, and what it was granted.
 
     (none) ──acquire──▶ waiting ──grant──▶ granted ──ready──▶ ready
                            │                  └───────┬─────────┘
@@ -6,8 +6,8 @@
                            ▼                          ▼
                         released ◀──unit gone──── releasing
 
-A lease carries no due time of its own: a waiting one is moved on by whoever serves its pool (its job's row has the
-queue deadline), the others by the unit that was made for them (its row has the due time).
+A lease has no due time of its own. Serving its pool moves a waiting lease on (the queue deadline is in the job's row);
+the unit that was made for it moves on the others (the due time is in the unit's row).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from penstock.kernel.rows import Key, Row
 
 WORKER = 0
-"""The order, and the step, of an attempt's worker; resources count from 1. It is acquired last and given back first."""
+"""The order and the step of an attempt's worker; resources count from 1. It is acquired last and given back first."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Need:
 
 
 class LeaseState(StrEnum):
-    """How far a lease is."""
+    """The state of a lease."""
 
     WAITING = "waiting"  # moved on by whoever serves the pool
     GRANTED = "granted"  # moved on by the factory or well
@@ -62,9 +62,9 @@ class LeaseState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Lease(Row):
-    """A claim that was, is or will be granted. The token is the parked step of the flow that waits for it.
+    """A lease. `token`: the waiting step of the flow.
 
-    `granted`, `there` and `ended` say when it got its slot, when its unit was ready, and when its attempt needed it no
+    `granted`, `there` and `ended`: when it got its slot, when its unit was ready, and when its attempt needed it no
     more.
     """
 
@@ -92,12 +92,12 @@ class Lease(Row):
 
 
 def lease_key(job: str, attempt: int, order: int) -> Key:
-    """Where the lease of one need is."""
+    """The key of the lease for one need."""
     return Key(f"job#{job}", f"{prefix(attempt)}{order:02d}")
 
 
 def prefix(attempt: int) -> str:
-    """What the keys of an attempt's leases begin with."""
+    """The prefix of the keys of an attempt's leases."""
     return f"lease#{attempt:04d}#"
 
 
@@ -107,12 +107,12 @@ def grant(lease: Lease, slot: str, fence: int, unit: str, now: datetime) -> Leas
 
 
 def ready(lease: Lease, now: datetime) -> Lease:
-    """A granted lease whose unit is there."""
+    """A granted lease whose unit is ready."""
     return replace(lease, state=LeaseState.READY, there=now)
 
 
 def end(lease: Lease, now: datetime) -> Lease:
-    """A lease that its attempt needs no more: with nothing granted it is over, else its unit must go first."""
+    """A lease that its attempt needs no more. If nothing was granted it is over; otherwise its unit must go first."""
     if lease.state is LeaseState.WAITING:
         return replace(lease, state=LeaseState.RELEASED)
     if lease.state in (LeaseState.GRANTED, LeaseState.READY):
@@ -126,14 +126,14 @@ def released(lease: Lease) -> Lease:
 
 
 def next_release(leases: Iterable[Lease]) -> Lease | None:
-    """Whose turn it is to be put back: the worker's, then the resources' in reverse order of their acquisition."""
+    """The lease to release next: the worker's, then the resources' in reverse order of their acquisition."""
     open_ = [lease for lease in leases if lease.state is LeaseState.RELEASING]
     workers = [lease for lease in open_ if lease.order == WORKER]
     return workers[0] if workers else max(open_, key=lambda lease: lease.order, default=None)
 
 
 def demand(needs: Iterable[Need]) -> dict[str, int]:
-    """How much of each pool some needs take together, their own pools first."""
+    """How much of each pool these needs take together, their own pools first."""
     total: dict[str, int] = {}
     for need in needs:
         for pool, count in need.takes.items():

@@ -1,18 +1,16 @@
-"""Pools, slots and claims: who may have what, and who is next.
+"""Pools, slots and claims.
 
-A slot's row stands at a key that begins with its state, so that the first free slots and the first waiting claims of
-a pool are each one short read. Moving a slot is a delete and a create in one commit.
+A slot's key begins with its state, so that the first free slots and the first waiting claims of a pool are each one
+short read. Moving a slot to another state is a delete and a create in one commit.
 
     off ──offer──▶ free ──take──▶ held ──give back──▶ free
      ▲               └──withdraw──▶ off      └─(withdrawn)─▶ off
 
-A host's slot is free only while the host is there: else it is away, from where it comes and goes with its host.
-A slot is never forgotten, because its fence may only grow [SLOT-3].
+A host's slot is free only while the host is connected; otherwise it is away. A slot is never deleted, because its fence
+may only grow [SLOT-3].
 
-A unit that is kept for the next lease sits on its own slot, which is then free and warm. What else it takes while it
-exists is idle: nobody leases it, and it comes back when the unit is handed over, or destroyed to make room.
-
-What a pool keeps warm, and what came to nothing of it.
+A unit that is kept for the next lease stays on its own slot, which is then free and warm. The other slots that it takes
+are idle: nobody leases them, and they come back when the unit is handed over, or destroyed to make room.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ RANK_BASE = 500
 
 
 class SlotState(StrEnum):
-    """Where a slot is, as the first word of its key."""
+    """The state of a slot, the first part of its key."""
 
     FREE = "free"  # moved on by whoever serves the pool; with a unit it is warm
     HELD = "held"  # moved on by the release of its lease
@@ -90,11 +88,10 @@ class Pool(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Slot(Row):
-    """One unit of a pool. Whoever's commit moves it from free to held, has it.
+    """One slot of a pool. The commit that moves it from free to held owns it.
 
-    In an amount pool a slot exists only while a unit takes it, and `count` is how much of the amount it is. `leaving`
-    is an idle slot whose unit is being destroyed: it is on its way back. One with a unit that is free or idle, and has
-    no `since`, waits for the unit to be made.
+    In an amount pool a slot exists only while a unit takes it, and `count` is its share. `leaving`: an idle slot whose
+    unit is being destroyed. A free or idle slot with a unit and no `since` waits for the unit to be made.
     """
 
     kind: ClassVar[str] = "slot"
@@ -119,7 +116,7 @@ class Slot(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class SlotName(Row):
-    """That a slot was made, whatever its state. Created with it, so that no name is ever two slots. [SLOT-1]"""
+    """The name of a slot, whatever its state. It is created with the slot, so that no name is two slots. [SLOT-1]"""
 
     kind: ClassVar[str] = "slotname"
     pool: str
@@ -164,19 +161,19 @@ def collection(pool: str) -> str:
 
 
 def claim_key(pool: str, priority: int, job: str, attempt: int, step: int) -> Key:
-    """Where a claim is: by priority, then by the age of its job, which is in the job's id. [QUEUE-2]"""
+    """The key of a claim: by priority, then by the age of its job, which is in the job's id. [QUEUE-2]"""
     return Key(collection(pool), f"wait#{RANK_BASE - priority:03d}#{job}#{attempt:04d}#{step:02d}")
 
 
 def pool_key(pool: str) -> Key:
-    """Where a pool's own row is."""
+    """The key of a pool's own row."""
     return Key(collection(pool), "pool")
 
 
 def move(was: Slot, after: Slot) -> tuple[Change, ...]:
-    """The changes that carry a slot to another state.
+    """The changes that move a slot to another state.
 
-    Its version goes along: a free slot that was held in between is not the one that somebody read before. [SLOT-3]
+    Its version moves along: a free slot that was held in between is not the one that somebody read before. [SLOT-3]
     """
     if was.key == after.key:
         return (Replace(was, after),)
@@ -200,7 +197,7 @@ def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot
 
 
 def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now: datetime) -> tuple[Pool, Slot]:
-    """A pool with that much more used, and who uses it. Raises ValueError for more than there is. [SLOT-1]"""
+    """A pool with this much more used, and the slot that uses it. Raises ValueError for more than there is. [SLOT-1]"""
     if pool.used + count > pool.limit:
         raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
     held = Slot(
@@ -219,21 +216,21 @@ def take_amount(pool: Pool, claim: Claim, order: int, count: int, unit: str, now
 
 
 def reserve(slot: Slot, unit: str, *, is_own: bool) -> Slot:
-    """A free slot that is given to a unit which nobody leases yet: its own stays free, the others are idle. [SLOT-1]"""
+    """A free slot reserved for a unit without a lease: its own slot stays free, the others are idle. [SLOT-1]"""
     if slot.state is not SlotState.FREE or slot.unit:
         raise ValueError(f"only a free, cold slot can be reserved; {slot.pool}/{slot.name} is {slot.state}")
     return replace(slot, state=SlotState.FREE if is_own else SlotState.IDLE, unit=unit)
 
 
 def reserve_amount(pool: Pool, count: int, unit: str) -> tuple[Pool, Slot]:
-    """A pool with that much more used by a unit which nobody leases yet. Raises ValueError for too much. [SLOT-1]"""
+    """A pool with this much more used by a unit without a lease. Raises ValueError for too much. [SLOT-1]"""
     if pool.used + count > pool.limit:
         raise ValueError(f"{pool.name} has {pool.limit - pool.used} left, not {count}")
     idle = Slot(pool=pool.name, name=unit, state=SlotState.IDLE, fence=1, count=count, unit=unit)
     return replace(pool, used=pool.used + count), idle
 
 
-def keep(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
+def keep_warm(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
     """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle.
 
     `now` is None for a unit that is not made yet.
@@ -242,34 +239,34 @@ def keep(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
     return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
 
 
-def stamped(slot: Slot, now: datetime) -> Slot:
-    """A slot whose unit was on its way, and is there."""
+def mark_ready(slot: Slot, now: datetime) -> Slot:
+    """A slot whose unit is ready."""
     return replace(slot, since=now)
 
 
 def set_aside(slot: Slot, now: datetime) -> Slot:
-    """A slot of a kept unit that an operator holds, or of one in quarantine: held, but by no job. [UNIT-1] [UNIT-3]"""
+    """A slot of a unit that is held or in quarantine: held, but by no job. [UNIT-1] [UNIT-3]"""
     return replace(slot, state=SlotState.HELD, leaving=False, job=None, attempt=None, order=None, since=now)
 
 
 def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
-    """An idle slot, held with its unit's next lease."""
+    """An idle slot that goes to its unit's next lease."""
     return replace(slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, since=now)
 
 
-def leave(slot: Slot) -> Slot:
-    """A slot of a unit that was kept and is now to be destroyed: nobody's until then."""
+def mark_leaving(slot: Slot) -> Slot:
+    """A slot of a kept unit that will be destroyed: nobody's until then."""
     return replace(slot, state=SlotState.IDLE, leaving=True)
 
 
 def give_back(slot: Slot) -> Slot:
-    """A slot whose unit is gone, free again; or off, if it was withdrawn while it was held."""
+    """A slot whose unit is gone: free again, or off if it was withdrawn."""
     state = SlotState.OFF if slot.withdrawn else SlotState.FREE
     return Slot(pool=slot.pool, name=slot.name, state=state, fence=slot.fence, version=slot.version)
 
 
 def amounts(slots: Iterable[Slot]) -> Counter[str]:
-    """How much of each pool some slots are."""
+    """How much of each pool these slots are."""
     found: Counter[str] = Counter()
     for slot in slots:
         found[slot.pool] += slot.count
@@ -277,24 +274,24 @@ def amounts(slots: Iterable[Slot]) -> Counter[str]:
 
 
 def as_free(pool: Pool, slots: Sequence[Slot], idle: Sequence[Slot]) -> tuple[Pool, list[Slot]]:
-    """A pool and its slots as if what is idle were free: it is for whoever waits, by way of its unit or without it."""
+    """A pool and its slots as if idle slots were free: a waiting claim can have them, with or without their unit."""
     if pool.is_amount:
         return replace(pool, used=pool.used - sum(slot.count for slot in idle)), list(slots)
     return pool, [*slots, *(give_back(slot) for slot in idle if not slot.withdrawn)]
 
 
 def swap(back: Slot, withdrawn: Slot) -> tuple[Change, ...]:
-    """A slot comes back while another is withdrawn: this one goes in its place, for no more may be held."""
+    """A slot comes back while another is withdrawn: it goes off in the other's place, so that no more may be held."""
     off = Slot(pool=back.pool, name=back.name, state=SlotState.OFF, fence=back.fence, version=back.version)
     return (*move(back, off), *move(withdrawn, replace(withdrawn, withdrawn=False)))
 
 
 @dataclass(frozen=True)
 class Warm:
-    """What a pool keeps for the next lease. Durations in seconds.
+    """What a pool keeps warm for the next lease. Durations in seconds.
 
-    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. As long as there
-    are fewer than `least`, more are made ahead of need: `ahead`.
+    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. Below `least`,
+    units are prewarmed.
     """
 
     least: int = 0
@@ -306,7 +303,7 @@ class Warm:
 
 @dataclass(frozen=True)
 class Setback:
-    """Units that were made ahead of need came to nothing: how many in a row, why, and until when none is made."""
+    """Prewarming failed: how often in a row, why, and until when it pauses."""
 
     count: int
     until: datetime

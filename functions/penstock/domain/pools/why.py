@@ -1,7 +1,4 @@
-"""Why a job is where it is, in a sentence and in numbers.
-
-What a job waits for that depends on others, for people to read.
-"""
+"""Why a job waits: for a slot, for a unit that is being made, or for other jobs and files. As sentences and numbers."""
 
 from __future__ import annotations
 
@@ -13,18 +10,18 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
-from penstock.domain.pools.forecast import Forecast, Unblock, Way, altogether
+from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.units.units import clock
+from penstock.domain.units.units import format_time
 
-TOLD = 5
-"""How many of the things that have to happen a sentence names."""
+MAX_NAMED = 5
+"""How many things a sentence lists."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has a slot that somebody waits for."""
+    """Who holds a slot that the job waits for."""
 
     slot: str
     job: str
@@ -32,19 +29,21 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Away:
-    """A host that is not there, and since when; None for one that never was."""
+class AwayHost:
+    """A host that is not connected, and since when; None if it never was."""
 
     host: str
     since: datetime | None
 
     def __str__(self) -> str:
-        return f"{self.host} since {clock(self.since)}" if self.since else f"{self.host}, which was never heard of"
+        return (
+            f"{self.host} since {format_time(self.since)}" if self.since else f"{self.host}, which was never heard of"
+        )
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """Who comes first."""
+class ClaimAhead:
+    """A claim that comes first."""
 
     job: str
     since: datetime
@@ -52,16 +51,16 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Block:
-    """The pool that a job waits for. `position` counts from 1; `aside` is what no job holds, but an operator.
+    """The pool that a job waits for. `position` counts from 1; `aside`: slots that an operator holds, and no job.
 
-    `quarantined` are the units that have some of that and are in quarantine, a sentence each; `away` are the hosts of
-    the pool that are not there.
+    `quarantined`: a sentence for each quarantined unit that has some of those; `away`: the pool's hosts that are not
+    connected.
     """
 
     pool: str
     kind: str
     position: int
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[ClaimAhead, ...]
     held_by: tuple[Holder, ...]
     limit: int
     held: int
@@ -69,15 +68,15 @@ class Block:
     paused: bool
     aside: int = 0
     quarantined: tuple[str, ...] = ()
-    away: tuple[Away, ...] = ()
+    away: tuple[AwayHost, ...] = ()
 
 
 @dataclass(frozen=True)
 class Why:
     """What a job waits for, who has it, and since when.
 
-    `expected_start` is when it may have all that it needs, `basis` what that was guessed from. When everything in
-    `unblocks` has happened, in this order, the job goes on.
+    `expected_start`: when it may have everything that it needs; `basis`: what that is estimated from. The job goes on
+    when everything in `unblocks` has happened, in this order.
     """
 
     job: str
@@ -93,14 +92,14 @@ class Why:
     @property
     def next_steps(self) -> str | None:
         """What would unblock the job, as a sentence."""
-        shown = [str(act) for act in self.unblocks[:TOLD]]
-        more = len(self.unblocks) - TOLD
+        shown = [str(act) for act in self.unblocks[:MAX_NAMED]]
+        more = len(self.unblocks) - MAX_NAMED
         return ("; then ".join(shown) + (f"; and {more} more after that" if more > 0 else "")) or None
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """What keeps a unit from being made: a cool-down as a sentence, what was met, and when it ends."""
+    """A cool-down that keeps a unit from being made: as a sentence, its cause, and when it ends."""
 
     said: str
     why: str
@@ -113,9 +112,9 @@ def block(
     claims: Sequence[Claim],
     job: str,
     quarantined: Sequence[str] = (),
-    away: Sequence[Away] = (),
+    away: Sequence[AwayHost] = (),
 ) -> Block | None:
-    """What keeps a job's claim in a pool from being granted; None when it has no claim there."""
+    """Why a pool cannot grant a job's claim; None if the job has no claim there."""
     place = next((number for number, claim in enumerate(claims) if claim.job == job), None)
     if place is None:
         return None
@@ -124,7 +123,7 @@ def block(
         pool=pool.name,
         kind=pool.sort,
         position=place + 1,
-        ahead=tuple(Ahead(claim.job, claim.since) for claim in claims[:place]),
+        ahead=tuple(ClaimAhead(claim.job, claim.since) for claim in claims[:place]),
         held_by=tuple(Holder(slot.name, slot.job, slot.since) for slot in held if slot.job is not None and slot.since),
         limit=pool.limit,
         held=pool.used if pool.is_amount else len(held),
@@ -137,7 +136,7 @@ def block(
 
 
 def is_granted(slots: Sequence[Slot], job: Job, step: int) -> bool:
-    """Whether a step has its slot by now, granted while its queue was read: nobody waits for what is theirs."""
+    """Whether a step got its slot while its queue was read: then it waits for nobody."""
     mine = {need.order for need in job.needs if need.step == step}
     return any((slot.job, slot.attempt) == (job.id, job.attempt) and slot.order in mine for slot in slots)
 
@@ -152,10 +151,10 @@ def explain(
     stopped: Sequence[Stopped] = (),
     quarantined: str | None = None,
 ) -> Why:
-    """The explanation of a job, given the leases of its present attempt and the block of the waiting one.
+    """Why a job is where it is, given the leases of its present attempt and the block of the waiting one.
 
-    `forecasts` are of the step that waits, and of those after it; `stopped` is what its unit is not made for, the
-    first that ends first; `quarantined` tells of its last attempt's worker, if that is in quarantine.
+    `forecasts`: of the waiting step and those after it; `stopped`: the cool-downs of its unit, the first to end first;
+    `quarantined`: the last attempt's worker, if it is in quarantine.
     """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
@@ -175,7 +174,7 @@ def explain(
 
 
 def _in_a_queue(job: Job, lease: Lease, blocked: Block, forecasts: Sequence[Forecast], now: datetime | None) -> Why:
-    seconds, basis = altogether(forecasts)
+    seconds, basis = combined_start(forecasts)
     start = now + timedelta(seconds=seconds) if now and seconds is not None else None
     unblocks = forecasts[0].unblocks if forecasts else ()
     return Why(job.id, job.state, _waiting(lease, blocked), blocked, lease.type, lease.since, start, basis, unblocks)
@@ -185,7 +184,7 @@ def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequen
     is_worker = lease.order == WORKER
     made = "its worker to say hello" if is_worker else f"{lease.type} to be made ready"
     note = _note(unit_reason, stopped)
-    act = Unblock(Way.HELLO if is_worker else Way.MAKE, lease.pool, what=lease.type, job=job.id)
+    act = Unblock(Action.HELLO if is_worker else Action.MAKE, lease.pool, what=lease.type, job=job.id)
     summary = f"the job waits for {made}{note}"
     again = stopped[0].until if stopped else None
     basis = "its maker is asked again then; whether it has some is not known" if stopped else None
@@ -196,20 +195,20 @@ def _between_attempts(job: Job, since: datetime, quarantined: str | None) -> Why
     last = job.attempts[-1]
     summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
     if quarantined:
-        freed = Unblock(Way.GIVE_BACK, what=f"what attempt {last.attempt} used")
+        freed = Unblock(Action.GIVE_BACK, what=f"what attempt {last.attempt} used")
         return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
     if job.parked_until:
-        said = f"the job gave back what it held ({last.reason}), and queues again at {clock(job.parked_until)}"
+        said = f"the job gave back what it held ({last.reason}), and queues again at {format_time(job.parked_until)}"
         return Why(job.id, job.state, said, None, None, since)
-    back = Unblock(Way.PUT_BACK, what=str(last.attempt), job=job.id)
+    back = Unblock(Action.PUT_BACK, what=str(last.attempt), job=job.id)
     return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
 
 
 def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:
-    """Why a unit is not there yet: what was told last, unless one of the cool-downs tells it better."""
+    """Why a unit is not ready yet: the last message about it, unless a cool-down says it better."""
     is_told = any(unit_reason and (one.why in unit_reason or unit_reason == one.said) for one in stopped)
     notes = [unit_reason] if unit_reason and not is_told else []
-    notes += [one.said for one in stopped[:TOLD]]
+    notes += [one.said for one in stopped[:MAX_NAMED]]
     return f" ({'; '.join(notes)})" if notes else ""
 
 
@@ -230,48 +229,48 @@ def _waiting(lease: Lease, blocked: Block) -> str:
     return f"{what}{': ' if len(told) > 1 else '; '}{'; '.join(told)}"
 
 
-def _named(away: Sequence[Away]) -> str:
-    more = len(away) - TOLD
-    return ", ".join(map(str, away[:TOLD])) + (f" and {more} more" if more > 0 else "")
+def _named(away: Sequence[AwayHost]) -> str:
+    more = len(away) - MAX_NAMED
+    return ", ".join(map(str, away[:MAX_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
-DEEP = 5
+MAX_DEPTH = 5
 """How many jobs, each waiting for the next, an explanation follows."""
 
 _VERBS = {On.SUCCESS: "succeed", On.FAILURE: "fail", On.ALWAYS: "end"}
 
 
 def explain_dependencies(job: Job, verdict: Verdict, priors: Mapping[str, Job], next_: Why | None) -> Why:
-    """Why a job still waits, given the jobs that it depends on; `next_` explains the first of those that it waits for.
+    """Why a job still waits, given its dependencies; `next_` explains the first of those that it waits for.
 
-    When that will be over nobody can say: a job runs for as long as it takes.
+    Nobody knows when that ends: a job runs for as long as it takes.
     """
     told = [_jobs(job, verdict.waiting, priors)] if verdict.waiting else []
     told += [f"job {next_.job}: {next_.summary}"] if next_ else []
     told += [_files(verdict.inputs)] if verdict.inputs else []
-    unblocks = [Unblock(Way.END, what=f"{_VERBS[each.on]}s", job=each.job) for each in verdict.waiting]
-    unblocks += [Unblock(Way.ARRIVE, what=each.name) for each in verdict.inputs]
+    unblocks = [Unblock(Action.END, what=f"{_VERBS[each.on]}s", job=each.job) for each in verdict.waiting]
+    unblocks += [Unblock(Action.ARRIVE, what=each.name) for each in verdict.inputs]
     of = [*(f"job {each.job}" for each in verdict.waiting), *(f"input {each.name}" for each in verdict.inputs), None][0]
     summary = "; ".join(told) or "the job waits for nothing any more, and is about to take its next step"
     return Why(job.id, job.state, summary, None, of, job.times.submitted, unblocks=tuple(unblocks))
 
 
 def _files(missing: Sequence[Input]) -> str:
-    named = ", ".join(f"{each.name} (until {clock(each.until)})" for each in missing[:TOLD])
-    more = f" and {len(missing) - TOLD} more" if len(missing) > TOLD else ""
+    named = ", ".join(f"{each.name} (until {format_time(each.until)})" for each in missing[:MAX_NAMED])
+    more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
     return f"the job waits for its user to send {named}{more}"
 
 
 def _jobs(job: Job, waiting: Sequence[Dependency], priors: Mapping[str, Job]) -> str:
-    named = [f"job {each.job} ({priors[each.job].name}) to {_VERBS[each.on]}" for each in waiting[:TOLD]]
-    more = f" and {len(waiting) - TOLD} more" if len(waiting) > TOLD else ""
+    named = [f"job {each.job} ({priors[each.job].name}) to {_VERBS[each.on]}" for each in waiting[:MAX_NAMED]]
+    more = f" and {len(waiting) - MAX_NAMED} more" if len(waiting) > MAX_NAMED else ""
     return (
         f"the job waits for {len(waiting)} of the {len(job.dependencies)} that it depends on: {', '.join(named)}{more}"
     )
 
 
-def planned(job: Job, priors: Mapping[str, Job]) -> list[str]:
-    """What a job would wait for before anything else, a sentence each; of other files only the names are known."""
+def planned_waits(job: Job, priors: Mapping[str, Job]) -> list[str]:
+    """What a job would wait for first, a sentence each. Of files that are uploaded later only the names are known."""
     files = [f"first it would wait for its user to send {', '.join(job.inputs)}"] if job.inputs else []
     jobs = (each for each in job.dependencies if _open(each, priors))
     return [*files, *(f"first it would wait for {_of(each, priors.get(each.job))}" for each in jobs)]

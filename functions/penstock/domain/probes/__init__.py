@@ -1,0 +1,1 @@
+"""Jobs that test the site itself: canaries and factory tests."""

@@ -1,7 +1,7 @@
-"""Canaries: jobs of the site's own that show, again and again, whether a target or a resource type works.
+"""Canaries: the site's own jobs that check periodically whether a target or a resource type works.
 
-What one fails on counts as broken: what exists already is quarantined, and of what is made no more is made for a while
-when three in a row were broken. The next that succeeds ends that.
+A unit on which a canary fails counts as broken: an existing resource is quarantined. When three in a row were broken, a
+target's workers are not made for a while. The next canary that succeeds ends that.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Key, Place, Row
 
 USER = "canary"
-"""Who owns the jobs of canaries. Only operators see them."""
+"""The user who owns canary jobs. Only operators see them."""
 
 TAG = "penstock-canary"
 
 
 REFUSED = "refused"
-"""What a canary came to whose job was not accepted."""
+"""The outcome of a canary whose job was not accepted."""
 
-LOOK = timedelta(minutes=2)
-"""How often one looks whether the job of a canary has settled."""
+RECHECK_INTERVAL = timedelta(minutes=2)
+"""How often to check whether a canary's job has settled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Canary(Row):
-    """The canary of a pool: its last job, how that ended, and when there is something to do again.
+    """The canary of a pool: its last job, how that ended, and when to act again.
 
-    `failures` is how many in a row have failed. What neither succeeded nor failed told nothing of it.
+    `failures`: how many in a row have failed. A job that neither succeeded nor failed counts for nothing.
     """
 
     kind: ClassVar[str] = "canary"
@@ -60,22 +60,22 @@ class Canary(Row):
 
 
 def canary_key(pool: str) -> Key:
-    """Where the canary of a pool is."""
+    """The key of a pool's canary."""
     return Key(f"canary#{pool}", "canary")
 
 
-def sent(canary: Canary, job: str, now: datetime) -> Canary:
+def submitted(canary: Canary, job: str, now: datetime) -> Canary:
     """A canary whose job was submitted."""
-    return replace(canary, job=job, since=now, is_out=True, due=now + LOOK)
+    return replace(canary, job=job, since=now, is_out=True, due=now + RECHECK_INTERVAL)
 
 
-def look_again(canary: Canary, now: datetime) -> Canary:
+def recheck(canary: Canary, now: datetime) -> Canary:
     """A canary whose job has not settled yet."""
-    return replace(canary, due=now + LOOK)
+    return replace(canary, due=now + RECHECK_INTERVAL)
 
 
-def back(canary: Canary, job: Job, every: timedelta, now: datetime) -> Canary:
-    """A canary whose job has settled; the next is sent when the time has come since the last was."""
+def settled(canary: Canary, job: Job, every: timedelta, now: datetime) -> Canary:
+    """A canary whose job has settled. The next one is sent `every` so often, counted from the last."""
     told = {Outcome.SUCCEEDED: 0, Outcome.FAILED: canary.failures + 1}
     failures = told.get(job.outcome, canary.failures) if job.outcome else canary.failures
     due = max(now, (canary.since or now) + every)
@@ -88,13 +88,13 @@ def refused(canary: Canary, why: str, every: timedelta, now: datetime) -> Canary
 
 
 def is_failing(canary: Canary) -> bool:
-    """Whether what it looks at did not work when it last told, or it could not be sent, or not be run."""
+    """Whether its last result was a failure, or it could not be sent or run."""
     return canary.failures > 0 or canary.outcome in (Outcome.ERRORED, REFUSED)
 
 
-def broken(job: Job, had: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
-    """What a canary has failed on, and what becomes of it; nothing for any other job."""
+def mark_broken(job: Job, had: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
+    """The units on which a canary job failed, before and after; empty for any other job."""
     if not job.canary or job.report is None or job.report.result not in (Result.FAILED, Result.TIMED_OUT):
         return []
     why = f"canary job {job.id} failed on it: {job.report.reason}"
-    return [(unit, units.breaks(unit, why, now)) for unit in had if unit.pool == job.canary and not unit.broken]
+    return [(unit, units.mark_broken(unit, why, now)) for unit in had if unit.pool == job.canary and not unit.broken]

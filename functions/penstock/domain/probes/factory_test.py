@@ -1,7 +1,7 @@
-"""Does a factory work? An ordinary job finds out: what it runs, and what its rows say about each check.
+"""The factory test: an ordinary job that shows whether a factory works. Its script, and the checks from its rows.
 
-The job takes a worker that is new, and all promises hold for it as for any other: so a test that nobody watches to its
-end leaves nothing behind either.
+The job gets a new worker, and all promises hold for it as for any other job: a test that nobody watches to its end
+leaves nothing behind either.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job, Result
-from penstock.domain.units.units import Hold, Look, Seen, Unit, UnitState, clock, noted
+from penstock.domain.units.units import Hold, Search, Unit, UnitState, Visibility, add_entry, format_time
 
 TAG = "penstock-test"
 """The tag of such a job; its value is the factory's name."""
@@ -58,12 +58,12 @@ def ordered(unit: Unit, job: Job, now: datetime) -> Unit:
     """A unit as it is ordered: that of a job that proves a factory is looked for in its list, and may be held."""
     if job.proves is None:
         return unit
-    unit = replace(unit, seen=Seen())
+    unit = replace(unit, seen=Visibility())
     if job.proves.keep is None:
         return unit
     reason = f"a test of factory {job.proves.factory}: to look at it if that fails"
     hold = Hold(job.owner, reason, now, now + timedelta(seconds=job.proves.keep))
-    return noted(replace(unit, hold=hold), now, str(hold))
+    return add_entry(replace(unit, hold=hold), now, str(hold))
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _destroyed(facts: Facts) -> Check:
     if unit is None:
         return Check(name)
     if unit.state is not UnitState.GONE or unit.proof is None:
-        held = f"held until {clock(unit.hold.until)}" if unit.hold and facts.job.is_settled else None
+        held = f"held until {format_time(unit.hold.until)}" if unit.hold and facts.job.is_settled else None
         return Check(name, None, held or (unit.reason if facts.job.is_settled else None) or "")
     proof = f"{unit.proof.by}: {unit.proof.checked}"
     return Check(name, True, proof, _between(facts.job.times.settled, unit.proof.time))
@@ -208,7 +208,7 @@ def _unlisted(facts: Facts) -> Check:
     return Check(name, False if look.is_over else None, look.why or f"still listed {_times(look.tries)}")
 
 
-def _after(look: Look) -> str:
+def _after(look: Search) -> str:
     return f"after {_times(look.tries)} without" if look.tries else "at once"
 
 

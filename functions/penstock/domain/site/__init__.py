@@ -1,0 +1,1 @@
+"""The site's configuration: its values, and how its TOML text is read and checked."""

@@ -24,19 +24,19 @@ from penstock.toml.checks import Check, Place, clip, entries, listed, matching, 
 
 T = TypeVar("T")
 
-SLOTS = 10_000
+MAX_SLOTS = 10_000
 """The most slots one pool may have."""
 
-LEASES = 100
+MAX_LEASES = 100
 """How many may have one resource at once."""
 
-AMOUNT = 10**12
+MAX_AMOUNT = 10**12
 """The most of anything."""
 
-ENTRIES = 500
+MAX_ENTRIES = 500
 """The most entries one table may have."""
 
-PUBLIC = 100
+MAX_PUBLIC = 100
 """How many keys of its metadata a resource type may call public."""
 
 RATES = (0.01, 1000)
@@ -79,7 +79,7 @@ def _tables(read: Callable[[str, Any, Place], T], example: str) -> Check:
 
     def check(value: object, place: Place) -> dict[str, T]:
         found: dict[str, T] = {}
-        for name, entry in entries(value, place, ENTRIES, f"tables like [{place.path[-1]}.NAME] with {example}"):
+        for name, entry in entries(value, place, MAX_ENTRIES, f"tables like [{place.path[-1]}.NAME] with {example}"):
             if not NAME.fullmatch(name):
                 (place / name).fault(f"`{clip(name)}` cannot be a name", NAME_HINT, on_key=True)
             found[name] = read(name, entry, place / name)
@@ -183,7 +183,7 @@ def _quota(name: str, value: object, place: Place) -> Quota:
 
 def _uses(value: object, place: Place) -> dict[str, int]:
     """How much of what is used, by name of a quota or a resource type."""
-    found = entries(value, place, ENTRIES, "a table like { vcpus = 8 }")
+    found = entries(value, place, MAX_ENTRIES, "a table like { vcpus = 8 }")
     return {name: _used(count, place / name) for name, count in found}
 
 
@@ -218,8 +218,8 @@ def _shown(key: str, found: Mapping[str, int], made: Limits) -> str:
 _warm_keys = record(
     {},
     {
-        "min": number(0, SLOTS),
-        "max": number(0, SLOTS),
+        "min": number(0, MAX_SLOTS),
+        "max": number(0, MAX_SLOTS),
         "idle": duration(DAY, "1 day"),
         "life": duration(30 * DAY, "30 days"),
         "reuse": number(1, 1_000_000),
@@ -228,13 +228,13 @@ _warm_keys = record(
 )
 
 
-_slot_names = listed(matching(NAME.pattern, "a name", NAME_HINT), SLOTS, "names")
+_slot_names = listed(matching(NAME.pattern, "a name", NAME_HINT), MAX_SLOTS, "names")
 
 
-_used = number(1, AMOUNT)
+_used = number(1, MAX_AMOUNT)
 
 
-_quota_keys = record({"amount": number(0, AMOUNT)}, {}, "{ amount = 64 }")
+_quota_keys = record({"amount": number(0, MAX_AMOUNT)}, {}, "{ amount = 64 }")
 
 
 _target_keys = record(
@@ -242,7 +242,7 @@ _target_keys = record(
     {
         "factory": text,
         "names": _names,
-        "limit": number(0, SLOTS),
+        "limit": number(0, MAX_SLOTS),
         "redirect": text,
         "privilege": privilege,
         "uses": _uses,
@@ -258,14 +258,14 @@ _resource_keys = record(
     {"well": text},
     {
         "names": _names,
-        "limit": number(0, SLOTS),
-        "leases": number(1, LEASES),
+        "limit": number(0, MAX_SLOTS),
+        "leases": number(1, MAX_LEASES),
         "privilege": privilege,
         "settings": check_options,
         "uses": _uses,
         "warm": _warm,
         "canary": sections.canary_of_resource,
-        "public": listed(text, PUBLIC, "keys"),
+        "public": listed(text, MAX_PUBLIC, "keys"),
     },
     RESOURCE,
 )
@@ -284,9 +284,9 @@ _limit_keys = record(
         "boot": duration(DAY, "1 day"),
         "idle_hold": duration(21 * DAY, "21 days"),
         "retries": number(0, limits.RETRIES),
-        "output_bytes": number(1, volumes.MOST * volumes.PART_BYTES),
+        "output_bytes": number(1, volumes.MAX_PARTS * volumes.PART_BYTES),
         "hold": duration(7 * DAY, "7 days", least=0),
-        "cache_bytes": number(0, AMOUNT),
+        "cache_bytes": number(0, MAX_AMOUNT),
         "log_bytes": number(64 * 1024, limits.LOG_BYTES),
         "log_events": number(100, limits.LOG_EVENTS),
     },

@@ -1,4 +1,4 @@
-"""From the text of a site to a Site, or to everything that is wrong with the text."""
+"""From the text of a site to a Site, or to all faults in the text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.domain.site.keys import check_site
-from penstock.domain.site.site import REDIRECTS, Site, Target
+from penstock.domain.site.site import MAX_REDIRECTS, Site, Target
 from penstock.domain.units import hosts
 from penstock.kernel.errors import Fault
 from penstock.toml import document as toml_document
 from penstock.toml.checks import Place, clip, did_you_mean
 
-FAULTS = 100
+MAX_FAULTS = 100
 """How many faults are told at once."""
 
 
@@ -28,7 +28,7 @@ def parse(text: str, path: str) -> Site | tuple[Fault, ...]:
     _check_hosts(site.targets, top / "targets")
     _check_uses(site, top)
     faults = sorted(map(document.fault, top.faults), key=lambda fault: (fault.line, fault.column))
-    return tuple(faults[:FAULTS]) or site
+    return tuple(faults[:MAX_FAULTS]) or site
 
 
 def _check_makers(site: Site, top: Place) -> None:
@@ -53,8 +53,8 @@ def _check_redirects(targets: Mapping[str, Target], place: Place) -> None:
         if path[0] in path[1:] and not told.intersection(path):
             here.fault(f"the redirects go in a circle: {' -> '.join(path)}", "let one of them have a `factory`")
             told.update(path)
-        elif len(path) > REDIRECTS + 1:
-            here.fault(f"more than {REDIRECTS} redirects follow one another", "redirect to the last target itself")
+        elif len(path) > MAX_REDIRECTS + 1:
+            here.fault(f"more than {MAX_REDIRECTS} redirects follow one another", "redirect to the last target itself")
 
 
 def _check_hosts(targets: Mapping[str, Target], place: Place) -> None:
@@ -102,7 +102,7 @@ def _path(targets: Mapping[str, Target], start: Target) -> list[str]:
     """The names that redirects lead over, up to the end, the first that comes again, or one too many."""
     path = [start.name]
     step = targets.get(start.redirect or "")
-    while step and len(set(path)) == len(path) <= REDIRECTS + 1:
+    while step and len(set(path)) == len(path) <= MAX_REDIRECTS + 1:
         path.append(step.name)
         step = targets.get(step.redirect or "")
     return path

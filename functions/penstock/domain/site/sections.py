@@ -1,15 +1,4 @@
-"""Checks of values that several tables of a site have.
-
-The canaries of a site: small scripts of its own that are run again and again, to see whether things work.
-
-The GitHub App that a site's jobs come through, if they do.
-
-The health checks of a target: scripts of the site's own, bounded in size and time.
-
-The site's [identity]: for whom jobs may have identity tokens, and who needs a privilege for one.
-
-The site's [retention]: every span of the table may be said anew, within its bounds.
-"""
+"""The checks of a site's sections: canaries, [github], health checks, [identity] and [retention]."""
 
 from __future__ import annotations
 
@@ -97,7 +86,7 @@ _target_canary = record(_canary_needs, _canary_may, f"{{ {CANARY} }}")
 
 _resource_canary = record({**_canary_needs, "target": text}, _canary_may, f'{{ {CANARY}, target = "default" }}')
 
-REPOSITORIES = 1000
+MAX_REPOSITORIES = 1000
 
 
 API = re.compile(
@@ -131,12 +120,12 @@ _repository = matching(
 
 
 _github_keys = record(
-    {"app": number(1, 2**53), "repositories": listed(_repository, REPOSITORIES, "repositories")},
+    {"app": number(1, 2**53), "repositories": listed(_repository, MAX_REPOSITORIES, "repositories")},
     {"api": _api},
     f"{{ {GITHUB} }}",
 )
 
-SECONDS = 300
+MAX_HEALTH_SECONDS = 300
 """How long a script may take at most: the job waits for it."""
 
 SCRIPT_BYTES = 16 * 1024
@@ -170,11 +159,11 @@ def check_script(value: object, place: Place) -> str:
 
 _health_keys = record(
     {},
-    {"before": check_script, "after": check_script, "timeout": duration(SECONDS, "5 minutes")},
+    {"before": check_script, "after": check_script, "timeout": duration(MAX_HEALTH_SECONDS, "5 minutes")},
     f"{{ {HEALTH} }}",
 )
 
-AUDIENCES = 50
+MAX_AUDIENCES = 50
 """How many audiences one site may name."""
 
 
@@ -193,7 +182,7 @@ def _audience(value: object, place: Place) -> str:
 
 
 _identity_keys = record(
-    {"audiences": listed(_audience, AUDIENCES, "audiences")},
+    {"audiences": listed(_audience, MAX_AUDIENCES, "audiences")},
     {"privilege": privilege},
     'audiences = ["sts.amazonaws.com"]',
 )
@@ -208,7 +197,7 @@ def check_retention(value: object, place: Place) -> Spans:
     return Spans(**found) if len(place.faults) == before else Spans()
 
 
-def spelled(seconds: int) -> str:
+def format_span(seconds: int) -> str:
     """Seconds in the largest unit that they are a whole number of."""
     unit, name = next((unit, name) for unit, name in UNITS if seconds % unit == 0)
     return f"{seconds // unit} {name}{'' if seconds == unit else 's'}"
@@ -221,7 +210,7 @@ def _lasting(rule: Rule) -> Check:
             place.fault(f"{place.label}: {found}")
             return rule.least
         if not rule.least <= found <= rule.most:
-            place.fault(f"{place.label} must be from {spelled(rule.least)} to {spelled(rule.most)}")
+            place.fault(f"{place.label} must be from {format_span(rule.least)} to {format_span(rule.most)}")
         return found
 
     return check

@@ -1,15 +1,12 @@
-"""In which steps an attempt acquires what it needs, so that no two attempts can wait for each other. [QUEUE-3]
+"""The site: its targets, resource types, factories, wells and limits; and the steps in which jobs acquire.
 
-A step is claimed whole. Every pool belongs to one step only, the steps of all attempts are taken in one order, and the
-worker's is the last: whoever waits in a step holds things of earlier steps only, and whoever holds what it waits for
-waits in a later step, if at all. So the waiting has an end.
+A site is one TOML text; `site.parse` checks it. `Site.resolve` follows redirects.
 
-Types that take from one pool, because one uses the other or both use a quota, would break that if they were acquired
-one after the other; they share a step. Its place is that of the first of its types.
-
-The site: which targets and resource types there are, who makes them, and how long things may take.
-
-A site is one TOML text. `resolve` follows redirects; what the text may say is checked by `siteparse`.
+`step_numbers` says in which step an attempt acquires each resource type, so that no two attempts wait for each other.
+[QUEUE-3] A step is claimed whole. Every pool belongs to one step only, all attempts take the steps in one order, and
+the worker's is the last. So an attempt that waits in a step holds things of earlier steps only, and the holder of what
+it waits for waits in a later step, if at all: the waiting ends. Types that take from one pool, because one uses the
+other or both use a quota, share a step, at the place of the first of these types.
 """
 
 from __future__ import annotations
@@ -23,36 +20,7 @@ from penstock.domain.artifacts.retention import Spans
 from penstock.domain.pools.pools import Warm
 from penstock.kernel.rows import Key, Row
 
-
-def step_leaders(site: Site) -> dict[str, str]:
-    """For each resource type the first, by name, of the types that it shares pools with, perhaps over others."""
-    leader = {name: name for name in site.resources}
-    owners: dict[str, list[str]] = {}
-    for name, kind in site.resources.items():
-        for pool in (kind.pool, *site.takes(kind.uses)):
-            owners.setdefault(pool, []).append(name)
-    for sharers in owners.values():
-        _merge(leader, sharers)
-    return leader
-
-
-def _merge(leader: dict[str, str], names: list[str]) -> None:
-    old = {leader[name] for name in names}
-    new = min(old)
-    for name in leader:
-        if leader[name] in old:
-            leader[name] = new
-
-
-def step_numbers(site: Site, types: Iterable[str]) -> dict[str, int]:
-    """The number of the step, counted from 1, in which each of some types is acquired."""
-    leader = step_leaders(site)
-    wanted = set(types)
-    order = sorted({leader[name] for name in wanted})
-    return {name: order.index(leader[name]) + 1 for name in wanted}
-
-
-REDIRECTS = 32
+MAX_REDIRECTS = 32
 """How many redirects may follow one another. Source: buildomat's bound."""
 
 
@@ -241,7 +209,7 @@ class Site:
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""
         target = self.targets.get(name)
-        for _ in range(REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             if target is None or target.redirect is None:
                 return target
             target = self.targets.get(target.redirect)
@@ -301,3 +269,31 @@ class SiteText(Row):
 
 
 SITE_KEY = Key("site", "site")
+
+
+def step_leaders(site: Site) -> dict[str, str]:
+    """For each resource type the first, by name, of the types that it shares pools with, perhaps over others."""
+    leader = {name: name for name in site.resources}
+    owners: dict[str, list[str]] = {}
+    for name, kind in site.resources.items():
+        for pool in (kind.pool, *site.takes(kind.uses)):
+            owners.setdefault(pool, []).append(name)
+    for sharers in owners.values():
+        _merge(leader, sharers)
+    return leader
+
+
+def _merge(leader: dict[str, str], names: list[str]) -> None:
+    old = {leader[name] for name in names}
+    new = min(old)
+    for name in leader:
+        if leader[name] in old:
+            leader[name] = new
+
+
+def step_numbers(site: Site, types: Iterable[str]) -> dict[str, int]:
+    """The number of the step, counted from 1, in which each of some types is acquired."""
+    leader = step_leaders(site)
+    wanted = set(types)
+    order = sorted({leader[name] for name in wanted})
+    return {name: order.index(leader[name]) + 1 for name in wanted}

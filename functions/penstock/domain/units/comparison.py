@@ -1,6 +1,6 @@
-"""What a maker lists, against our rows, both ways. One list proves nothing, nor does one look for a row. [UNIT-1]
+"""Comparing what a maker lists with our rows, in both directions. One list proves nothing, nor does one check. [UNIT-1]
 
-The list is older than the rows that it is compared with: whatever it shows had its row before it was made.
+The list is older than the rows that it is compared with: everything in it had its row before it was made.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.cooldowns import WHY_CHARS, collection
-from penstock.domain.units.units import Unit, UnitKind, UnitState, is_coming
+from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming
 from penstock.kernel.rows import Key, Row
 
-EVERY = timedelta(minutes=3)
-"""How long after one comparison the next is made."""
+COMPARE_EVERY = timedelta(minutes=3)
+"""The time between two comparisons."""
 
 STRAY_AFTER = timedelta(minutes=5)
-"""How long something must be listed without a row until it is destroyed."""
+"""How long something must be listed without a row before it is destroyed."""
 
-LISTS = 3
+MISSING_LISTS = 3
 
 
 MISSING_AFTER = timedelta(minutes=5)
-"""A unit is lost that was listed once and then is not, in so many lists one after the other, over so long a time."""
+"""A unit that was listed before is lost when this many lists in a row, over at least this time, lack it."""
 
 OUTAGE = timedelta(minutes=5)
-"""A sweep whose last is longer ago than this comes after an outage of ours."""
+"""A sweep that comes later than this after the last one follows an outage of ours."""
 
 GRACE = timedelta(minutes=10)
-"""How long after an outage nothing is destroyed or lost by comparison. Source: Arvados and buildomat."""
+"""For how long after an outage the comparison destroys nothing and loses nothing. Source: Arvados and buildomat."""
 
-REMEMBERED = 5000
-"""How many ids of each sort are remembered of one maker, for a row takes no more than 400 kB."""
+MAX_REMEMBERED = 5000
+"""How many ids of each sort are remembered per maker, because a row takes at most 400 kB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LastSweep(Row):
-    """When the last sweep was, and the first after the last outage."""
+    """When the last sweep ran, and the first sweep after the last outage."""
 
     kind: ClassVar[str] = "sweep"
     at: datetime
@@ -52,8 +52,8 @@ class LastSweep(Row):
 SWEEP_KEY = Key("sweep", "sweep")
 
 
-def swept(row: LastSweep | None, now: datetime) -> LastSweep:
-    """The row of a sweep that begins."""
+def begin_sweep(row: LastSweep | None, now: datetime) -> LastSweep:
+    """The row of a sweep that starts."""
     if row is None:
         return LastSweep(at=now, resumed=now)
     return replace(row, at=now, resumed=now if now - row.at > OUTAGE else row.resumed)
@@ -61,7 +61,7 @@ def swept(row: LastSweep | None, now: datetime) -> LastSweep:
 
 @dataclass(frozen=True)
 class Missing:
-    """A unit that was listed once: since when it is not, and in how many lists."""
+    """A unit that was listed before: since when it is missing, and from how many lists."""
 
     since: datetime
     lists: int
@@ -69,9 +69,9 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Row):
-    """The last comparison of a maker, and what is to be remembered for the next.
+    """The last comparison of a maker, and what the next one needs.
 
-    `tried` is when it was last listed, or could not be; `at` when that was good. `failures` are those since then.
+    `tried`: when its list was last requested; `at`: when that last succeeded; `failures`: how often it failed since.
     """
 
     kind: ClassVar[str] = "comparison"
@@ -90,13 +90,13 @@ class Comparison(Row):
 
 
 def comparison_key(maker: str) -> Key:
-    """Where a maker's comparison is."""
+    """The key of a maker's comparison."""
     return Key(collection(maker), "compared")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What follows: the row to be written, and what is then to be destroyed, or is lost."""
+    """The result: the row to write, the ids to destroy, and the units that are lost."""
 
     row: Comparison
     destroy: tuple[str, ...] = ()
@@ -104,12 +104,12 @@ class Verdict:
 
 
 def is_due(row: Comparison | None, now: datetime) -> bool:
-    """Whether it is time to compare again."""
-    return row is None or now - row.tried >= EVERY
+    """Whether the next comparison is due."""
+    return row is None or now - row.tried >= COMPARE_EVERY
 
 
-def unlisted(row: Comparison | None, maker: str, why: str, now: datetime) -> Comparison:
-    """The row after a list that could not be had: nothing is known, nothing follows."""
+def listing_failed(row: Comparison | None, maker: str, why: str, now: datetime) -> Comparison:
+    """The row after a failed listing: nothing is known, so nothing follows."""
     was = row or Comparison(maker=maker, tried=now)
     return replace(was, tried=now, failures=was.failures + 1, why=why[:WHY_CHARS])
 
@@ -124,10 +124,10 @@ def compare(
     *,
     is_quiet: bool,
 ) -> Verdict:
-    """Compare a list that was begun at `start` with the rows that were read after it.
+    """Compare a list that was requested at `start` with rows that were read after it.
 
-    `rows` has every unit of the maker, and those of other ids in the list, as far as there are any. In the quiet after
-    an outage things are noted, and nothing follows.
+    `rows`: every unit of the maker, and the units of other ids in the list that exist. While `is_quiet`, after an
+    outage, differences are recorded and nothing follows.
     """
     was = row or Comparison(maker=maker, tried=start)
     strays = {id: was.strays.get(id, start) for id in sorted(set(listed) - rows.keys())}
@@ -136,14 +136,14 @@ def compare(
     there = {id for id, unit in rows.items() if id in listed and unit.state is not UnitState.GONE}
     once = set(was.seen) | was.missing.keys()
     absent = [unit for id, unit in rows.items() if id in once and id not in listed and _is_made(unit)]
-    silent = [unit for unit in absent if not was_heard(unit, start, lease)]
+    silent = [unit for unit in absent if not was_in_contact(unit, start, lease)]
     missing = {unit.id: _once_more(was.missing.get(unit.id), start) for unit in silent}
     heard = {unit.id for unit in absent if unit.id not in missing}
     now = replace(
         was, tried=start, at=start, failures=0, why=None,
-        strays=dict(sorted(strays.items())[:REMEMBERED]),
-        missing=dict(sorted(missing.items())[:REMEMBERED]),
-        seen=tuple(sorted(there | heard)[:REMEMBERED]),
+        strays=dict(sorted(strays.items())[:MAX_REMEMBERED]),
+        missing=dict(sorted(missing.items())[:MAX_REMEMBERED]),
+        seen=tuple(sorted(there | heard)[:MAX_REMEMBERED]),
     )  # fmt: skip
     if is_quiet:
         return Verdict(now)
@@ -155,9 +155,9 @@ def _is_made(unit: Unit) -> bool:
     return unit.state in (UnitState.READY, UnitState.IDLE, UnitState.CREATING) and unit.made is not None
 
 
-def was_heard(unit: Unit, start: datetime, lease: timedelta) -> bool:
-    """Whether a worker's agent spoke after the list was begun: whoever speaks exists."""
-    is_there = unit.state in (UnitState.READY, UnitState.IDLE) and not is_coming(unit)
+def was_in_contact(unit: Unit, start: datetime, lease: timedelta) -> bool:
+    """Whether a worker's agent was in contact after the list was requested: then the worker exists."""
+    is_there = unit.state in (UnitState.READY, UnitState.IDLE) and not is_prewarming(unit)
     speaks = unit.is_a is UnitKind.WORKER and is_there
     return speaks and unit.due is not None and unit.due - lease >= start
 
@@ -167,4 +167,4 @@ def _once_more(before: Missing | None, start: datetime) -> Missing:
 
 
 def _is_lost(missing: Missing, start: datetime) -> bool:
-    return missing.lists >= LISTS and start - missing.since >= MISSING_AFTER
+    return missing.lists >= MISSING_LISTS and start - missing.since >= MISSING_AFTER

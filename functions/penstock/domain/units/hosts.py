@@ -1,9 +1,9 @@
-"""Hosts: machines that exist already, each with a name of its own, and whether they are there.
+"""Hosts: machines that exist already, each with a name of its own, and whether they are connected.
 
-    away ──its agent asks──▶ there ──silent for a lease, or says that it leaves──▶ away
+    away ──its agent connects──▶ connected ──silent for a lease, or says goodbye──▶ away
 
-A host that is there has its slot in play, in the one pool that it serves. What it does for a worker is in the worker's
-row, not here.
+The slot of a connected host is available in the one pool that the host serves. What the host does as a worker is in the
+worker's row, not here.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ NAME_HINT = "lower-case, and not digits only, like bench-7: it is part of the pr
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can name a host. Digits alone are how numbered slots are named."""
+    """Whether a text can name a host. Numbers alone are the names of numbered slots."""
     return users.is_name(text) and not text.isdigit()
 
 
 def privilege(name: str) -> str:
-    """What a host's user must be granted to speak for it. [SEC-2]"""
+    """The privilege that a user needs to connect a host. [SEC-2]"""
     return f"host.{name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host(Row):
-    """A machine that was heard of. `session` knows its agent again, by a hash; `pool` is where its slot is in play.
+    """A host that has connected. `session`: a hash that identifies its agent; `pool`: where its slot is available.
 
-    `due` is when it counts as away if nothing is heard; `away`, since when it does.
+    `due`: when it counts as away without contact; `away`: since when it does.
     """
 
     kind: ClassVar[str] = "host"
@@ -55,37 +55,39 @@ class Host(Row):
 
 
 def host_key(name: str) -> Key:
-    """Where a host's row is."""
+    """The key of a host's row."""
     return Key(f"host#{name}", "host")
 
 
-def come(was: Host | None, host: Host, now: datetime, lease: timedelta) -> Host:
-    """A host that is there from now on. A new agent takes the place of the last."""
+def connect(was: Host | None, host: Host, now: datetime, lease: timedelta) -> Host:
+    """A host that connects. A new agent replaces the last one."""
     since = was.since if was and was.away is None and was.session == host.session else now
     return replace(host, since=since, due=now + lease, away=None, version=was.version if was else 0)
 
 
-def heard(host: Host, now: datetime, lease: timedelta) -> Host:
-    """A host that is there and was heard of again; half a lease is soon enough to write it."""
+def renew(host: Host, now: datetime, lease: timedelta) -> Host:
+    """A host that stays connected. The row is written at most every half lease."""
     is_fresh = host.due is not None and now + lease - host.due < lease / 2
     return host if is_fresh else replace(host, due=now + lease)
 
 
-def leave(host: Host, now: datetime) -> Host:
+def disconnect(host: Host, now: datetime) -> Host:
     """A host that is away from now on."""
     return replace(host, due=None, away=now)
 
 
 def is_known(host: Host, session: str) -> bool:
-    """Whether a host's present agent has this session (hashed)."""
+    """Whether this (hashed) session is that of the host's present agent."""
     return hmac.compare_digest(host.session, session)
 
 
 def is_silent(host: Host, now: datetime) -> bool:
-    """Whether nothing was heard of a host for a lease."""
+    """Whether a host has not been in contact for a lease."""
     return host.due is None or host.due <= now
 
 
-def is_in_play(host: Host | None, pool: str) -> bool:
-    """Whether a host is there, and serves this pool: its slot in another is not to be leased as well. [SLOT-1]"""
+def is_available(host: Host | None, pool: str) -> bool:
+    """Whether a host is connected and serves this pool: its slot in another pool must not be leased as well.
+    [SLOT-1]
+    """
     return host is not None and host.away is None and host.pool == pool

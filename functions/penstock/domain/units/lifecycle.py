@@ -1,9 +1,7 @@
-"""A unit's states and moves, as data: who moves it on, what its due time means, and which states may follow.
+"""The life cycle of a unit, as data: who moves it on, what its due time means, and which states may follow.
 
-`worker show` and `resource show` print it for one unit, docs/internals/unit-lifecycle.md for all, and tests check every
-commit against it.
-
-What becomes of a unit next, and by when, in a sentence.
+`worker show` and `resource show` print the entry of one unit (`next_step`), docs/internals/unit-lifecycle.md prints all
+of them (`table`), and tests check every commit against them.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from penstock.domain.units.units import Unit, UnitKind, UnitState, clock, is_held
+from penstock.domain.units.units import Unit, UnitKind, UnitState, format_time, is_held
 from penstock.domain.units.units import UnitState as State
 
 
@@ -28,7 +26,7 @@ class Stage:
     to: Mapping[State, str]
 
 
-LIFE: Mapping[State, Stage] = {
+STAGES: Mapping[State, Stage] = {
     State.CREATING: Stage(
         "its driver; for a worker, then its agent's hello",
         "the driver's next step; then the boot deadline, after which its attempt is lost",
@@ -83,23 +81,23 @@ LIFE: Mapping[State, Stage] = {
 }
 """Every state, in the order of a unit's life."""
 
-HELD = (
+HOLD_SENTENCE = (
     "a hold keeps a unit in `cleaning`, `idle` or `dirty` until an operator releases it or it expires, when it is due"
 )
 
 
 def may_move(was: State, now: State) -> bool:
     """Whether a unit may go from one state to another, or stay."""
-    return was is now or now in LIFE[was].to
+    return was is now or now in STAGES[was].to
 
 
 def table() -> str:
-    """All of it as a table in Markdown."""
+    """The life cycle as a Markdown table."""
     lines = ["| state | moved on by | due is | next |", "|---|---|---|---|"]
-    for state, stage in LIFE.items():
+    for state, stage in STAGES.items():
         to = "; ".join(f"`{after}`: {why}" for after, why in stage.to.items()) or "nothing"
         lines.append(f"| `{state}` | {stage.by} | {stage.due} | {to} |")
-    return "\n".join([*lines, "", f"{HELD[0].upper()}{HELD[1:]}.", ""])
+    return "\n".join([*lines, "", f"{HOLD_SENTENCE[0].upper()}{HOLD_SENTENCE[1:]}.", ""])
 
 
 AFTER_HOLD = {
@@ -107,13 +105,13 @@ AFTER_HOLD = {
     UnitState.IDLE: "nobody is lent it until",
     UnitState.DIRTY: "it is destroyed when",
 }
-"""What waits for the end of a hold."""
+"""What happens when a hold ends."""
 
 
 def next_step(unit: Unit, now: datetime) -> str:
-    """Who moves a unit on, and by when at the latest."""
-    by = f" by {clock(unit.due)}" if unit.due else ""
-    held = clock(unit.hold.until) if unit.hold and is_held(unit, now) else ""
+    """Who moves a unit on, and by when at the latest, as a sentence."""
+    by = f" by {format_time(unit.due)}" if unit.due else ""
+    held = format_time(unit.hold.until) if unit.hold and is_held(unit, now) else ""
     is_worker = unit.is_a is UnitKind.WORKER
     match unit.state:
         case UnitState.CREATING | UnitState.READY:
@@ -123,7 +121,7 @@ def next_step(unit: Unit, now: datetime) -> str:
         case UnitState.CLEANING:
             return f"{'its agent' if is_worker else unit.maker} says that it is clean{by}, or it is destroyed"
         case UnitState.IDLE if unit.until:
-            return f"the next job is lent it, or it is destroyed by {clock(unit.until)}"
+            return f"the next job is lent it, or it is destroyed by {format_time(unit.until)}"
         case UnitState.IDLE:
             coming = f"its agent says hello{by}, or it is destroyed" if unit.made else f"{unit.maker} makes it{by}"
             return f"{coming}; the next job is lent it, there or not"

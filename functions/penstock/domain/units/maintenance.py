@@ -1,8 +1,8 @@
-"""What operators do with a unit, and what they are refused: hold, release, drain, recycle. [UNIT-3]
+"""What operators do with a unit, and when they are refused: hold, release, drain, recycle. [UNIT-3]
 
-A hold can be set until the moment in which a driver, or the worker's own agent, may have begun to clean or to destroy
-the unit. That moment is a commit (`Unit.begun`) that comes before the call, so of a hold and an end one comes first:
-either the hold stands and nothing is called, or it is refused.
+A hold can be set until a driver or the worker's agent may have started to clean or destroy the unit. That moment is a
+commit of its own (`Unit.begun`), made before the call. So either the hold comes first and nothing is called, or the
+call comes first and the hold is refused.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.units import quarantine
-from penstock.domain.units.renewals import rest_of_lease
-from penstock.domain.units.reuse import heard
+from penstock.domain.units.renewals import lease_due
+from penstock.domain.units.reuse import renew
 from penstock.domain.units.units import (
     CLEAN_WITHIN,
     HOLD_MOST,
@@ -23,10 +23,10 @@ from penstock.domain.units.units import (
     Unit,
     UnitKind,
     UnitState,
-    clock,
-    is_coming,
+    add_entry,
+    format_time,
     is_held,
-    noted,
+    is_prewarming,
 )
 from penstock.kernel.errors import Refused
 
@@ -34,15 +34,15 @@ LEASED = (UnitState.CREATING, UnitState.READY)
 
 
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)
-"""Where a held unit waits for its operator, and is due when its hold ends."""
+"""The states in which a held unit waits for its operator; it is due when its hold ends."""
 
 
 ENDING = (UnitState.DIRTY, UnitState.QUARANTINED)
-"""Where a unit is lent to nobody any more."""
+"""The states from which a unit is never leased again."""
 
 
 def check(reason: str, seconds: int | None = None, *, required: bool = False) -> None:
-    """Raises Refused 400 for a reason or a length of time that cannot be."""
+    """Check a reason and a duration. Raises Refused 400."""
     if required and not reason.strip():
         raise Refused(400, "bad-request", "reason must say why, for others to read")
     if len(reason) > HOLD_REASON_CHARS or any(not char.isprintable() for char in reason):
@@ -56,79 +56,79 @@ def check(reason: str, seconds: int | None = None, *, required: bool = False) ->
 
 
 def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
-    """A unit that is held from now on; a new hold takes the place of the last. Raises Refused 409."""
+    """A held unit. A new hold replaces the last one. Raises Refused 409."""
     _must_exist(unit)
     if unit.state is UnitState.QUARANTINED:
-        said = f"{quarantine.say(unit)}; nothing touches it until an operator releases or recycles it"
+        said = f"{quarantine.describe(unit)}; nothing touches it until an operator releases or recycles it"
         raise Refused(409, "quarantined", said)
     if unit.begun:
         doing = "cleaned" if unit.state is UnitState.CLEANING else "destroyed"
-        said = f"{unit.is_a} {unit.id} is being {doing} since {clock(unit.begun)} ({unit.reason})"
+        said = f"{unit.is_a} {unit.id} is being {doing} since {format_time(unit.begun)} ({unit.reason})"
         raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
     if unit.drain and unit.drain.at_once:
         raise Refused(409, "too-late-to-hold", f"{unit.is_a} {unit.id} is {unit.drain}: it is too late to hold it")
     kept = Hold(by, reason, now, now + timedelta(seconds=seconds))
     held = replace(unit, hold=kept, due=kept.until if unit.state in PARKED else unit.due)
     is_leased = unit.state is UnitState.READY and unit.is_a is UnitKind.RESOURCE
-    return noted(replace(held, due=rest_of_lease(held)) if is_leased else held, now, str(kept))
+    return add_entry(replace(held, due=lease_due(held)) if is_leased else held, now, str(kept))
 
 
 def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit:
-    """A unit that is no longer held: what was held back goes on. `by` nobody, when the hold has run out.
+    """A unit without its hold: what the hold delayed goes on. `by` is None when the hold expired.
 
-    The same for one that is quarantined: what was wrong with it has been put right. Raises Refused 409 for what is
-    neither. `lease` is how long an idle worker may be silent.
+    A quarantined unit is released in the same way: its operator has repaired it. Raises Refused 409 for a unit that is
+    neither. `lease`: how long an idle worker may be silent.
     """
     if unit.state is UnitState.QUARANTINED:
-        return quarantine.leave(unit, f"released from quarantine by {by}", now)
+        return quarantine.release(unit, f"released from quarantine by {by}", now)
     if unit.hold is None:
         raise Refused(409, "not-held", f"{unit.is_a} {unit.id} is not held")
     what = f"released by {by}" if by else f"the hold of {unit.hold.by} ran out"
-    free = noted(replace(unit, hold=None, next_look=None), now, what)
+    free = add_entry(replace(unit, hold=None, next_look=None), now, what)
     is_worker = unit.is_a is UnitKind.WORKER
-    if is_coming(unit):  # it is asked for once more, and has as long to boot as any other
+    if is_prewarming(unit):  # it is asked for once more, and has as long to boot as any other
         return replace(free, made=None, due=now + STEP_WITHIN)
     if unit.state is UnitState.IDLE:
-        return heard(free, now, lease)
+        return renew(free, now, lease)
     if unit.state is UnitState.CLEANING:  # a worker's agent asks, and cleans when it hears this
         begun = unit.begun or (now if is_worker else None)
         return replace(free, begun=begun, due=now + (CLEAN_WITHIN if is_worker else STEP_WITHIN))
     if unit.state is UnitState.DIRTY:
         return replace(free, due=now + STEP_WITHIN)
-    return replace(free, due=rest_of_lease(free)) if unit.state is UnitState.READY and not is_worker else free
+    return replace(free, due=lease_due(free)) if unit.state is UnitState.READY and not is_worker else free
 
 
 def drain(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
-    """A unit that is lent to nobody after its present lease. Raises Refused 409 for one that is gone."""
+    """A unit that is not leased again after its present lease. Raises Refused 409 for one that is gone."""
     _must_exist(unit)
     if unit.drain or unit.state in ENDING:
         return unit
     wish = Drain(by, reason, now)
-    return noted(replace(unit, drain=wish), now, str(wish))
+    return add_entry(replace(unit, drain=wish), now, str(wish))
 
 
 def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
-    """A unit that is destroyed as soon as can be: the attempt that leases it is lost. Raises Refused 409.
+    """A unit that is destroyed as soon as possible: the attempt that leases it is lost. Raises Refused 409.
 
-    One that is quarantined is destroyed once more, as it is.
+    A quarantined unit is destroyed once more.
     """
     _must_exist(unit)
     if unit.state is UnitState.QUARANTINED:
-        return quarantine.leave(unit, str(Drain(by, reason, now, at_once=True)), now)
+        return quarantine.release(unit, str(Drain(by, reason, now, at_once=True)), now)
     if is_held(unit, now):
         raise Refused(409, "held", f"{unit.is_a} {unit.id} is {unit.hold}; release it first")
     if unit.state is UnitState.DIRTY or (unit.drain and unit.drain.at_once):
         return unit
     wish = Drain(by, reason, now, at_once=True)
     due = now + STEP_WITHIN if unit.state in LEASED else unit.due
-    return noted(replace(unit, drain=wish, due=due), now, str(wish))
+    return add_entry(replace(unit, drain=wish, due=due), now, str(wish))
 
 
 def is_recycled(unit: Unit) -> bool:
-    """Whether the attempt that leases a unit is to be ended, for the unit is to go."""
+    """Whether a recycle of this unit has to end the attempt that leases it."""
     return unit.drain is not None and unit.drain.at_once and unit.state in LEASED
 
 
 def _must_exist(unit: Unit) -> None:
     if unit.state is UnitState.GONE:
-        raise Refused(409, "gone", f"{unit.is_a} {unit.id} is gone since {clock(unit.since)}")
+        raise Refused(409, "gone", f"{unit.is_a} {unit.id} is gone since {format_time(unit.since)}")

@@ -1,7 +1,7 @@
-"""Units that are made ahead of need: when one is, what it takes, and what follows when it comes to nothing.
+"""Prewarming: when to make a unit ahead of need, what it takes, and what follows when that fails.
 
-Such a unit is idle from the start. Its row, and its slot, which stays free and becomes warm, are one commit, before
-anything is made; from there on a grant may take the slot, and with it the unit that is on its way.
+A prewarmed unit is idle from the start. One commit writes its row and its slot, which stays free and becomes warm,
+before anything is made. From then on a grant may take the slot, and with it the unit that is still being made.
 """
 
 from __future__ import annotations
@@ -13,49 +13,51 @@ from datetime import datetime, timedelta
 from penstock.domain.pools import pools
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Pool, Setback, Slot, Warm
-from penstock.domain.units.reuse import heard
-from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, is_held, noted
+from penstock.domain.units.reuse import renew
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, add_entry, is_held
 from penstock.kernel.rows import Change, Create, Replace
 
-AT_ONCE = 10
-"""How many units one look at a pool has made. The next look, a minute later at most, has more made."""
+ORDERS_PER_CHECK = 10
+"""How many units one check of a pool orders. The next check, at most a minute later, orders more."""
 
 BACK_OFF = timedelta(minutes=1)
 
 
 BACK_OFF_MOST = timedelta(hours=1)
-"""After a unit that came to nothing none is made for so long, twice as long after the next, up to the most."""
+"""After a failure none is ordered for this long; twice as long after the next, up to the maximum."""
 
 _DOUBLINGS = 10
 
 
 @dataclass(frozen=True)
-class Room:
-    """What one pool has that nobody waits for: its row, and as many of its free slots without a unit as are wanted."""
+class FreeCapacity:
+    """What one pool has that nobody waits for: its row, and up to the wanted number of free slots without a unit."""
 
     pool: Pool
     free: Sequence[Slot] = ()
 
 
 def is_short(pool: Pool, warm: int, now: datetime) -> bool:
-    """Whether a pool with so many warm units is to have one more, and may try now."""
+    """Whether a pool with this many warm units should get one more, and may try now."""
     is_tried = pool.setback is not None and now < pool.setback.until
     return pool.warm is not None and warm < pool.warm.least and not is_tried
 
 
 def is_open(pool: Pool) -> bool:
-    """Whether anything may be taken from a pool that nobody asked for: not while it is paused, or brought to its size.
+    """Whether a prewarmed unit may take from a pool: not while it is paused or being resized.
 
-    An amount has no slots to be brought to anything.
+    An amount has no slots that could be resized.
     """
     is_as_said = pool.is_amount or not (pool.over or pool.due)
     return is_as_said and not pool.paused
 
 
-def order(unit: Unit, takes: Mapping[str, int], rooms: Mapping[str, Room]) -> tuple[Unit, list[Change]] | None:
-    """A unit with its slot, and all that its type uses; None when not all of it is there. [SLOT-1] [SLOT-2]
+def reserve(
+    unit: Unit, takes: Mapping[str, int], rooms: Mapping[str, FreeCapacity]
+) -> tuple[Unit, list[Change]] | None:
+    """Give a new unit its slot and all that its type uses; None if not all of it is free. [SLOT-1] [SLOT-2]
 
-    Every pool's row is written, so that of two who look at once, one finds what the other has done.
+    Every pool's row is written, so that of two concurrent checks the second sees what the first did.
     """
     changes: list[Change] = []
     slots: list[Slot] = []
@@ -81,8 +83,8 @@ def order(unit: Unit, takes: Mapping[str, int], rooms: Mapping[str, Room]) -> tu
     return made, [Create(made), *changes]
 
 
-def unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> Unit:
-    """A unit that nobody has asked for yet, to be given its slot by `order`."""
+def new_unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> Unit:
+    """A new prewarmed unit; `reserve` gives it its slot."""
     fresh = Unit(
         id=id,
         is_a=is_a,
@@ -101,31 +103,31 @@ def unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> Unit:
         is_kept=True,
         leases=0,
     )
-    return noted(fresh, now, f"ordered from {maker} ahead of need")
+    return add_entry(fresh, now, f"ordered from {maker} ahead of need")
 
 
-def there(unit: Unit, warm: Warm | None, token_hash: str | None, now: datetime, lease: timedelta) -> Unit:
-    """A unit that was coming and is there: a resource by its well's word, a worker by its agent's, with its token.
+def arrive(unit: Unit, warm: Warm | None, token_hash: str | None, now: datetime, lease: timedelta) -> Unit:
+    """A prewarmed unit that has arrived: a resource when its well says so, a worker when its agent does, with its
+    token.
 
-    Nobody has had it, so there is nothing to be clean of. [UNIT-2] One that is held stays due when its hold ends.
+    Nobody has used it, so it needs no cleaning. [UNIT-2] A held unit stays due when its hold ends.
     """
     what = "ready" if token_hash is None else "its agent said hello"
-    first = noted(unit, now, f"{what}; it waits for its first lease")
+    first = add_entry(unit, now, f"{what}; it waits for its first lease")
     until = _until(unit, warm, now)
     come = replace(
         first, made=unit.made or now, past_hash=token_hash, until=until, since=now, reason=None, tries=0, busy=None,
         next_look=None, is_making=False,
     )  # fmt: skip
-    return replace(come, due=unit.due) if is_held(unit, now) else heard(come, now, lease)
+    return replace(come, due=unit.due) if is_held(unit, now) else renew(come, now, lease)
 
 
-def stay(unit: Unit, warm: Warm, now: datetime, lease: timedelta) -> Unit | None:
-    """A unit that has been idle for long, and is one of those that the pool wants: idle for as long again.
-
-    None when it is too old.
+def extend_idle(unit: Unit, warm: Warm, now: datetime, lease: timedelta) -> Unit | None:
+    """A unit that was idle for its time and that the pool still wants: idle for that long again. None if it is too
+    old.
     """
     until = _until(unit, warm, now)
-    return heard(replace(unit, until=until), now, lease) if until > now else None
+    return renew(replace(unit, until=until), now, lease) if until > now else None
 
 
 def _until(unit: Unit, warm: Warm | None, now: datetime) -> datetime:
@@ -134,23 +136,23 @@ def _until(unit: Unit, warm: Warm | None, now: datetime) -> datetime:
     return min(now + timedelta(seconds=warm.idle), (unit.born or unit.since) + timedelta(seconds=warm.life))
 
 
-def never_came(unit: Unit) -> bool:
-    """Whether nothing was ever heard of a worker that was made ahead of need, and that nobody asked for."""
+def never_booted(unit: Unit) -> bool:
+    """Whether a prewarmed worker that no job was granted never said hello."""
     return unit.is_a is UnitKind.WORKER and not unit.leases and unit.until is None
 
 
-def idle_again(unit: Unit) -> Unit:
-    """A unit that no call is under way for any more."""
+def end_call(unit: Unit) -> Unit:
+    """A unit whose driver call has ended."""
     return replace(unit, busy=None)
 
 
 def succeeded(pool: Pool) -> Pool:
-    """A pool for which a unit that was made ahead of need is there."""
+    """A pool after a prewarmed unit arrived."""
     return replace(pool, setback=None)
 
 
 def failed(pool: Pool, why: str, now: datetime) -> Pool:
-    """A pool for which a unit was to be made ahead of need, and came to nothing."""
+    """A pool after prewarming a unit failed."""
     count = pool.setback.count + 1 if pool.setback else 1
     pause = min(BACK_OFF * 2 ** min(count - 1, _DOUBLINGS), BACK_OFF_MOST)
     return replace(pool, setback=Setback(count, now + pause, why))

@@ -1,14 +1,13 @@
-"""Quarantine: units that no step of ours can put back. They keep what they take until an operator has seen to them.
+"""Quarantine: units that no driver can put back. They keep their slots until an operator has dealt with them.
 
-    dirty ──what time does not mend, or broken and not to be made anew──▶ quarantined ──released, recycled──▶ dirty
-                                                                             └──removed by hand──▶ gone
+    dirty ──fails for good, or broken and cannot be made again──▶ quarantined ──released or recycled──▶ dirty
+                                                                       └──removed by hand──▶ gone
 
-Nothing that happens by itself touches such a unit but a reminder: an operator moves it on. [UNIT-1]
+Nothing automatic touches such a unit except a reminder: an operator moves it on. [UNIT-1]
 
-Workers of one target that are broken, or do not boot, one after the other: its image is bad, and each costs money.
-
-They are counted in the target's pool, by the write that gives a worker's slot back. A resource is broken when a canary
-has failed on it.
+Broken units are counted here too: when several workers of one target in a row are broken or do not boot, the image is
+bad, and each further try costs money. The write that gives a worker's slot back counts it in the target's pool. A
+resource is broken when a canary failed on it.
 """
 
 from __future__ import annotations
@@ -18,13 +17,22 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools.pools import Pool
-from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, clock, gone, noted
+from penstock.domain.units.units import (
+    STEP_WITHIN,
+    CleanProof,
+    Unit,
+    UnitKind,
+    UnitState,
+    add_entry,
+    format_time,
+    mark_gone,
+)
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unsatisfiable
 
-REMIND = timedelta(days=1)
-"""How often it is noted that a unit is still in quarantine."""
+REMINDER_INTERVAL = timedelta(days=1)
+"""How often the journal records that a unit is still in quarantine."""
 
-TRIES: Mapping[type[DriverError], int] = {
+MAX_TRIES: Mapping[type[DriverError], int] = {
     # The driver itself says that it can never work. Not at the first word, for what it looked at may have been old.
     Unsatisfiable: 3,
     # Wrong settings are mostly those of the whole factory, and all its units go on when they are put right. 20 tries
@@ -33,45 +41,44 @@ TRIES: Mapping[type[DriverError], int] = {
 }
 """How often a driver may fail to destroy a unit before it is quarantined, by error.
 
-What is not in the table is waited for, however long it takes: RateLimited, QuotaReached and NoCapacity end by
-themselves, and Unknown is what an outage of the provider looks like. Waiting for a cloud that is down for three days is
-right.
+Other errors are waited out, however long that takes: RateLimited, QuotaReached and NoCapacity end by themselves, and
+Unknown is what an outage of the provider looks like. Waiting for a cloud that is down for three days is right.
 """
 
 
 def count_failure(unit: Unit, error: DriverError) -> Unit:
-    """A unit that could not be destroyed: what time does not mend is counted."""
-    return replace(unit, stuck=unit.stuck + 1) if type(error) in TRIES else unit
+    """A unit that its driver failed to destroy. Errors that waiting does not resolve are counted."""
+    return replace(unit, stuck=unit.stuck + 1) if type(error) in MAX_TRIES else unit
 
 
 def is_stuck(unit: Unit, error: DriverError) -> bool:
-    """Whether a unit could not be destroyed so often that trying again is of no use."""
-    most = TRIES.get(type(error))
+    """Whether destroying a unit failed so often that trying again is pointless."""
+    most = MAX_TRIES.get(type(error))
     return most is not None and unit.stuck >= most
 
 
 def enter(unit: Unit, reason: str, now: datetime) -> Unit:
-    """A unit that is kept apart. Raises ValueError for one that is not to be destroyed."""
+    """A quarantined unit. Raises ValueError for a unit that is not dirty."""
     if unit.state is not UnitState.DIRTY:
         raise ValueError(f"unit {unit.id} is {unit.state}, not dirty")
-    unit = noted(unit, now, f"quarantined: {reason}")
+    unit = add_entry(unit, now, f"quarantined: {reason}")
     return replace(
-        unit, state=UnitState.QUARANTINED, reason=reason, since=now, due=now + REMIND, next_look=None, tries=0, stuck=0,
-        reminders=0,
+        unit, state=UnitState.QUARANTINED, reason=reason, since=now, due=now + REMINDER_INTERVAL, next_look=None,
+        tries=0, stuck=0, reminders=0,
     )  # fmt: skip
 
 
 def remind(unit: Unit, now: datetime) -> Unit:
-    """A unit that is still in quarantine; counted, and noted the first time, the second, the fourth, the eighth..."""
+    """A unit that is still in quarantine. The journal gets the first reminder, the second, the fourth, the eighth..."""
     count = unit.reminders + 1
     is_told = count & (count - 1) == 0  # its journal has few entries, and the older ones say what went wrong
-    told = noted(unit, now, f"still quarantined, since {clock(unit.since)}") if is_told else unit
-    return replace(told, reminders=count, due=now + REMIND)
+    told = add_entry(unit, now, f"still quarantined, since {format_time(unit.since)}") if is_told else unit
+    return replace(told, reminders=count, due=now + REMINDER_INTERVAL)
 
 
-def leave(unit: Unit, what: str, now: datetime) -> Unit:
-    """A unit that an operator has seen to: it is destroyed in the ordinary way, and its tries are counted anew."""
-    unit = noted(unit, now, f"{what}; it is to be destroyed")
+def release(unit: Unit, what: str, now: datetime) -> Unit:
+    """A unit that an operator released or recycled: its driver destroys it as usual, and failures are counted anew."""
+    unit = add_entry(unit, now, f"{what}; it is to be destroyed")
     return replace(
         unit, state=UnitState.DIRTY, reason=what, broken=None, since=now, due=now + STEP_WITHIN, next_look=None,
         reminders=0, begun=unit.begun or now,
@@ -79,46 +86,50 @@ def leave(unit: Unit, what: str, now: datetime) -> Unit:
 
 
 def removed(unit: Unit, by: str, checked: str, now: datetime) -> Unit:
-    """A unit that an operator has removed by hand, and says what they have checked. [UNIT-2]
+    """A unit that an operator removed by hand, with the record of what they checked. [UNIT-2]
 
-    Raises Refused 409 for one that is not in quarantine: what can be destroyed, is.
+    Raises Refused 409 for a unit that is not in quarantine: its driver can destroy it.
     """
     if unit.state is not UnitState.QUARANTINED:
         said = f"{unit.is_a} {unit.id} is {unit.state}, not quarantined: its maker destroys it, and a word does not"
         raise Refused(409, "not-quarantined", said)
     proof = CleanProof(by=f"the operator {by}", time=now, checked=checked)
-    return gone(unit, proof, now)
+    return mark_gone(unit, proof, now)
 
 
-def may_go_on(unit: Unit) -> bool:
-    """Whether what comes after a unit goes on while it is in quarantine: nothing of its attempt runs on it. [JOB-2]
+def may_continue(unit: Unit) -> bool:
+    """Whether the attempt's other units are released while this one is in quarantine: nothing runs on it. [JOB-2]
 
-    Else its attempt's resources stay as they are, and the job's next attempt waits.
+    Otherwise the attempt's resources stay as they are, and the job's next attempt waits.
     """
     return unit.is_a is UnitKind.RESOURCE or not unit.may_run
 
 
-def say(unit: Unit) -> str:
-    """A unit in quarantine as a sentence."""
-    return f"{unit.is_a} {unit.id} is quarantined since {clock(unit.since)}: {unit.reason}"
+def describe(unit: Unit) -> str:
+    """The quarantine of a unit as a sentence."""
+    return f"{unit.is_a} {unit.id} is quarantined since {format_time(unit.since)}: {unit.reason}"
 
 
-BROKEN_IN_A_ROW = 3
-"""How many cool their target down. One machine may be bad by chance, and two; of three the image is to blame."""
+MAX_BROKEN_IN_A_ROW = 3
+"""How many broken workers in a row cool their target down. One or two may be bad by chance; with three the image is
+to blame.
+"""
 
 PROBE_WITHIN = timedelta(minutes=15)
-"""How long one may try before the next does. It is longer than the default boot deadline, which `boot` may raise."""
+"""How long one probe may take before the next one starts. Longer than the default boot deadline, which `boot` may
+raise.
+"""
 
 
 def is_broken(unit: Unit) -> bool:
-    """Whether a unit was broken, or a worker was never heard of."""
+    """Whether a unit is broken, or is a worker that never said hello."""
     return unit.broken is not None or (unit.is_a is UnitKind.WORKER and unit.is_unheard)
 
 
 def count_broken(pool: Pool, unit: Unit) -> Pool:
-    """A unit's pool when a lease of it has ended: one more in a row that was bad, or none any more.
+    """The unit's pool after a lease of it ended: one more broken in a row, or none.
 
-    A worker that was not waited for, as its job was cancelled, tells nothing, nor a resource that nobody looked at.
+    A worker whose job was cancelled before it booted tells nothing, nor does a resource that no canary used.
     """
     if pool.name != unit.pool:
         return pool

@@ -1,44 +1,46 @@
-"""The same step of a unit, later: how long after, and by which message."""
+"""Repeating a step of a unit later: after how long, and by which message."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.units.units import Unit, noted
+from penstock.domain.units.units import Unit, add_entry
 
 BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
 
 
 _DOUBLINGS = 10
-"""More than BACK_OFF_MOST takes; without a bound, a provider that is down for hours would overflow a timedelta."""
+"""Enough doublings to exceed BACK_OFF_MOST. Without a bound, a long outage of a provider would overflow a timedelta."""
 
-MESSAGE_MOST = 900
-"""Seconds by which a message can be put off at most. Source: Amazon SQS, DelaySeconds."""
+MAX_MESSAGE_SECONDS = 900
+"""The longest delay of a message, in seconds. Source: Amazon SQS, DelaySeconds."""
 
 EARLY = timedelta(seconds=2)
-"""A message may come that much before its time, for its delay is in whole seconds; what comes earlier is another."""
+"""How much too early a message may come, since its delay is in whole seconds. An earlier one belongs to another
+step.
+"""
 
 
-def later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
-    """A unit whose driver is not done: the same step again, with a growing pause unless the driver named one."""
+def retry_later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
+    """A unit whose driver is not done: it repeats the step after a growing pause, unless the driver named one."""
     pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
     tries = unit.tries if after is not None else unit.tries + 1
     return replace(_told(unit, reason, now), reason=reason, tries=tries, due=now + pause)
 
 
 def _told(unit: Unit, reason: str | None, now: datetime) -> Unit:
-    """A reason is noted when it is another than before."""
-    return noted(unit, now, reason) if reason and reason != unit.reason else unit
+    """The journal records a reason only when it changes."""
+    return add_entry(unit, now, reason) if reason and reason != unit.reason else unit
 
 
-def look_again(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
-    """The same, by a message that is sent for then; unless one that comes no later is on its way.
+def retry_by_message(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
+    """The same, with a message sent for that time; unless one that comes no later is already on its way.
 
-    Without that, a nudge and the message that it did not wait for would each go on sending the next, and every further
+    Otherwise a nudge and the message that it overtook would each keep sending the next one, and every further
     coincidence would add another, for as long as the driver is not done.
     """
-    next_try = later(unit, reason, now, after)
+    next_try = retry_later(unit, reason, now, after)
     if unit.next_look and next_try.due and now + EARLY < unit.next_look <= next_try.due:
         return replace(_told(unit, reason, now), reason=reason)
     return replace(next_try, next_look=next_try.due)

@@ -1,4 +1,4 @@
-"""Units between two leases: which are kept, for how long, and how one goes to its next lease."""
+"""Units between two leases: which are kept warm, for how long, and how the next lease gets one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools.pools import Warm
-from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, is_coming, noted
+from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, add_entry, is_prewarming
 
 
 def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
-    """Why a clean unit is not kept beside some others of its pool; None when it is."""
+    """Why a clean unit is not kept, given how many others the pool keeps; None if it is."""
     born = unit.born or unit.since
     if unit.drain:
         return str(unit.drain)
@@ -23,34 +23,36 @@ def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> s
     return None
 
 
-def keep(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
-    """A unit that is clean and stays for the next lease. Only with the record that it was cleaned. [UNIT-2]"""
+def keep_warm(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
+    """A clean unit that is kept for the next lease. It needs the record that it was cleaned. [UNIT-2]"""
     end = (unit.born or unit.since) + timedelta(seconds=warm.life)
     until = min(now + timedelta(seconds=warm.idle), end)
-    unit = noted(unit, now, f"clean, and kept for the next ({proof.by})")
+    unit = add_entry(unit, now, f"clean, and kept for the next ({proof.by})")
     kept = replace(
         unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None,
         next_look=None, begun=None, hold=None,
     )  # fmt: skip
-    return heard(kept, now, lease)
+    return renew(kept, now, lease)
 
 
-def heard(unit: Unit, now: datetime, lease: timedelta) -> Unit:
-    """An idle unit of which something was heard. A resource says nothing; a worker's agent asks again and again."""
+def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
+    """An idle unit after contact. A resource is due when its idle time ends; a worker's agent has to stay in
+    contact.
+    """
     until = unit.until or now
     return replace(unit, due=min(until, now + lease) if unit.is_a is UnitKind.WORKER else until)
 
 
 def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: datetime) -> Unit:
-    """An idle unit that was granted again: its well is asked for it once more, or its agent comes for the job.
+    """An idle unit that was granted again: its well is called once more, or its agent comes for the job.
 
-    One that was made ahead of need, and is still on its way, goes on from where it is: a machine that was ordered has
-    as long to boot as it had; what is not made yet is asked for at once, whatever it had to wait for until now.
+    A prewarmed unit that is still being made goes on from where it is: an ordered machine keeps its boot deadline; a
+    unit that is not ordered yet is ordered at once, whatever it was waiting for.
     """
-    is_worker, is_on_its_way = unit.is_a is UnitKind.WORKER, is_coming(unit)
+    is_worker, is_on_its_way = unit.is_a is UnitKind.WORKER, is_prewarming(unit)
     due = unit.due if is_on_its_way and unit.made else now + STEP_WITHIN
     made = unit.made if is_on_its_way else now if is_worker else None
-    unit = noted(unit, now, f"handed over to job {job}, attempt {attempt}")
+    unit = add_entry(unit, now, f"handed over to job {job}, attempt {attempt}")
     return replace(
         unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
         made=made, since=now, due=due, until=None, proof=None, reason=None, tries=0,

@@ -1,29 +1,25 @@
-"""A unit's own log: the last of what was decided about it, kept in its row.
-
-An entry is written by the commit that makes the decision, so it costs no write of its own, is there exactly when the
-decision is, and is forgotten with the row.
-
-What an operator can ask of a unit: to keep it as it is for a while, or to take it out of use.
-
-What is remembered of looking for a unit in its driver's list; `seeing` says when one looks, and what follows.
-
-Units: the workers that factories make and the resources that wells make. One life for both.
+"""Units: the workers that factories make and the resources that wells make. Both have one life cycle.
 
     creating ──made──▶ ready ──its lease ends──▶ dirty ──cleaned and destroyed──▶ gone
      ▲  └──────────────────its lease ends──────────▲
      │                   │                         │ not clean in time, too many, too old
      │                   └─its lease ends─▶ cleaning
      │                                         │ clean
-     └────────────granted again──────────── idle ──too long, in the way──▶ dirty
+     └────────────granted again──────────── idle ──too long, or blocks a claim──▶ dirty
 
     dirty ──cannot be destroyed, or broken for good──▶ quarantined ──an operator──▶ dirty, or gone
 
-A resource is ready when its well says so; a worker when its agent says hello. What was never made is dirty all the
-same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, one whose lease
-ended well is cleaned and stays on its slot for the next; one that is made ahead of need is idle from the start. A unit
-that an operator holds comes as far as cleaning, idle or dirty, and stays there for as long as it is held: `custody` has
-what operators do. [UNIT-3] What no step of ours can put back is quarantined: `quarantine`. Who moves a unit on from
-where, and by when, is one table: `lifecycle`.
+A resource is ready when its well says so; a worker when its agent says hello. A unit that was never made becomes dirty
+all the same: only the driver knows that there is nothing to clean. [UNIT-1] Where the site keeps units warm, a unit
+whose lease ended well is cleaned and stays on its slot for the next lease; a unit that is made ahead of need is idle
+from the start. A unit that an operator holds gets as far as cleaning, idle or dirty, and stays there while it is held.
+[UNIT-3]
+
+Other modules: `lifecycle` (who moves a unit on, and by when), `maintenance` (what operators do), `quarantine` (units
+that cannot be put back), `visibility` (searching for a unit in its driver's list).
+
+A unit's row has its journal, the latest decisions about it. The commit that makes a decision writes the entry, so an
+entry costs no further write and exists exactly when the decision does.
 """
 
 from __future__ import annotations
@@ -38,17 +34,17 @@ from penstock.kernel import limits
 from penstock.kernel.rows import Key, Place, Row
 
 JOURNAL_ENTRIES = 32
-"""How many entries are kept. A worker that is kept for job after job forgets its oldest ones."""
+"""How many entries are kept. A worker that serves many jobs drops its oldest ones."""
 
 JOURNAL_CHARS = 400
-"""How many characters of an entry are kept. A row is paid for by its size."""
+"""How many characters of an entry are kept: DynamoDB charges by the size of a row."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What was decided, and why; `at` is in milliseconds since 1970, which takes less room than a date."""
+    """A decision and its reason. `at`: milliseconds since 1970, which is shorter than a date."""
 
     at: int
     what: str
@@ -61,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Journal:
-    """The entries that are kept, and how many there were before them: so entries keep their numbers, from 1."""
+    """The latest entries, and how many were dropped before them, so that entries keep their numbers, from 1."""
 
     entries: tuple[Entry, ...] = ()
     forgotten: int = 0
@@ -73,7 +69,7 @@ class Journal:
         return Journal(kept, self.forgotten + len(self.entries) + 1 - len(kept))
 
     def after(self, number: int) -> Sequence[tuple[int, Entry]]:
-        """The entries with a greater number, each with its own."""
+        """The entries after a number, each with its own number."""
         return [(seq, entry) for seq, entry in enumerate(self.entries, self.forgotten + 1) if seq > number]
 
 
@@ -81,7 +77,7 @@ HOLD_DEFAULT = 8 * 3600
 
 
 HOLD_MOST = limits.HOLD_SECONDS
-"""How long a hold stands that names no time, and the longest, in seconds. Whoever needs more holds again."""
+"""The default duration of a hold and the longest, in seconds. Hold again to have more."""
 
 HOLD_REASON_CHARS = 300
 """How many characters a reason may have."""
@@ -89,7 +85,7 @@ HOLD_REASON_CHARS = 300
 
 @dataclass(frozen=True)
 class Hold:
-    """Until then nothing that happens by itself touches the unit, whatever becomes of its job. [UNIT-3]"""
+    """Until then nothing automatic touches the unit, whatever becomes of its job. [UNIT-3]"""
 
     by: str
     reason: str
@@ -97,12 +93,12 @@ class Hold:
     until: datetime
 
     def __str__(self) -> str:
-        return f"held by {self.by} until {clock(self.until)}: {self.reason}"
+        return f"held by {self.by} until {format_time(self.until)}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class Drain:
-    """The unit is not lent again: it is destroyed after its lease, or with `at_once` its lease is ended for that."""
+    """The unit is not leased again. It is destroyed after its lease; with `at_once` its lease is ended for that."""
 
     by: str
     reason: str
@@ -114,18 +110,20 @@ class Drain:
         return f"{'recycled' if self.at_once else 'drained'} by {self.by}{why}"
 
 
-def clock(time: datetime) -> str:
-    """A time as sentences name it."""
+def format_time(time: datetime) -> str:
+    """A time as text in sentences."""
     return time.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
 
 
-LOOKS = 13
-"""How often a unit is looked for in its driver's list: for a minute, each 5 seconds."""
+MAX_SEARCHES = 13
+"""How often a unit is searched for in its driver's list: every 5 seconds for a minute."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """Looking in a driver's list until it says what it should: when it did, how often it did not, and when again."""
+class Search:
+    """The search in a driver's list: when it succeeded, how often it failed, when it is repeated, and the last
+    error.
+    """
 
     found: datetime | None = None
     tries: int = 0
@@ -134,24 +132,25 @@ class Look:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was found, or is looked for no more."""
-        return self.found is not None or self.tries >= LOOKS
+        """Whether the search succeeded or was given up."""
+        return self.found is not None or self.tries >= MAX_SEARCHES
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a unit is looked for in its driver's list: there after it was made, and gone after it was destroyed."""
+class Visibility:
+    """The two searches for a unit in its driver's list: present after it was made, absent after it was destroyed."""
 
-    there: Look = field(default_factory=Look)
-    gone: Look = field(default_factory=Look)
+    there: Search = field(default_factory=Search)
+    gone: Search = field(default_factory=Search)
 
 
 STEP_WITHIN = timedelta(seconds=45)
 """How long a message to a factory or well may take before the sweep sends it again."""
 
 CLEAN_WITHIN = timedelta(minutes=3)
-"""How long a worker's agent may take to say that it is clean, or a call to a well that cleans. It is longer than any
-function of ours lives, so that who takes over never meets who began."""
+"""How long a worker's agent may take to report that it is clean, or a call of a well to clean. No function of ours
+lives that long, so that two calls never overlap.
+"""
 
 
 class UnitKind(StrEnum):
@@ -162,7 +161,7 @@ class UnitKind(StrEnum):
 
 
 class UnitState(StrEnum):
-    """Where a unit is. Who moves it on, and by when, is in `lifecycle`."""
+    """The state of a unit. Who moves it on, and by when, is in `lifecycle`."""
 
     CREATING = "creating"
     READY = "ready"
@@ -175,7 +174,9 @@ class UnitState(StrEnum):
 
 @dataclass(frozen=True)
 class CleanProof:
-    """The record that a unit was cleaned: who did it, when, and what was checked, seen `lag` seconds late. [UNIT-2]"""
+    """The record that a unit was cleaned: who did it, when, and what was checked in data that is `lag` seconds old.
+    [UNIT-2]
+    """
 
     by: str
     time: datetime
@@ -240,7 +241,7 @@ class Unit(Row):
     drain: Drain | None = None
     begun: datetime | None = None
     agent: str = ""
-    seen: Seen | None = None
+    seen: Visibility | None = None
     broken: str | None = None
     is_unheard: bool = False
     may_run: bool = False
@@ -270,49 +271,49 @@ class Unit(Row):
 
 
 def unit_key(unit: str) -> Key:
-    """Where a unit's row is."""
+    """The key of a unit's row."""
     return Key(f"unit#{unit}", "unit")
 
 
-def noted(unit: Unit, now: datetime, what: str) -> Unit:
-    """A unit with one more entry in its journal."""
+def add_entry(unit: Unit, now: datetime, what: str) -> Unit:
+    """A unit with one more journal entry."""
     return replace(unit, journal=unit.journal.with_(now, what))
 
 
-def noting(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
-    """A unit with what its driver wants to be told again; None leaves what is there."""
+def with_notes(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
+    """A unit with its driver's notes for the next call; None leaves them as they are."""
     return unit if notes is None else replace(unit, notes=notes)
 
 
 def is_held(unit: Unit, now: datetime) -> bool:
-    """Whether an operator's hold stands; nothing that happens by itself may touch the unit then. [UNIT-3]"""
+    """Whether a hold is in force: nothing automatic may touch the unit then. [UNIT-3]"""
     return unit.hold is not None and now < unit.hold.until
 
 
 def is_due(unit: Unit, now: datetime) -> bool:
-    """Whether a unit's time is over. A leased resource whose well never has to be asked again is due at no time."""
+    """Whether a unit is due. A leased resource without expiring credentials never is."""
     return unit.due is not None and unit.due <= now
 
 
-def is_coming(unit: Unit) -> bool:
-    """Whether a unit is made ahead of need, and not there yet: nobody waits for it to have been idle for long."""
+def is_prewarming(unit: Unit) -> bool:
+    """Whether a prewarmed unit is still being made. Its idle time has not started."""
     return unit.state is UnitState.IDLE and unit.until is None
 
 
-def made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
-    """A worker whose machine was ordered: it has until the boot deadline to say hello."""
-    unit = noted(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
+def mark_made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
+    """A worker whose machine was ordered: it has to say hello before the boot deadline."""
+    unit = add_entry(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
     told, due = metadata or unit.metadata, now + boot
     return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
 
 
 def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:
-    """A worker whose agent said hello; it must renew before its lease runs out.
+    """A worker whose agent said hello. It has to renew before its lease runs out.
 
-    Its hello says that it was made, also where it comes before its factory's own word.
+    The hello proves that it was made, also if it comes before the factory's own answer.
     """
     made = unit.made or now
-    unit = noted(unit, now, "its agent said hello")
+    unit = add_entry(unit, now, "its agent said hello")
     return replace(
         unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease,
         agent=agent, heard=now,
@@ -320,16 +321,16 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
-    """A worker that was heard of. One that is recycled stays due: its attempt is to end, heard of or not."""
+    """A worker that was in contact. A recycled worker stays due: its attempt has to end in any case."""
     return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease, heard=now)
 
 
-def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
-    """A unit whose lease has ended: its credentials are worth nothing from here on. [SEC-1]
+def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
+    """A unit whose lease has ended: from now on its credentials are invalid. [SEC-1]
 
-    One that was ready, and did not fail its job, may be cleaned for the next where its pool keeps some. A worker's
-    agent cleans, or its factory destroys it, right after this; a resource may have to wait for its turn, which it
-    comes to in a commit of its own. What is held waits for its operator. [UNIT-3]
+    If it was ready and did not fail its job, and its pool keeps units, it is cleaned for the next lease. A worker's
+    agent cleans it, or its factory destroys it, right after this; a resource may have to wait for its turn, which is
+    another commit. A held unit waits for its operator. [UNIT-3]
     """
     if unit.state not in (UnitState.CREATING, UnitState.READY):
         return unit
@@ -337,7 +338,7 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
     begun = now if is_worker and not is_held(unit, now) else None
     unit = replace(unit, may_run=is_worker and is_ready and not ended_well and unit.broken is None)
     if unit.is_kept and ended_well and is_ready and unit.drain is None and unit.broken is None:
-        unit = noted(unit, now, f"{reason}; it is to be cleaned for the next")
+        unit = add_entry(unit, now, f"{reason}; it is to be cleaned for the next")
         pause = CLEAN_WITHIN if is_worker else STEP_WITHIN
         return replace(
             unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
@@ -347,42 +348,42 @@ def soil(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) ->
 
 
 def _rest(unit: Unit, now: datetime, pause: timedelta) -> datetime:
-    """When a unit that nobody leases goes on: after its hold, or after a pause."""
+    """When a unit without a lease goes on: after its hold, or after a pause."""
     return unit.hold.until if unit.hold and is_held(unit, now) else now + pause
 
 
-def begin(unit: Unit, now: datetime) -> Unit:
-    """A unit that its driver is about to clean or to destroy. Raises ValueError for one that is held. [UNIT-3]"""
+def begin_end(unit: Unit, now: datetime) -> Unit:
+    """A unit that its driver is about to clean or destroy. Raises ValueError for a held unit. [UNIT-3]"""
     if is_held(unit, now):
         raise ValueError(f"unit {unit.id} is {unit.hold}")
     return replace(unit, begun=unit.begun or now)
 
 
 def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
-    """A unit that nobody leases and that is not kept: from here on it is only destroyed. [UNIT-2]
+    """A unit without a lease that is not kept: from now on it can only be destroyed. [UNIT-2]
 
-    Raises ValueError for one that is leased, or held. [UNIT-3]
+    Raises ValueError for a unit that is leased or held. [UNIT-3]
     """
     if unit.state not in (UnitState.CLEANING, UnitState.IDLE):
         raise ValueError(f"unit {unit.id} is {unit.state}, not cleaning or idle")
-    return _dirty(unit, reason, now, begin(replace(unit, begun=None), now).begun)
+    return _dirty(unit, reason, now, begin_end(replace(unit, begun=None), now).begun)
 
 
 def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Unit:
-    """The hash of its agent's token stays, so that the agent can still ask whether its machine is wanted."""
-    unit = noted(unit, now, f"{reason}; it is to be destroyed")
+    """The hash of the agent's token stays, so that the agent can still ask whether its machine is wanted."""
+    unit = add_entry(unit, now, f"{reason}; it is to be destroyed")
     return replace(
         unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
         next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
     )  # fmt: skip
 
 
-def breaks(unit: Unit, reason: str, now: datetime) -> Unit:
-    """A worker whose agent says that its machine is broken: nobody is lent it again. What it said first stands."""
-    return unit if unit.broken else replace(noted(unit, now, f"broken: {reason}"), broken=reason)
+def mark_broken(unit: Unit, reason: str, now: datetime) -> Unit:
+    """A broken unit: it is never leased again. The first reason stands."""
+    return unit if unit.broken else replace(add_entry(unit, now, f"broken: {reason}"), broken=reason)
 
 
-def gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
-    """A unit that is no more. Only with the record that it was cleaned up. [UNIT-2]"""
-    unit = noted(unit, now, f"destroyed ({proof.by}: {proof.checked})")
+def mark_gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
+    """A unit that is gone. It needs the record that it was cleaned up. [UNIT-2]"""
+    unit = add_entry(unit, now, f"destroyed ({proof.by}: {proof.checked})")
     return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, sealed="")

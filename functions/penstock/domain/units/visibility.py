@@ -1,12 +1,11 @@
-"""When it can be believed that nothing is left of a unit: what is outside shows itself late. [UNIT-1]
+"""When to believe a provider's list of machines, which may lag behind. [UNIT-1]
 
-A driver that found nothing says by how much what it looked at may be behind. That counts from the last moment at which
-something may have been made: who waited for capacity was launched long after it was ordered.
+`wait_for_absence`: a driver that found nothing reports how far its data may lag. That time counts from the last moment
+at which something may have been made, since a machine that waited for capacity is launched long after it was ordered.
 
-Looking for a unit in what its driver lists: that it is there after it was made, and not after it was destroyed.
-
-Only for the worker of a job that proves a factory. A provider's list may lag, so one looks again, for a minute. Nothing
-waits for a look, and a lost one is made up for by whoever asks how far the test is: so it needs no due time.
+`expected` and below: searching the list for a unit, that it is there after it was made, and not there after it was
+destroyed. Only the worker of a factory test is searched for, repeatedly for a minute. Nothing waits for a search, and
+whoever asks for the test's progress repeats a lost one, so searches need no due time.
 """
 
 from __future__ import annotations
@@ -16,46 +15,46 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from penstock.domain.units.retries import BACK_OFF, EARLY
-from penstock.domain.units.units import CleanProof, Look, Seen, Unit, UnitState, noted
+from penstock.domain.units.units import CleanProof, Search, Unit, UnitState, Visibility, add_entry
 
 CALL_WITHIN = timedelta(minutes=2)
-"""How long a call that makes something may be under way. No function of a factory or well lives longer."""
+"""How long a call that makes something may take. No function of a factory or well lives longer."""
 
-WHY = "what was just made may not be listed yet"
+NOT_LISTED_YET = "what was just made may not be listed yet"
 
 
-def wait(unit: Unit, proof: CleanProof) -> int:
-    """In how many seconds it is looked for again, as the proof comes too early; 0 when it is believed."""
+def wait_for_absence(unit: Unit, proof: CleanProof) -> int:
+    """After how many seconds to check again, because the proof comes too early; 0 if it is accepted."""
     left = _believed(unit, timedelta(seconds=proof.lag)) - proof.time if proof.lag else timedelta()
     return max(0, ceil(min(left, BACK_OFF).total_seconds()))
 
 
 def _believed(unit: Unit, lag: timedelta) -> datetime:
-    """From when on absence is believed. Nobody begins to make what is made, nor what no lease wants any more.
+    """From when absence is believed: `lag` after the last moment at which something may have been made.
 
-    When it was made is written after the call, so that this one is over; of what is not known to be, one may be under
-    way. It is when that began after its driver had found nothing of it: then it would have been written before.
+    The time of making is written after its call, so that call has ended. Without one, a call may still be running: it
+    started at the latest when the driver last found nothing of the unit, or would have been recorded.
     """
     return unit.made + lag if unit.made else (unit.bare or unit.since) + CALL_WITHIN + lag
 
 
-EACH = 5
-"""Seconds between two looks."""
+SEARCH_SECONDS = 5
+"""Seconds between two searches."""
 
-LATE = timedelta(seconds=15)
-"""How long after its time a look counts as lost."""
+SEARCH_LATE = timedelta(seconds=15)
+"""How long after its time a search counts as lost."""
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What one look saw: whether the unit was listed, or why nothing could be."""
+class SearchResult:
+    """The result of one search: whether the unit was listed, or why the list could not be read."""
 
     listed: bool = False
     failure: str | None = None
 
 
-def phase(unit: Unit) -> str | None:
-    """What one looks for: that the unit is `there`, or `gone`; None while there is nothing to look for, or no more."""
+def expected(unit: Unit) -> str | None:
+    """What the search expects: the unit is `there`, or `gone`; None when there is nothing to search for."""
     if unit.seen is None:
         return None
     if unit.state is UnitState.GONE:
@@ -64,33 +63,33 @@ def phase(unit: Unit) -> str | None:
     return "there" if is_there and not unit.seen.there.is_over else None
 
 
-def is_due(unit: Unit, now: datetime) -> bool:
-    """Whether it is time to look; a message that comes earlier is another."""
+def is_search_due(unit: Unit, now: datetime) -> bool:
+    """Whether a search is due now. A message that comes earlier belongs to another one."""
     again = _look(unit).again
-    return phase(unit) is not None and (again is None or again <= now + EARLY)
+    return expected(unit) is not None and (again is None or again <= now + EARLY)
 
 
-def is_lost(unit: Unit, now: datetime) -> bool:
-    """Whether the message that asks for the next look must have been lost."""
+def is_search_lost(unit: Unit, now: datetime) -> bool:
+    """Whether the message for the next search must have been lost."""
     look = _look(unit)
     since = look.again or (unit.since if unit.state is UnitState.GONE else unit.made)
-    return phase(unit) is not None and since is not None and since + LATE < now
+    return expected(unit) is not None and since is not None and since + SEARCH_LATE < now
 
 
-def saw(unit: Unit, sight: Sight, now: datetime) -> Unit:
-    """A unit after one look for what its phase says."""
-    wanted = phase(unit)
+def record_search(unit: Unit, sight: SearchResult, now: datetime) -> Unit:
+    """A unit after one search."""
+    wanted = expected(unit)
     if wanted is None or unit.seen is None:
         raise ValueError(f"unit {unit.id} is not looked for")
     was = _look(unit)
     if sight.failure is None and sight.listed is (wanted == "there"):
-        found = Look(found=now, tries=was.tries)
+        found = Search(found=now, tries=was.tries)
         said = "its factory lists it, with our tags" if sight.listed else "its factory does not list it any more"
-        return noted(replace(unit, seen=replace(unit.seen, **{wanted: found})), now, said)
-    told = Look(tries=was.tries + 1, again=now + timedelta(seconds=EACH), why=sight.failure)
+        return add_entry(replace(unit, seen=replace(unit.seen, **{wanted: found})), now, said)
+    told = Search(tries=was.tries + 1, again=now + timedelta(seconds=SEARCH_SECONDS), why=sight.failure)
     return replace(unit, seen=replace(unit.seen, **{wanted: told}))
 
 
-def _look(unit: Unit) -> Look:
-    seen = unit.seen or Seen()
+def _look(unit: Unit) -> Search:
+    seen = unit.seen or Visibility()
     return seen.gone if unit.state is UnitState.GONE else seen.there

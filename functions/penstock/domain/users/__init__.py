@@ -1,0 +1,1 @@
+"""Users and their privileges, identity tokens, and the audit log."""

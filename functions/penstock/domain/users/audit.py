@@ -1,4 +1,4 @@
-"""What operators did, one row for each thing: who, when, what, and to what. Only ever added. [SEC-2]"""
+"""The audit log: what operators did. One row each: who, when, what, and to what. Rows are only added. [SEC-2]"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from penstock.kernel.rows import Key, Place, Row
 
-KEPT = timedelta(days=400)
+KEPT_FOR = timedelta(days=400)
 """How long what was done is known: somewhat more than a year, so that a yearly look misses nothing."""
 
 DETAIL_CHARS = 1000
@@ -39,9 +39,9 @@ class Entry(Row):
 
     @property
     def expiry(self) -> datetime:
-        return self.at + KEPT
+        return self.at + KEPT_FOR
 
 
-def clipped(text: str) -> str:
+def clip_detail(text: str) -> str:
     """What of a text is told."""
     return text if len(text) <= DETAIL_CHARS else f"{text[: DETAIL_CHARS - 3]}..."

@@ -1,7 +1,6 @@
-"""Identity tokens: what an attempt can show to others, who then need not be given a secret of theirs. [SEC-2]
+"""Identity tokens: an attempt shows others who it is, so that it needs none of their secrets. [SEC-2]
 
-A token is a JWT as OpenID Connect has it: whoever reads the public keys below the issuer's URL can tell that it is
-ours.
+A token is a JWT as OpenID Connect defines it: anybody who reads the public keys below the issuer's URL can verify it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Users, what they may do, and the hashed tokens they show. [SEC-2]"""
+"""Users, their privileges, and their tokens, of which only hashes are stored. [SEC-2]"""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from penstock.kernel.rows import Key, Place, Row
 ADMIN = "admin"
 """The privilege of operators: everything."""
 
-AS = "as"
+ACT_AS = "as"
 """The privilege to submit for every repository; `as.oxide:hubris` is the one for that repository."""
 
-REMEMBERED = 100
+MAX_REVOCATIONS = 100
 """How many revocations are remembered of one user."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(:[a-z0-9._-]{1,100})?")
@@ -76,21 +76,21 @@ class User(Row):
 
     def may_act_for(self, owner: str) -> bool:
         """Whether the user may submit jobs of an owner's: their own, and those of repositories that they were given."""
-        return owner == self.name or (is_repository(owner) and (self.may(AS) or self.may(f"{AS}.{owner}")))
+        return owner == self.name or (is_repository(owner) and (self.may(ACT_AS) or self.may(f"{ACT_AS}.{owner}")))
 
     def may_see(self, owner: str) -> bool:
         """Whether the user may see, and deal with, an owner's jobs and artifacts. [SEC-2]"""
         return self.is_admin or self.may_act_for(owner)
 
 
-def changed(user: User, privileges: Sequence[str], by: str, now: datetime) -> User:
+def with_privileges(user: User, privileges: Sequence[str], by: str, now: datetime) -> User:
     """A user with other privileges. What was taken away is remembered until it is given again."""
     taken = [Revoked(each, by, now) for each in user.privileges if each not in privileges]
     before = [each for each in user.revoked if each.privilege not in privileges]
-    return replace(user, privileges=tuple(privileges), revoked=tuple([*before, *taken][-REMEMBERED:]))
+    return replace(user, privileges=tuple(privileges), revoked=tuple([*before, *taken][-MAX_REVOCATIONS:]))
 
 
-def why_not(user: User, privileges: Iterable[str]) -> str | None:
+def explain_denial(user: User, privileges: Iterable[str]) -> str | None:
     """Why somebody may not have what needs privileges, in a sentence; None when they may."""
     lacking = next((each for each in sorted(privileges) if not user.may(each)), None)
     if lacking is None:

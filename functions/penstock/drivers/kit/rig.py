@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
-from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.retries import MAX_MESSAGE_SECONDS
 from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import (
     DriverError,
@@ -132,8 +132,10 @@ class Rig:
                 self._note(unit, notes)
             if not isinstance(done, NotYet):
                 return done
-            if not 0 < done.after <= MESSAGE_MOST:
-                raise Broken(f"`{what}` says to look again in {done.after} s; from 1 to {MESSAGE_MOST} it may say")
+            if not 0 < done.after <= MAX_MESSAGE_SECONDS:
+                raise Broken(
+                    f"`{what}` says to look again in {done.after} s; from 1 to {MAX_MESSAGE_SECONDS} it may say"
+                )
             reason = done.reason
             self.pause(done.after)
         raise Broken(f"`{what}` is not done after {self.patience} calls: {reason}")

@@ -114,7 +114,7 @@ def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
         return [], None
     left = _unsettled(on, row)
     spans = configuration.current(on).retention
-    after = retention.look_again(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
+    after = retention.recheck(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
     return [Replace(row, after)], None
 
 

@@ -12,7 +12,7 @@ from penstock.domain.artifacts.artifacts import CACHE, JOB, PIN, PUBLISHED, Arti
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
-from penstock.domain.artifacts.why import Keeper, Kept
+from penstock.domain.artifacts.why import Explanation, OwnerReason
 from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.published import Published, published_key
@@ -68,7 +68,7 @@ class RowCache:
         return self._on.store.get(published_key(of, series, version, last), Published)
 
 
-def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Kept], str | None]:
+def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Explanation], str | None]:
     """A user's artifacts, newest first, and the next page. Raises Refused 403."""
     if by and not user.may_see(by):
         raise Refused(
@@ -79,14 +79,14 @@ def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tu
     return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None
 
 
-def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Kept:
+def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Explanation:
     """Why an artifact is kept, and until when."""
     known, pins = known or RowCache(on), artifacts_pins.pins_of(on, artifact)
     found = [_keeper(on, known, owner, pins.get(owner)) for owner in artifact.owners]
-    return artifacts_why.kept(artifact, on.store.get(volume_key(artifact.id), Volume), found)
+    return artifacts_why.explain(artifact, on.store.get(volume_key(artifact.id), Volume), found)
 
 
-def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> Keeper:
+def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> OwnerReason:
     kind, id = parts(owner)
     if kind == PIN:
         return artifacts_why.by_pin(pin, owner)

@@ -58,7 +58,7 @@ def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tu
     artifact = on.store.get(artifact_key(row.artifact), Artifact) if row.artifact and same else None
     waiting = _still_waiting(on, job)
     if artifact:
-        again = inputs.await_(row, row.artifact, row.size, row.sha256, now)
+        again = inputs.expect(row, row.artifact, row.size, row.sha256, now)
         return [waiting, Replace(row, again)], again
     id = on.world.ulid()
     path = inputs.path_of(ask.name)
@@ -66,7 +66,7 @@ def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tu
         id=id, path=path, size=ask.size, sha256=ask.sha256, composite=ask.composite, by=job.owner, time=now,
         sort="input",
     )  # fmt: skip
-    awaited = inputs.await_(row, id, ask.size, ask.sha256, now)
+    awaited = inputs.expect(row, id, ask.size, ask.sha256, now)
     return [waiting, Replace(row, awaited), *owners.begin(made, upload)], awaited
 
 
@@ -130,7 +130,7 @@ def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], N
     artifact = on.store.get(artifact_key(of.artifact), Artifact) if of.is_committed else None
     if row is None or row.is_committed or artifact is None:
         return [], None
-    mine = inputs.await_(row, of.artifact, of.size, of.sha256, on.world.now())
+    mine = inputs.expect(row, of.artifact, of.size, of.sha256, on.world.now())
     changes = [Replace(row, inputs.commit(mine)), Replace(artifact, own(artifact, owner(JOB, job.id)))]
     return [_still_waiting(on, job), *changes], None
 

@@ -93,7 +93,7 @@ def _mark_missing(on: System, part: NameRange) -> None:
         if volume.state is not VolumeState.CREATED or is_listed is (volume.lost is None):
             continue
         is_there = on.objects.size(volume.object_name) is not None
-        after = volumes.find(volume) if is_there else volumes.lose(volume, on.world.now())
+        after = volumes.mark_found(volume) if is_there else volumes.mark_lost(volume, on.world.now())
         if after != volume and on.store.commit([Replace(volume, after)]) and after.lost:
             _report_lost(on, volume)
 

@@ -128,7 +128,7 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
     row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
     if row is None or not row.is_committed:
         if job.outputs_gone:
-            raise Refused(410, "outputs-gone", retention.gone(job.id, job.outputs_gone).detail)
+            raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.outputs_gone).detail)
         raise not_found("output", name[:64])
     return sign_artifact(on, row.artifact, row.path, row.size, row.sha256, seconds)
 

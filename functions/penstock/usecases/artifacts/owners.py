@@ -65,7 +65,7 @@ def release_name(on: System, name: Key, kind: type[Name], owner: str) -> None:
 
 def release_changes(on: System, artifact: Artifact, owner: str) -> list[Change]:
     """The changes by which an artifact loses an owner. [ART-1] [ART-2]"""
-    left = artifacts.let_go(artifact, owner)
+    left = artifacts.disown(artifact, owner)
     if left is None:
         return delete_changes(on, artifact)
     return [Replace(artifact, left)] if left != artifact else []
@@ -77,8 +77,8 @@ def delete_changes(on: System, artifact: Artifact) -> list[Change]:
     A cache's archive may go while a job downloads it: its bytes stay until no URL for them is valid.
     """
     held = on.store.find(collection(artifact.id), "volume#", Volume)
-    wait = volumes.LENT if artifact.sort == CACHE else timedelta(0)
-    dying = [(volume, volumes.doom(volume, on.world.now(), wait)) for volume in held]
+    wait = volumes.DOWNLOAD_WITHIN if artifact.sort == CACHE else timedelta(0)
+    dying = [(volume, volumes.destroy(volume, on.world.now(), wait)) for volume in held]
     return [Delete(artifact), *(Replace(volume, after) for volume, after in dying if after != volume)]
 
 
@@ -87,7 +87,7 @@ def delete_unowned(on: System, id: str) -> None:
 
     def decide() -> tuple[Sequence[Change], None]:
         artifact = on.store.get(artifact_key(id), Artifact)
-        if artifact is None or not artifacts.is_forgotten(artifact, on.world.now()):
+        if artifact is None or not artifacts.is_abandoned(artifact, on.world.now()):
             return [], None
         name = on.store.get(output_key(artifact.job, id), Output)
         return [*delete_changes(on, artifact), *([Delete(name)] if name else [])], None
@@ -102,7 +102,7 @@ def expire_upload(on: System, id: str) -> None:
         volume, now = on.store.get(volume_key(id), Volume), on.world.now()
         if volume is None or volume.state is not VolumeState.CREATING or volume.due is None or volume.due > now:
             return [], None
-        return [Replace(volume, volumes.doom(volume, now))], None
+        return [Replace(volume, volumes.destroy(volume, now))], None
 
     delete_unowned(on, id)
     transaction.run(on, decide)
@@ -116,7 +116,7 @@ def destroy(on: System, id: str) -> None:
     volume, now = on.store.get(volume_key(id), Volume), on.world.now()
     if volume is None or volume.state is not VolumeState.DESTROYING or (volume.due and volume.due > now):
         return
-    if not on.store.commit([Replace(volume, volumes.attempt(volume, now))]):
+    if not on.store.commit([Replace(volume, volumes.begin_deletion(volume, now))]):
         return
     if volume.in_parts:
         on.objects.abandon(volume.object_name)

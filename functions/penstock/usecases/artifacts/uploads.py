@@ -60,7 +60,7 @@ def sign_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str
     try:
         if not artifact.composite:
             raise ValueError("it is sent in one piece")
-        wanted = volumes.named(artifact.size, first, digests)
+        wanted = volumes.name_parts(artifact.size, first, digests)
     except ValueError as error:
         raise Refused(400, "bad-request", f"{artifact.path[:200]}: {error}") from error
     found = on.objects.parts(object_name(artifact.id), wanted)
@@ -78,6 +78,6 @@ def arrived_bytes(on: System, id: str, size: int) -> int | None:
     found = on.objects.size(name)
     artifact = on.store.get(artifact_key(id), Artifact) if found is None else None
     if artifact and artifact.composite:
-        on.objects.join(name, volumes.count(size), artifact.composite)
+        on.objects.join(name, volumes.count_parts(size), artifact.composite)
         found = on.objects.size(name)
     return found

@@ -15,8 +15,8 @@ from typing import Any
 
 from penstock import transaction
 from penstock.domain.github import checks, commits
-from penstock.domain.github.checks import BUSY, CONTROL, CheckRun
-from penstock.domain.github.commits import TRIES, CheckSet, Stage, set_key
+from penstock.domain.github.checks import CALL_WITHIN, CONTROL, CheckRun
+from penstock.domain.github.commits import MAX_TRIES, CheckSet, Stage, set_key
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import CONTROL as ESSENTIAL
 from penstock.domain.logs.logs import DETAIL, Batch
@@ -59,9 +59,9 @@ def sync(on: System, key: Key) -> None:
     if row.busy and row.busy > now:
         on.forge.tell({"check": row.id}, BUSY_SECONDS)
         return
-    due = now + commits.pause(row.tries) if row.tries < TRIES else None
+    due = now + commits.pause(row.tries) if row.tries < MAX_TRIES else None
     begun = row.begun or bool(row.job or row.told)
-    taken = replace(row, begun=begun, busy=now + BUSY, tries=row.tries + 1, due=due)
+    taken = replace(row, begun=begun, busy=now + CALL_WITHIN, tries=row.tries + 1, due=due)
     if not on.store.commit([Replace(row, taken)]):
         on.forge.tell({"check": row.id}, BUSY_SECONDS)
         return
@@ -98,12 +98,12 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     """The content of the check run."""
     if job:
         kept = [one for one in outputs.list_outputs(on, job)[0] if one.is_committed and one.attempt == job.attempt]
-        return checks.of_job(job, _lines(on, job), kept, on.url)
+        return checks.job_output(job, _lines(on, job), kept, on.url)
     if row.number == CONTROL and not row.told:
         return APPROVED
     found = on.store.get(set_key(row.repository_id, row.sha), CheckSet)
     approval = row.number == CONTROL and not row.annotations and found is not None and _awaits(found)
-    return checks.of_words(row.told, row.annotations, approval=approval)
+    return checks.message_output(row.told, row.annotations, approval=approval)
 
 
 def _lines(on: System, job: Job) -> list[str]:
@@ -135,7 +135,7 @@ def _send(on: System, row: CheckRun, content: Mapping[str, Any]) -> tuple[int | 
 
 def _next_look(on: System, run_id: int | None, job: Job | None) -> Any:
     """When to update again: never if GitHub has no check run, or nothing will change."""
-    return checks.look_after(job, on.world.now()) if job and run_id else None
+    return checks.next_check(job, on.world.now()) if job and run_id else None
 
 
 def _record(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change], None]:

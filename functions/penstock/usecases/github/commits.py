@@ -16,7 +16,7 @@ from typing import Any
 from penstock import transaction
 from penstock.domain.commands import SubmitJob
 from penstock.domain.github import checks, commits, policy
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MOST, Annotation, CheckRun, annotation, check_key
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MAX_CHECKS, Annotation, CheckRun, annotation, check_key
 from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
@@ -67,7 +67,7 @@ def advance(on: System, repository_id: int, sha: str) -> None:
     elif found.stage is Stage.PLANNED:
         _plan(on, of, found, rules)
     else:
-        _save(on, found, commits.moved(found, found.stage, found.why))
+        _save(on, found, commits.move_to(found, found.stage, found.why))
 
 
 def _policy(on: System, of: Repository) -> Policy | PlanError:
@@ -85,7 +85,7 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError
     if isinstance(rules, PlanError):
         _fail(on, found, rules)
     elif not rules.enable:
-        _save(on, found, commits.moved(found, Stage.SETTLED, "not enabled in the default branch"))
+        _save(on, found, commits.move_to(found, Stage.SETTLED, "not enabled in the default branch"))
     elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
         _await_approval(on, found, _approval_text(found))
     else:
@@ -93,13 +93,13 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError
         if isinstance(members, PlanError):
             _fail(on, found, members)
         elif not members:
-            _save(on, found, commits.moved(found, Stage.SETTLED, f"there is no job in {JOBS}"))
+            _save(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
             _submit(on, of, found, members, trusted)
 
 
 def _fail(on: System, found: CheckSet, wrong: PlanError) -> None:
-    _halt(on, found, commits.moved(found, Stage.SETTLED, wrong.told), wrong)
+    _halt(on, found, commits.move_to(found, Stage.SETTLED, wrong.told), wrong)
 
 
 def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
@@ -122,7 +122,7 @@ def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tu
     was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
     if was is None and wrong is None:
         return [], None
-    check = was or checks.begin(found, CONTROL, CONTROL_NAME, (), on.world.now())
+    check = was or checks.new_check(found, CONTROL, CONTROL_NAME, (), on.world.now())
     text, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
     now = checks.refused(check, text, on.world.now(), notes)
     return [Replace(was, now) if was else Create(now)], now
@@ -144,7 +144,7 @@ def _trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> list
 
 def _await_approval(on: System, found: CheckSet, told: str) -> None:
     """Show the commit with an approval button; nothing of it is run before."""
-    _halt(on, found, commits.moved(found, Stage.AWAITING, told, outsider=True), PlanError(told))
+    _halt(on, found, commits.move_to(found, Stage.AWAITING, told, outsider=True), PlanError(told))
 
 
 def _approval_text(found: CheckSet) -> str:
@@ -184,7 +184,11 @@ def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | PlanE
         return PlanError(
             "the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]]
         )
-    return members if len(members) <= MOST else PlanError(f"these are {len(members)} jobs; a commit may have {MOST}")
+    return (
+        members
+        if len(members) <= MAX_CHECKS
+        else PlanError(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
+    )
 
 
 def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:
@@ -236,7 +240,7 @@ def submit(
                 on, check, replace(_submit_check(on, user, found, member, check, ids), reads=tuple(reads))
             )
         ids |= {member.name: check.job} if check.job else {}
-    on.store.commit([Replace(found, commits.moved(found, Stage.SUBMITTED, outsider=outsider))])
+    on.store.commit([Replace(found, commits.move_to(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
     if fresh and fresh.stage is Stage.SUPERSEDED:  # both write first and read after, so one sees the other
         _cancel_all(on, fresh)
@@ -245,7 +249,7 @@ def submit(
 def _create_check(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
     """Create the row of a new check, if the set has not changed."""
     number = 1 + max((check.number for check in known.values()), default=CONTROL)
-    check = checks.begin(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
+    check = checks.new_check(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
     made = on.store.commit([Create(check), Still(found)])
     return on.store.get(check.key, CheckRun) if made else None
 
@@ -274,7 +278,7 @@ def _submit_check(
     try:
         job = jobs_submit.submit(on, user, job_request(found, member, ids), checks.submit_key(check), check=check.id)
     except Refused as refused:
-        notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.ANNOTATIONS]]
+        notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
         return checks.refused(check, refused.detail, on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
 
@@ -287,7 +291,7 @@ def _cancel_all(on: System, found: CheckSet) -> None:
 def supersede(on: System, found: CheckSet) -> None:
     """Cancel the rest of a commit's jobs. Checked once more later, for jobs that were being submitted meanwhile."""
     again = found.stage is not Stage.SUPERSEDED
-    after = commits.moved(found, Stage.SUPERSEDED, "a newer commit has come")
+    after = commits.move_to(found, Stage.SUPERSEDED, "a newer commit has come")
     due = on.world.now() + RECHECK_AFTER if again else None
     if on.store.commit([Replace(found, replace(after, due=due))]):
         _cancel_all(on, found)
@@ -311,7 +315,7 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
     The requested check comes last, in one commit with the set: until then the same request may be repeated.
     """
     rows = checks_of(on, found)
-    wanted = [check for check in (checks.behind(rows, first) if first else rows) if check.number != CONTROL]
+    wanted = [check for check in (checks.with_dependents(rows, first) if first else rows) if check.number != CONTROL]
     last: list[CheckRun] = []
     for check in wanted:
         if check.job or check.told or job_of(on, check):
@@ -328,7 +332,7 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
 def _rerun_changes(on: System, was: CheckRun) -> tuple[Sequence[Change], None]:
     fresh = on.store.get(was.key, CheckRun)
     is_same = fresh is not None and fresh.run == was.run
-    return [Replace(fresh, checks.again(fresh, on.world.now()))] if fresh and is_same else [], None
+    return [Replace(fresh, checks.rerun(fresh, on.world.now()))] if fresh and is_same else [], None
 
 
 def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[Sequence[Change], None]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.domain.github import checks, commits
-from penstock.domain.github.commits import TRIES, CheckSet, Stage, set_key
+from penstock.domain.github.commits import MAX_TRIES, CheckSet, Stage, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
 from penstock.kernel.errors import RateLimited
 from penstock.kernel.rows import Replace
@@ -44,7 +44,7 @@ def _delivery(on: System, id: str) -> None:
     if row is None or row.due is None:
         return
     begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
-    if row.tries >= TRIES:
+    if row.tries >= MAX_TRIES:
         on.store.commit([Replace(row, replace(row, outcome=GIVEN_UP, due=None))])
     elif on.store.commit([Replace(row, begun)]):
         _until_rate_limited(on, lambda: _process_delivery(on, id))
@@ -69,8 +69,8 @@ def _set(on: System, repository: int, sha: str) -> None:
     row = on.store.get(set_key(repository, sha), CheckSet)
     if row is None or row.due is None:
         return
-    if row.tries >= TRIES:
-        on.store.commit([Replace(row, commits.moved(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
+    if row.tries >= MAX_TRIES:
+        on.store.commit([Replace(row, commits.move_to(row, Stage.SETTLED, "GitHub could not be asked what to run"))])
         return
     begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if on.store.commit([Replace(row, begun)]):

@@ -12,18 +12,18 @@ from dataclasses import replace
 from penstock.domain.github import checks, policy
 from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, set_key
-from penstock.domain.github.policy import LEAST, Policy
+from penstock.domain.github.policy import DEFAULT_PERMISSIONS, Policy
 from penstock.domain.github.tokens import (
     BY,
-    LOOK,
     NAME,
+    RECHECK_INTERVAL,
     Minted,
+    count_try,
     is_dead,
+    is_expired,
     is_fresh,
-    is_over,
+    recheck,
     sealed_as,
-    tried,
-    waited,
 )
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.store import Value, value_key
@@ -44,7 +44,7 @@ def request(on: System, job: Job, name: str) -> None:
     if name != NAME or not job.check:
         return
     value, now = on.store.get(value_key(job.id, NAME), Value), on.world.now()
-    if value and is_over(value, now):
+    if value and is_expired(value, now):
         on.store.commit([Delete(value)])
     if not is_fresh(value, now):
         hints.send(on, {"token": job.id})
@@ -85,7 +85,7 @@ def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
     if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
         return None
-    granted = LEAST if check.reads else rules.granted(outsider=found.outsider)
+    granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=found.outsider)
     return TokenScope(of.installation, of.id, granted, check.reads)
 
 
@@ -104,7 +104,7 @@ def _record(on: System, job: Job, installation: int, token: str) -> None:
     """Record a token before the job gets it, sealed so that only the revoking side opens it. [SEC-1]"""
     id, now = on.world.ulid(), on.world.now()
     sealed = on.minted.seal(token.encode(), sealed_as(job.id, id))
-    row = Minted(job=job.id, id=id, installation=installation, sealed=sealed, made=now, due=now + LOOK)
+    row = Minted(job=job.id, id=id, installation=installation, sealed=sealed, made=now, due=now + RECHECK_INTERVAL)
     on.store.commit([Create(row)])
 
 
@@ -117,12 +117,12 @@ def revoke(on: System, job_id: str) -> None:
         elif job is None or job.is_settled:
             _revoke(on, row)
         else:
-            on.store.commit([Replace(row, waited(row, on.world.now()))])
+            on.store.commit([Replace(row, recheck(row, on.world.now()))])
 
 
 def _revoke(on: System, row: Minted) -> None:
     """Revoke one token. If this dies, it is repeated for as long as the token lives."""
-    begun = tried(row, on.world.now())
+    begun = count_try(row, on.world.now())
     if on.store.commit([Replace(row, begun)]):
         token = on.minted.open(row.sealed, sealed_as(row.job, row.id)).decode()
         if client.revoke(on, row.installation, token):

@@ -22,14 +22,14 @@ from penstock.domain.github.checks import CONTROL, CheckRun
 from penstock.domain.github.commits import CheckSet, Stage, Tip, set_key, tip_key
 from penstock.domain.github.deliveries import (
     BODY_BYTES,
-    LOOK_KEY,
+    LIST_CHECK_KEY,
     Delivery,
     Event,
-    Look,
+    ListCheck,
     Malformed,
     delivery_key,
     is_id,
-    matters,
+    is_relevant,
 )
 from penstock.kernel.errors import RateLimited, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
@@ -68,7 +68,7 @@ def receive(on: System, hook: WebhookRequest) -> str:
     if not is_id(hook.id):
         raise Refused(400, "bad-request", "X-GitHub-Delivery is no id")
     payload = parse_payload(hook.body)
-    if not matters(hook.name, action_of(hook.name, payload)):
+    if not is_relevant(hook.name, action_of(hook.name, payload)):
         return IGNORED
     return store_delivery(on, hook.id, hook.name, payload)
 
@@ -135,14 +135,14 @@ def fetch_missed(on: System) -> int:
 
 
 def _fetch_missed(on: System) -> int:
-    last, now = on.store.get(LOOK_KEY, Look), on.world.now()
+    last, now = on.store.get(LIST_CHECK_KEY, ListCheck), on.world.now()
     since = github_deliveries.since(last, now)
     first = client.call(on, GitHubRequest("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
     if first.status != 200:
         return 0
     found, response = 0, first
     for _ in range(PAGES_MOST):
-        found += sum(_fetch(on, item) for item in response.body if matters(item["event"], item["action"] or ""))
+        found += sum(_fetch(on, item) for item in response.body if is_relevant(item["event"], item["action"] or ""))
         if response.next is None or not response.body or _time(response.body[-1]) < since:
             break
         response = client.call(on, GitHubRequest("GET", PATH, query=response.next))
@@ -150,7 +150,7 @@ def _fetch_missed(on: System) -> int:
             return found
     else:
         return found
-    seen = Look(at=now, etag=first.etag, found=found)
+    seen = ListCheck(at=now, etag=first.etag, found=found)
     on.store.commit([Replace(last, replace(seen, version=last.version)) if last else Create(seen)])
     return found
 
@@ -232,8 +232,8 @@ def _commit_changes(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence
     """The commit's set, and that the one before is no longer the newest: in one commit."""
     now = on.world.now()
     was = on.store.get(set_key(event.repository_id, event.sha), CheckSet)
-    found = github_commits.heard(was or github_commits.begin(event, now), event.people, now)
-    found = github_commits.ends(found, event.line, now, is_tip=is_tip)
+    found = github_commits.add_people(was or github_commits.new_set(event, now), event.people, now)
+    found = github_commits.update_line(found, event.line, now, is_tip=is_tip)
     changes: list[Change] = [] if found == was else [Replace(was, found) if was else Create(found)]
     if is_tip:
         tip = on.store.get(tip_key(event.repository_id, event.line), Tip)
@@ -243,7 +243,7 @@ def _commit_changes(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence
         elif tip.sha != event.sha:
             changes.append(Replace(tip, replace(fresh, version=tip.version)))
             before = on.store.get(set_key(event.repository_id, tip.sha), CheckSet)
-            changes += [Replace(before, github_commits.leave(before, event.line, now))] if before else []
+            changes += [Replace(before, github_commits.remove_line(before, event.line, now))] if before else []
     return changes, None
 
 

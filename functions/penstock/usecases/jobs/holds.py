@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from penstock import transaction
 from penstock.domain.jobs import holds
-from penstock.domain.jobs.holds import Held
-from penstock.domain.jobs.jobs import Job, Keep
+from penstock.domain.jobs.holds import HeldUnits
+from penstock.domain.jobs.jobs import HoldRequest, Job
 from penstock.domain.site.site import Site
 from penstock.domain.units import maintenance as rules
 from penstock.domain.units.units import HOLD_MOST, Unit, unit_key
@@ -40,7 +40,7 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
     """Hold what a job has when its script has ended. Raises Refused 400, 404, 409 or 422."""
     rules.check(reason, seconds, required=True)
     site = configuration.current(on)
-    kept = Keep(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
+    kept = HoldRequest(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
     check(site, user, kept.seconds)
 
     def decide() -> tuple[Sequence[Change], Job]:
@@ -60,8 +60,8 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
 def on_reported(on: System, job: Job) -> list[Change]:
     """The changes to write with the report of an attempt whose units are to be held."""
     now = on.world.now()
-    keep = holds.wanted(job, now)
-    return [Replace(was, after) for was, after in holds.hold(keep, units_of(on, job), now)] if keep else []
+    keep = holds.wanted_hold(job, now)
+    return [Replace(was, after) for was, after in holds.hold_units(keep, units_of(on, job), now)] if keep else []
 
 
 def units_of(on: System, job: Job) -> list[Unit]:
@@ -71,15 +71,15 @@ def units_of(on: System, job: Job) -> list[Unit]:
     return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
 
 
-def held_units(on: System, job: Job) -> Held | None:
+def held_units(on: System, job: Job) -> HeldUnits | None:
     """The units of a job that are held now at its request."""
-    return holds.held(job.keep, units_of(on, job), on.world.now()) if job.keep else None
+    return holds.held_units(job.keep, units_of(on, job), on.world.now()) if job.keep else None
 
 
 def release(on: System, user: User, job_id: str) -> Job:
     """Withdraw a job's hold, now and for when its script ends. Raises Refused 404, or 409 if there is none."""
 
-    def decide() -> tuple[Sequence[Change], tuple[Job, Keep]]:
+    def decide() -> tuple[Sequence[Change], tuple[Job, HoldRequest]]:
         job = jobs.find(on, user, job_id)
         if job.keep is None:
             raise Refused(409, "not-held", f"nothing of job {job_id} is held, or to be held, for its sake")
@@ -87,7 +87,7 @@ def release(on: System, user: User, job_id: str) -> Job:
 
     job, keep = transaction.run(on, decide)
     for unit in units_of(on, job):
-        if holds.is_of(keep, unit.hold):
+        if holds.is_for_job(keep, unit.hold):
             with suppress(Refused):  # the hold expired, or somebody else released it
                 maintenance.release(on, user, unit.is_a, unit.id)
     logs.append(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")

@@ -87,7 +87,7 @@ def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> b
 
 def explain(on: System, job: Job) -> Why:
     """Why a job is where it is, when it may continue, and what has to happen before."""
-    return _explain_waiting(on, job, why.DEEP) if job.state is State.WAITING else _explain_attempt(on, job)
+    return _explain_waiting(on, job, why.MAX_DEPTH) if job.state is State.WAITING else _explain_attempt(on, job)
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
@@ -119,7 +119,7 @@ def _explain_attempt(on: System, job: Job) -> Why:
 def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
     """The cool-downs that keep a unit from being made."""
     now = on.world.now()
-    return [Stopped(cooling_rules.say(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
+    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
 
 
 def _quarantined_worker(on: System, job: Job) -> str | None:
@@ -128,7 +128,7 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
         return None
     lease = on.store.get(lease_key(job.id, job.attempt - 1, leases.WORKER), Lease)
     unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
-    return quarantine.say(unit) if unit and unit.state is UnitState.QUARANTINED else None
+    return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
 
 
 def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:

@@ -79,7 +79,7 @@ def _pin(on: System, job: Job) -> str | None:
             try:
                 transaction.run(on, partial(_pinned, on, each, job))
             except Refused as refused:
-                return prerequisites.gone(each, refused.detail)
+                return prerequisites.outputs_gone(each, refused.detail)
     return None
 
 
@@ -99,7 +99,7 @@ def judge(on: System, job_id: str) -> None:
     if found.cancelled_by:
         settle.settle(on, job_id, found.attempt, "Cancelled", None)
     elif verdict.broken:
-        settle.settle(on, job_id, found.attempt, prerequisites.ERROR, verdict.broken)
+        settle.settle(on, job_id, found.attempt, prerequisites.DEPENDENCY_ERROR, verdict.broken)
     elif verdict.is_ready:
         logs.append(
             on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited_text(found)})", DETAIL
@@ -119,7 +119,7 @@ def _judge_changes(on: System, job_id: str, broken: str | None) -> tuple[Sequenc
         queued = prerequisites.ready(job, now)
         return [Replace(job, queued)], (queued, verdict)
     is_due = job.due is None or job.due <= now
-    return [Replace(job, prerequisites.look_again(job, verdict, now))] if is_due else [], (job, verdict)
+    return [Replace(job, prerequisites.recheck(job, verdict, now))] if is_due else [], (job, verdict)
 
 
 def _waited_text(job: Job) -> str:

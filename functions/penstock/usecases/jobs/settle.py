@@ -75,7 +75,7 @@ def _settle_changes(
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
     held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    if error == unused.ERROR and not unused.is_over(job, held, on.world.now()):
+    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
     had, released = _end_leases(on, job, held)
@@ -90,7 +90,9 @@ def _may_end(job: Job, error: str | None, overdue: datetime | None) -> bool:
     """Whether an attempt may still be ended for this reason."""
     if job.is_settled or (overdue and (job.due is None or job.due > overdue)):
         return False
-    return error != prerequisites.ERROR or job.state is State.WAITING  # else it was judged before, and otherwise
+    return (
+        error != prerequisites.DEPENDENCY_ERROR or job.state is State.WAITING
+    )  # else it was judged before, and otherwise
 
 
 def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is_overdue: bool) -> Job:
@@ -119,7 +121,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     if unit:
         has_reported = job.report is not None and job.report.result is not Result.LOST
         well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
-        dirty = units.soil(unit, "its lease ended", on.world.now(), ended_well=well)
+        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
     return changes
 
@@ -148,7 +150,7 @@ def _serve_queues(on: System, pools: Sequence[str]) -> None:
 
 def _log_end(on: System, ending: Ending) -> None:
     after = ending.after
-    text = f"settled: {after.outcome}: {after.reason}; {outcome.spent(after)}"
+    text = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
     if not after.is_settled:
         past = after.attempts[-1]
         text = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
@@ -194,7 +196,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         if job is None or job.is_settled or job.attempt != unit.attempt:
             return [], None
         now = on.world.now()
-        later = Replace(fresh, retries.later(fresh, reason, now, STEP_WITHIN))
+        later = Replace(fresh, retries.retry_later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
         reported = jobs.report(job, Report(Result.LOST, cause, now))
@@ -246,9 +248,9 @@ def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) 
     job = ending.after
     kind = job.failure.kind if job.failure else None
     if kind is Kind.QUEUE_EXPIRED:
-        return replace(job, failure=outcome.expired(ending, leases))
+        return replace(job, failure=outcome.expired_failure(ending, leases))
     if kind is Kind.WORKER_LOST:
-        return replace(job, failure=_with_lines(on, ending, outcome.lost(ending)))
+        return replace(job, failure=_with_lines(on, ending, outcome.lost_failure(ending)))
     return job
 
 
@@ -256,6 +258,8 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     """With the last lines of the job's output; for a machine that never said hello, of its console."""
     is_console = ending.lost_by is LostBy.NO_HELLO
     job = ending.before
-    found = logs.last_lines(on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.LINES)
-    detailed = failures.said(failure, [line.payload for line in found], is_console=is_console)
+    found = logs.last_lines(
+        on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.MAX_LINES
+    )
+    detailed = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
     return replace(detailed, task=found[-1].task if found else None)

@@ -22,8 +22,8 @@ from penstock.domain.jobs import admission, origins, plans
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import (
     START_WITHIN,
+    HoldRequest,
     Job,
-    Keep,
     Proves,
     Publication,
     Spec,
@@ -176,7 +176,7 @@ def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     made = prepare(on, user, ask, planned=True)
     found = [forecast.forecast_step(on, made.job, step) for step in plans.steps_of(made.job)]
     privileges = list(admission.privileges(made.site, made.file))
-    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned(made.job, made.priors))
+    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))
 
 
 def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Draft:
@@ -188,11 +188,11 @@ def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, ch
     refuse_without_repository(file, check)
     if not planned:
         refuse_unresolved(ask, file)
-    target = admission.could_any(site, file)
+    target = admission.check_names(site, file)
     if isinstance(target, Refused):
         raise target
     needs = (*_resources(site, file), _worker(site, file, target))
-    refused = admission.could_this(site, user, file, needs, on.drivers.objections)
+    refused = admission.check_satisfiable(site, user, file, needs, on.drivers.objections)
     if refused:
         raise refused
     if file.hold_on_failure:
@@ -260,7 +260,7 @@ def _job_rows(
         priority=file.priority,
         retries=file.retries if file.retries is not None else site.limits.retries,
         retry_failed=file.retry_failed,
-        keep=Keep(user.name, holds.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
+        keep=HoldRequest(user.name, holds.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
         tags=file.tags,
         publishes=bool(publish),
         cache_scope=_scope(user, ask),

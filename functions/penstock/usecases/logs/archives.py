@@ -63,7 +63,7 @@ def advance(on: System, job: str) -> None:
     if row is None or row.due is None or row.due > now:
         return
     if row.state in (ArchiveState.WRITING, ArchiveState.CHECKING):
-        row = _save(on, row, archives.attempt(row, now))
+        row = _save(on, row, archives.begin_step(row, now))
     for _ in range(STEPS):
         if row is None or row.due is None:
             return
@@ -104,13 +104,13 @@ def _write_part(on: System, row: Archive) -> Archive | None:
     name, is_all = object_name(row.artifact), filled.row.next >= row.end
     if is_all and not row.upload:
         on.objects.store(name, filled.content)
-        return _verify(on, row, archives.wrote(filled.row, filled.content, ""))
+        return _verify(on, row, archives.add_part(filled.row, filled.content, ""))
     if not row.upload:
         return _save(on, row, replace(row, upload=on.objects.begin(name)))
     tag = on.objects.part(name, row.upload, len(row.parts) + 1, filled.content)
     if tag is None:
         return _start_over(on, row)
-    return _save(on, row, archives.wrote(filled.row, filled.content, tag))
+    return _save(on, row, archives.add_part(filled.row, filled.content, tag))
 
 
 def _fill_part(on: System, row: Archive) -> FilledPart | None:
@@ -122,7 +122,7 @@ def _fill_part(on: System, row: Archive) -> FilledPart | None:
         if not found or found[0].first != row.next:
             return None
         for batch in found:
-            row, lines = archives.write(row, batch, len(content))
+            row, lines = archives.encode_batch(row, batch, len(content))
             content += lines
             if _is_part_full(row, content):
                 break
@@ -154,7 +154,7 @@ def _verify(on: System, was: Archive, row: Archive) -> Archive | None:
 def _start_over(on: System, row: Archive) -> Archive | None:
     """Start again, later: nobody owns what was written, so it is deleted by itself. [ART-2]"""
     log.warning("a log was not archived as it was written", extra={"job": row.job, "artifact": row.artifact})
-    _save(on, row, archives.again(row, on.world.now()))
+    _save(on, row, archives.restart(row, on.world.now()))
     return None
 
 
@@ -170,7 +170,7 @@ def _delete(on: System, row: Archive) -> Archive | None:
     for _ in range(DELETED // AT_ONCE):
         found = on.store.find(f"job#{row.job}", "event#", Batch, limit=AT_ONCE, upto=upto)
         if not found:
-            return _save(on, row, archives.emptied(row, on.world.now()))
+            return _save(on, row, archives.rows_deleted(row, on.world.now()))
         for batch in found:
             on.store.commit([Delete(batch)])
     return row

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain.artifacts.volumes import object_name
-from penstock.domain.jobs.jobs import WATCHED, Job, Watch, watch_key
+from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, watch_key
 from penstock.domain.logs import archives, logs
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, Most
+from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, LogLimits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -44,7 +44,7 @@ def append(on: System, job: str, attempt: int, text: str, stream: str = CONTROL,
 
     def decide() -> tuple[Sequence[Change], None]:
         last, is_gone = _end_of_log(on, job)
-        batch = None if is_gone else logs.say(last, job, attempt, lines, is_end=is_end)
+        batch = None if is_gone else logs.append_service_lines(last, job, attempt, lines, is_end=is_end)
         return ([Create(batch)] if batch else []), None
 
     transaction.run(on, decide)
@@ -62,11 +62,11 @@ def _end_of_log(on: System, job: str) -> tuple[Batch | None, bool]:
 def append_output(on: System, job: Job, first: int, lines: Sequence[Line]) -> LogFull | None:
     """Add lines that an agent sent, each once. Returns what was dropped when there is no more room."""
     bounds = configuration.current(on).limits
-    most = Most(bounds.log_events, bounds.log_bytes)
+    most = LogLimits(bounds.log_events, bounds.log_bytes)
 
     def decide() -> tuple[Sequence[Change], Batch | None]:
         last, is_gone = _end_of_log(on, job.id)
-        batch = None if is_gone else logs.hear(last, job.id, job.attempt, first, lines, most)
+        batch = None if is_gone else logs.append_agent_lines(last, job.id, job.attempt, first, lines, most)
         return ([Create(batch)] if batch else []), batch or last
 
     ends = transaction.run(on, decide)
@@ -121,10 +121,10 @@ def watch(on: System, job: str) -> None:
     """Note that somebody reads the log, at most every half WATCHED. Losing the race is as good as winning it."""
     now = on.world.now()
     was = on.store.get(watch_key(job), Watch)
-    until = now + WATCHED
+    until = now + WATCH_WINDOW
     if was is None:
         on.store.commit([Create(Watch(job=job, until=until))])
-    elif was.until < now + WATCHED / 2:
+    elif was.until < now + WATCH_WINDOW / 2:
         on.store.commit([Replace(was, Watch(job=job, until=until))])
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
-from penstock.domain.pools.forecast import Forecast, Queue, Whose
+from penstock.domain.pools.forecast import ClaimId, Forecast, Queue
 from penstock.domain.pools.graph import Graph
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.pools.why import Block
@@ -60,7 +60,7 @@ def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
 
 def _with_claim(queue: Queue, claim: Claim) -> Queue:
     """A queue with a claim in its place, if it does not wait there yet."""
-    if Whose.of(claim) in map(Whose.of, queue.claims):
+    if ClaimId.of(claim) in map(ClaimId.of, queue.claims):
         return queue
     return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.key))
 
@@ -69,7 +69,7 @@ def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: i
     queue = queues[pool]
     if why.is_granted(queue.slots, job, step):
         return None
-    quarantined = [quarantine.say(unit) for unit in quarantined_of(on, queue.slots, why.TOLD)]
+    quarantined = [quarantine.describe(unit) for unit in quarantined_of(on, queue.slots, why.MAX_NAMED)]
     away = presence.absent_hosts(on, queue.pool)
     return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
 

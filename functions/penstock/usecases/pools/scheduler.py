@@ -16,7 +16,7 @@ from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.grants import WINDOW, Hand, Pick, Stock
+from penstock.domain.pools.grants import WINDOW, Allocator, Pick, Stock
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.pools.why import explain
@@ -92,7 +92,7 @@ def _claim_changes(
     fresh = [_lease(job, need, token, now) for need in needs]
     claims = grants.claims(job, step, now)
     claimed = jobs.acquire(job, now)
-    claimed = replace(claimed, due=unused.due(claimed, [*every, *fresh]))
+    claimed = replace(claimed, due=unused.next_check(claimed, [*every, *fresh]))
     return [Replace(job, claimed), *map(Create, claims), *map(Create, fresh)], fresh
 
 
@@ -183,7 +183,7 @@ def _grant_changes(
     on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
 ) -> tuple[list[Change], list[Unit]]:
     """The changes that give every lease of a step a unit, and these units; none if a warm unit proved unfit."""
-    hand = Hand(claim, stocks)
+    hand = Allocator(claim, stocks)
     changes: list[Change] = []
     given: list[Unit] = []
     for lease in waiting:
@@ -197,7 +197,7 @@ def _grant_changes(
     return [*changes, *hand.changes()], given
 
 
-def _assign_warm(on: System, hand: Hand, warm: Slot, need: Need) -> Unit | None:
+def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | None:
     """A warm unit for a need. One of another factory, or with other quotas, is destroyed instead."""
     unit = on.store.get(unit_key(warm.unit or ""), Unit)
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
@@ -235,7 +235,7 @@ def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
         born=now,
         due=now + STEP_WITHIN,
     )
-    return units.noted(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
+    return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
 def _serve_waiting(on: System, left: Iterable[str]) -> None:
@@ -268,7 +268,7 @@ def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
-        for unit in grants.evict(pool_name, known):
+        for unit in grants.units_to_evict(pool_name, known):
             was_idle = retire.retire(on, unit, "it made room for others")
             on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
 
@@ -342,7 +342,7 @@ def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
         pool = on.store.get(pool_key(name), Pool)
         if pool is not None:
             found[name] = _stock(on, pool, claims if name == pool_name else None)
-    kept = [claim for stock in found.values() for claim in grants.kept_for(stock.claims)]
+    kept = [claim for stock in found.values() for claim in grants.reserved_claims(stock.claims)]
     for name in dict.fromkeys(name for claim in kept for name in claim.pools):
         pool = None if name in found else on.store.get(pool_key(name), Pool)
         if pool is not None:
@@ -359,7 +359,7 @@ def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
     warm = _warm(on, pool, most) if most and pool.warm else []
     twice = {slot.name for slot in warm}  # got a unit between the two reads, while nobody waited
     free = [slot for slot in cold if slot.name not in twice]
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.kept_for(queue) else []
+    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(queue) else []
     return Stock(pool, queue, free, warm, idle)
 
 

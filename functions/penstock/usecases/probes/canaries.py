@@ -59,10 +59,10 @@ def _next(on: System, site: Site, canary: Canary, kind: Target | ResourceType, h
     job = on.store.get(job_key(canary.job), Job) if canary.is_out and canary.job else None
     if job is None:
         try:
-            return canaries.sent(canary, _submit(on, site, canary, kind, how), now)
+            return canaries.submitted(canary, _submit(on, site, canary, kind, how), now)
         except Refused as refused:
             return canaries.refused(canary, str(refused), every, now)
-    return canaries.back(canary, job, every, now) if job.is_settled else canaries.look_again(canary, now)
+    return canaries.settled(canary, job, every, now) if job.is_settled else canaries.recheck(canary, now)
 
 
 def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> str:
@@ -88,7 +88,7 @@ def on_reported(on: System, job: Job) -> list[Change]:
     """The changes to write with the report of a canary's job: what it failed on is broken."""
     if not job.canary:
         return []
-    return [Replace(was, after) for was, after in canaries.broken(job, units_of(on, job), on.world.now())]
+    return [Replace(was, after) for was, after in canaries.mark_broken(job, units_of(on, job), on.world.now())]
 
 
 def on_succeeded(on: System, job: Job) -> None:

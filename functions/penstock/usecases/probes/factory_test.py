@@ -69,8 +69,8 @@ def start(on: System, user: User, name: str, target: str | None, keep: int | Non
     )  # fmt: skip
     job = submit.submit(on, user, ask, key, Proves(name, keep))
     now, scopes = on.world.now(), cooldowns.cooldowns_of(on, cooling_rules.maker_of(UnitKind.WORKER, name))
-    mine = [row for row in scopes if row.stops or row.scope == cooling_rules.of_type(chosen.name)]
-    return Started(job, chosen.name, [cooling_rules.say(row, now) for row in mine])
+    mine = [row for row in scopes if row.stops or row.scope == cooling_rules.type_scope(chosen.name)]
+    return Started(job, chosen.name, [cooling_rules.describe(row, now) for row in mine])
 
 
 def _target(site: Site, name: str, wanted: str | None) -> Target:
@@ -136,4 +136,4 @@ def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | N
 
 
 def _is_gone(unit: Unit | None) -> bool:
-    return unit is None or (unit.state is UnitState.GONE and visibility.phase(unit) is None)
+    return unit is None or (unit.state is UnitState.GONE and visibility.expected(unit) is None)

@@ -148,7 +148,7 @@ def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
     was = find(on, name)
     if was.names is not None:
         raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
-    most = keys.AMOUNT if was.is_amount else keys.SLOTS
+    most = keys.MAX_AMOUNT if was.is_amount else keys.MAX_SLOTS
     if not 0 <= limit <= most:
         raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
     set_pool(on, name, replace(_shape(was), limit=limit), by)

@@ -60,9 +60,9 @@ def _step_by_state(on: System, unit: Unit) -> None:
 
 def _step_idle(on: System, unit: Unit) -> None:
     """A unit that nobody leases: it is made ahead of need, did not come up in time, or has been idle long enough."""
-    if units.is_coming(unit) and not unit.made:
+    if units.is_prewarming(unit) and not unit.made:
         create(on, unit)
-    elif units.is_due(unit, on.world.now()) and units.is_coming(unit):
+    elif units.is_due(unit, on.world.now()) and units.is_prewarming(unit):
         prewarm.hello_missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
     elif units.is_due(unit, on.world.now()):
         prewarm.idle_ended(on, unit)
@@ -73,7 +73,7 @@ def _step_leased(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
         _worker_silent(on, unit)
-    elif renewals.is_to_renew(unit, now):
+    elif renewals.is_renewal_due(unit, now):
         renew(on, unit, order_of(on, unit))
     elif unit.state is UnitState.READY:
         _answer_step(on, unit)
@@ -90,7 +90,7 @@ def _worker_silent(on: System, unit: Unit) -> None:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         marked = replace(unit, is_unheard=unit.leases == 1)
-        on.store.commit([Replace(unit, retries.later(marked, NO_HELLO, now, units.STEP_WITHIN))])
+        on.store.commit([Replace(unit, retries.retry_later(marked, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from penstock import transaction
 from penstock.domain import cooldowns as domain_cooldowns
-from penstock.domain.cooldowns import Cause, Met, cool_down_key, maker_of, of_broken
+from penstock.domain.cooldowns import Cause, Obstacle, broken_scope, cool_down_key, maker_of
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import quarantine, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
@@ -24,9 +24,11 @@ from penstock.usecases import cooldowns as remembering
 def check_broken_in_a_row(on: System, unit: Unit) -> None:
     """Start a cool-down of the unit's type if this broken worker was the last of too many in a row."""
     pool = on.store.get(pool_key(unit.pool), Pool) if quarantine.is_broken(unit) else None
-    if pool and pool.broken >= quarantine.BROKEN_IN_A_ROW:
+    if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
         why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
-        remembering.start(on, maker_of(unit.is_a, unit.maker), Met(of_broken(unit.type), Cause.BROKEN, why), unit)
+        remembering.start(
+            on, maker_of(unit.is_a, unit.maker), Obstacle(broken_scope(unit.type), Cause.BROKEN, why), unit
+        )
 
 
 def probe_succeeded(on: System, unit: Unit) -> None:
@@ -43,7 +45,7 @@ def mark_working(on: System, unit: Unit) -> None:
     leased = on.store.get(unit.key, Unit)
     if leased is None or (leased.state, leased.fence) != (UnitState.READY, unit.fence):
         return
-    remembering.lift(on, cool_down_key(maker_of(unit.is_a, unit.maker), of_broken(unit.type)), unit)
+    remembering.lift(on, cool_down_key(maker_of(unit.is_a, unit.maker), broken_scope(unit.type)), unit)
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool and pool.broken:
         on.store.commit([Check(leased), Replace(pool, replace(pool, broken=0))])
@@ -63,7 +65,7 @@ def _uncleanable_changes(on: System, worker: str, shown: str, why: str) -> tuple
     token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
     if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
         return [], None
-    marked = units.breaks(unit, why, now)
+    marked = units.mark_broken(unit, why, now)
     if unit.state is UnitState.CLEANING and not units.is_held(unit, now):  # [UNIT-3]
         marked = units.give_up(marked, f"it could not be cleaned: {why}", now)
     return ([Replace(unit, marked)] if marked != unit else []), marked

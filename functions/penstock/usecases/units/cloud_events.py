@@ -15,7 +15,7 @@ from aws_lambda_powertools import Logger
 from penstock import transaction
 from penstock.domain.site.site import Site
 from penstock.domain.units import maintenance as wishes
-from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, noted, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_held, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import EventDriver, MachineFate, MachineNotice
@@ -83,7 +83,7 @@ def _decide(on: System, notice: MachineNotice, factory: str) -> tuple[Sequence[C
         return changes, (after, True)
     if any(notice.why in entry.what for entry in unit.journal.entries):
         return [], (unit, False)
-    after = noted(unit, now, _sentence(on, notice))
+    after = add_entry(unit, now, _sentence(on, notice))
     return [Replace(unit, after)], (after, True)
 
 

@@ -68,9 +68,11 @@ def _call_create(on: System, unit: Unit) -> None:
         _create_failed(on, unit, permission, error, is_blind=is_blind)
         return
     if isinstance(done, NotYet):
-        driver_calls.retry_later(on, units.noting(replace(unit, is_making=True), done.notes), done.reason, done.after)
+        driver_calls.retry_later(
+            on, units.with_notes(replace(unit, is_making=True), done.notes), done.reason, done.after
+        )
     else:
-        is_probe = cooling_rules.of_broken(unit.type) in permission.probes
+        is_probe = cooling_rules.broken_scope(unit.type) in permission.probes
         _created(on, unit, done, sealed, site.limits, is_probe=is_probe)
     cooldowns.create_answered(on, unit, permission, done)
 
@@ -108,11 +110,11 @@ def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
-        on.store.commit([Replace(unit, replace(units.made(unit, now, boot, done.metadata), is_probe=is_probe))])
+        on.store.commit([Replace(unit, replace(units.mark_made(unit, now, boot, done.metadata), is_probe=is_probe))])
     elif unit.state is UnitState.IDLE:
         prewarm.resource_ready(on, unit, timedelta(seconds=bounds.lease))
     else:
-        _resource_ready(on, unit, units.noting(renewals.ready(unit, sealed, now, done.expires), done.notes))
+        _resource_ready(on, unit, units.with_notes(renewals.ready(unit, sealed, now, done.expires), done.notes))
 
 
 def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
@@ -191,8 +193,8 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
         driver_calls.retry_later(on, unit, reason, after)
         return
     if isinstance(done, NotYet):
-        driver_calls.retry_later(on, units.noting(unit, done.notes), done.reason, done.after)
+        driver_calls.retry_later(on, units.with_notes(unit, done.notes), done.reason, done.after)
     else:
         renewed = renewals.renewed(unit, sealed, on.world.now(), done.expires)
-        on.store.commit([Replace(unit, units.noting(renewed, done.notes))])
+        on.store.commit([Replace(unit, units.with_notes(renewed, done.notes))])
     cooldowns.create_answered(on, unit, permission, done)

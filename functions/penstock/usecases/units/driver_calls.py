@@ -15,7 +15,7 @@ from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.units import retries, visibility
 from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, unit_key
-from penstock.domain.units.visibility import Sight
+from penstock.domain.units.visibility import SearchResult
 from penstock.kernel.errors import DriverError, Short
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import Driver, EvidenceDriver, NotYet, Order, Ready
@@ -35,8 +35,8 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
 
     A new reason is written to the job's log.
     """
-    pause = timedelta(seconds=min(after, retries.MESSAGE_MOST)) if after is not None else None
-    next_try = replace(retries.look_again(unit, reason, on.world.now(), pause), busy=None)
+    pause = timedelta(seconds=min(after, retries.MAX_MESSAGE_SECONDS)) if after is not None else None
+    next_try = replace(retries.retry_by_message(unit, reason, on.world.now(), pause), busy=None)
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.reason:
@@ -107,31 +107,33 @@ def check_visibility(on: System, unit_id: str) -> None:
     Only functions that may call the provider do this.
     """
     unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or not visibility.is_due(unit, on.world.now()):
+    if unit is None or not visibility.is_search_due(unit, on.world.now()):
         return
-    phase, sight = visibility.phase(unit), _list_unit(on, unit)
+    phase, sight = visibility.expected(unit), _list_unit(on, unit)
 
     def decide() -> tuple[Sequence[Change], Unit | None]:
         fresh = on.store.get(unit_key(unit_id), Unit)
-        if fresh is None or visibility.phase(fresh) != phase:
+        if fresh is None or visibility.expected(fresh) != phase:
             return [], None
-        updated = visibility.saw(fresh, sight, on.world.now())
+        updated = visibility.record_search(fresh, sight, on.world.now())
         return [Replace(fresh, updated)], updated
 
     updated = transaction.run(on, decide)
-    if updated and visibility.phase(updated):
-        on.queues.advance(unit_id, updated.is_a is UnitKind.WORKER, visibility.EACH)
+    if updated and visibility.expected(updated):
+        on.queues.advance(unit_id, updated.is_a is UnitKind.WORKER, visibility.SEARCH_SECONDS)
 
 
-def _list_unit(on: System, unit: Unit) -> Sight:
+def _list_unit(on: System, unit: Unit) -> SearchResult:
     try:
         driver = configuration.driver_of(on, configuration.current(on), unit)
-        return Sight(listed=unit.id in counters.count_unit_call(on, unit, metrics.LIST, lambda: set(driver.list())))
+        return SearchResult(
+            listed=unit.id in counters.count_unit_call(on, unit, metrics.LIST, lambda: set(driver.list()))
+        )
     except DriverError as error:
-        return Sight(failure=f"{type(error).__name__}: {error}")
+        return SearchResult(failure=f"{type(error).__name__}: {error}")
 
 
 def resume_visibility(on: System, unit: Unit) -> None:
     """Request a visibility check whose message was lost."""
-    if visibility.is_lost(unit, on.world.now()):
+    if visibility.is_search_lost(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

@@ -15,7 +15,7 @@ from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import maintenance, units
-from penstock.domain.units.units import Unit, UnitKind, UnitState, clock, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, format_time, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
@@ -65,7 +65,7 @@ def _check_script_runs(on: System, unit: Unit) -> list[Change]:
         return []
     if job.report and (unit.broken or job.report.result is not Result.LOST):
         doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
-        text = f"the job of worker {unit.id} has ended at {clock(job.report.time)}, and {doing}"
+        text = f"the job of worker {unit.id} has ended at {format_time(job.report.time)}, and {doing}"
         raise Refused(409, "too-late-to-hold", f"{text}: it is too late to hold it")
     return [Check(job)]
 
@@ -101,8 +101,8 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
     if reason or pool is None:
         dirty = units.give_up(free, reason or "", now)
         return [Replace(unit, dirty), *retire.withdraw_slots(on, unit)], dirty
-    since = None if units.is_coming(free) else now
-    back = [pools.move(slot, pools.keep(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
+    since = None if units.is_prewarming(free) else now
+    back = [pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
     return [Replace(unit, free), Replace(pool, pool), *(change for moves in back for change in moves)], free
 
 
@@ -111,7 +111,7 @@ def _resume(on: System, unit: Unit) -> None:
     if unit.state is UnitState.IDLE:
         for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
             on.queues.schedule({"do": "serve", "pool": pool})
-    if unit.state is not UnitState.IDLE or units.is_coming(unit):
+    if unit.state is not UnitState.IDLE or units.is_prewarming(unit):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
 
 

@@ -14,7 +14,7 @@ from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.site.site import ResourceType, Site, Target
 from penstock.domain.units import prewarm
-from penstock.domain.units.prewarm import Room
+from penstock.domain.units.prewarm import FreeCapacity
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, unit_key
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
@@ -39,7 +39,7 @@ def fill(on: System, pool_name: str) -> None:
     A claim that comes in between finds the unit in its slot and leases it; or has it destroyed, if it is in the way.
     [QUEUE-1]
     """
-    for tries in range(prewarm.AT_ONCE):
+    for tries in range(prewarm.ORDERS_PER_CHECK):
         found = _order_one(on, pool_name)
         if found is None:
             return
@@ -72,7 +72,7 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
         return None
     is_a = UnitKind.WORKER if isinstance(kind, Target) else UnitKind.RESOURCE
     id = f"{'w' if is_a is UnitKind.WORKER else 'r'}-{on.world.ulid()}"
-    return prewarm.order(prewarm.unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
+    return prewarm.reserve(prewarm.new_unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
 
 
 def _kind(site: Site, pool: str) -> Target | ResourceType | None:
@@ -82,14 +82,14 @@ def _kind(site: Site, pool: str) -> Target | ResourceType | None:
     return next((kind for kind in kinds if kind.pool == pool), None)
 
 
-def _room(on: System, pool: Pool | None, count: int) -> Room | None:
+def _room(on: System, pool: Pool | None, count: int) -> FreeCapacity | None:
     """What a pool has for a unit that nobody asked for; None while anybody waits for it. [QUEUE-2]"""
     if pool is None or not prewarm.is_open(pool):
         return None
     pk = pools.collection(pool.name)
     if on.store.find(pk, "wait#", Claim, limit=1):
         return None
-    return Room(pool, () if pool.is_amount else on.store.find(pk, "free#cold#", Slot, limit=count))
+    return FreeCapacity(pool, () if pool.is_amount else on.store.find(pk, "free#cold#", Slot, limit=count))
 
 
 def resource_ready(on: System, unit: Unit, lease: timedelta) -> None:
@@ -131,7 +131,7 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     if is_held(unit, now):  # [UNIT-3]
         return [], False
     warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.least + 1)
-    kept = prewarm.stay(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
+    kept = prewarm.extend_idle(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
     if kept is None or len(warm) > pool.warm.least or not _matches_site(on, site, unit):
         return [], False
     return [Replace(unit, kept)], True
@@ -155,7 +155,7 @@ def unlock(on: System, begun: Unit) -> None:
         fresh = on.store.get(begun.key, Unit)
         if fresh is None or fresh.busy is None or fresh.busy != begun.busy:
             return [], None
-        return [Replace(fresh, prewarm.idle_again(fresh))], fresh
+        return [Replace(fresh, prewarm.end_call(fresh))], fresh
 
     unit = transaction.run(on, decide)
     if unit:
@@ -166,10 +166,10 @@ def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timed
     """The commit that makes a coming unit idle: on its well's answer, or its agent's hello."""
     now = on.world.now()
     pool = on.store.get(pool_key(unit.pool), Pool)
-    come = prewarm.there(unit, pool.warm if pool else None, token_hash, now, lease)
+    come = prewarm.arrive(unit, pool.warm if pool else None, token_hash, now, lease)
     changes: list[Change] = [Replace(unit, come)]
     if not is_held(unit, now):
-        changes += [Replace(slot, pools.stamped(slot, now)) for slot in retire.slots_of(on, unit)]
+        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in retire.slots_of(on, unit)]
     if pool and pool.setback:
         changes.append(Replace(pool, prewarm.succeeded(pool)))
     return changes

@@ -42,7 +42,7 @@ def _enter_changes(on: System, unit: Unit, reason: str) -> list[Change]:
     changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
     changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
     changes += _count_broken(on, unit) if any(slot.job for slot in slots) else []
-    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_go_on(unit) else ())]
+    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_continue(unit) else ())]
 
 
 def _count_broken(on: System, unit: Unit) -> list[Change]:
@@ -62,7 +62,7 @@ def remind(on: System, unit: Unit) -> None:
     reminded = quarantine.remind(unit, now)
     if on.store.commit([Replace(unit, reminded)]):
         extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": reminded.reminders}
-        log.warning(quarantine.say(reminded), extra=extra)
+        log.warning(quarantine.describe(reminded), extra=extra)
 
 
 def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) -> Unit:

@@ -81,7 +81,7 @@ def reconcile(on: System) -> Reconciled:
 def _is_recovering(on: System) -> bool:
     """Whether sweeps have not been running again for long enough after an outage. Records this sweep."""
     row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
-    recorded = comparison.swept(row, now)
+    recorded = comparison.begin_sweep(row, now)
     on.store.commit([Replace(row, recorded) if row else Create(recorded)])
     return now - recorded.resumed < comparison.GRACE
 
@@ -100,7 +100,7 @@ def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList
             extra = {"maker": name, "why": str(error)}
             log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
             done.unlisted += 1
-            recorded = comparison.unlisted(row, name, f"{type(error).__name__}: {error}", start)
+            recorded = comparison.listing_failed(row, name, f"{type(error).__name__}: {error}", start)
             on.store.commit([Replace(row, recorded) if row else Create(recorded)])
             if isinstance(error, DriverError):
                 remembering.count_failure(on, name, error)
@@ -167,7 +167,7 @@ def end_vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> b
         return retire.retire(on, unit.id, cause, is_setback=True, boot=Boot.DISAPPEARED)
 
     def is_lost(fresh: Unit) -> bool:
-        return fresh.state is unit.state and not comparison.was_heard(fresh, start, lease)
+        return fresh.state is unit.state and not comparison.was_in_contact(fresh, start, lease)
 
     return settle.lose(on, unit, cause, is_lost, cause) is not None
 
@@ -180,5 +180,5 @@ def end_unwanted(on: System, unit: Unit) -> None:
     job = on.store.get(job_key(unit.job), Job)
     if job and not job.is_settled and job.attempt == unit.attempt:
         return
-    if on.store.commit([Replace(unit, units.soil(unit, "its attempt is over", now))]):
+    if on.store.commit([Replace(unit, units.end_lease(unit, "its attempt is over", now))]):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

@@ -30,7 +30,7 @@ def destroy(on: System, unit: Unit) -> None:
     """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]"""
     pause = reuse.turn_pause(on, unit)
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
-        on.store.commit([Replace(unit, retries.later(unit, unit.reason, on.world.now(), pause))])
+        on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, on.world.now(), pause))])
         return
     if unit.broken and configuration.quarantines(on, configuration.current(on), unit):
         quarantine.enter(on, unit, f"it is broken: {unit.broken}")
@@ -57,9 +57,9 @@ def destroy(on: System, unit: Unit) -> None:
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
         return
-    wait = visibility.wait(unit, proof)
+    wait = visibility.wait_for_absence(unit, proof)
     if wait:
-        driver_calls.retry_later(on, unit, visibility.WHY, wait)
+        driver_calls.retry_later(on, unit, visibility.NOT_LISTED_YET, wait)
     else:
         unit_destroyed(on, unit, proof, site)
 
@@ -85,7 +85,7 @@ def _record_destroy(on: System, unit: Unit) -> Unit | None:
     """
     if unit.begun:
         return unit
-    begun = units.begin(unit, on.world.now())
+    begun = units.begin_end(unit, on.world.now())
     if on.store.commit([Replace(unit, begun)]):
         return replace(begun, version=unit.version + 1)
     on.queues.advance(
@@ -96,7 +96,7 @@ def _record_destroy(on: System, unit: Unit) -> Unit | None:
 
 def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: retry later, or quarantine it when that no longer helps. [UNIT-1]"""
-    unit = units.noting(unit, error.notes)
+    unit = units.with_notes(unit, error.notes)
     counted = units_quarantine.count_failure(unit, error)
     if units_quarantine.is_stuck(counted, error):
         why = f"tried {counted.stuck} times to destroy it: {type(error).__name__}: {error}"
@@ -114,7 +114,7 @@ def _not_yet(on: System, unit: Unit, answer: NotYet, lease: timedelta) -> None:
         return
     if answer.stops_itself:
         _end_lease_early(on, unit)
-    driver_calls.retry_later(on, units.noting(unit, answer.notes), answer.reason, answer.after)
+    driver_calls.retry_later(on, units.with_notes(unit, answer.notes), answer.reason, answer.after)
 
 
 def _end_lease_early(on: System, unit: Unit) -> None:
@@ -144,4 +144,4 @@ def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
         return [], None
-    return retire.free_slots(on, unit, units.gone(unit, proof, proof.time))
+    return retire.free_slots(on, unit, units.mark_gone(unit, proof, proof.time))

@@ -41,7 +41,7 @@ def retire(
     )
     if unit is None:
         return False
-    if prewarm.never_came(unit):
+    if prewarm.never_booted(unit):
         counters.boot_outcome(on, unit.type, boot if is_setback else Boot.ABORTED)
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return True
@@ -54,10 +54,10 @@ def _retire_changes(
     now = on.world.now()
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, now):  # [UNIT-3]
         return [], None
-    if if_coming and not units.is_coming(unit):
+    if if_coming and not units.is_prewarming(unit):
         return [], None
     dirty = units.give_up(unit, reason, now)
-    dirty = units.noted(dirty, now, known) if known else dirty
+    dirty = units.add_entry(dirty, now, known) if known else dirty
     pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
     setback = [Replace(pool, prewarm.failed(pool, reason, now))] if pool else []
     return [Replace(unit, dirty), *withdraw_slots(on, unit), *setback], dirty
@@ -65,7 +65,7 @@ def _retire_changes(
 
 def withdraw_slots(on: System, unit: Unit) -> list[Change]:
     """Keep the slots of an idle unit from being granted until it is destroyed."""
-    return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.leave(slot))]
+    return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.mark_leaving(slot))]
 
 
 def slots_of(on: System, unit: Unit) -> list[Slot]:
@@ -108,7 +108,7 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     """Give slots back. The pool's row takes part: lowering its limit decides which slots may be free. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
     leased = [slot for slot in slots if slot.job]
-    learned = forecast.learn(pool, leased, on.world.now()) if pool else None
+    learned = forecast.record_holds(pool, leased, on.world.now()) if pool else None
     if learned and leased:
         learned = quarantine.count_broken(learned, unit)
     if pool and learned and pool.is_amount:

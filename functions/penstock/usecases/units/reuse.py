@@ -38,7 +38,7 @@ def clean(on: System, unit: Unit) -> None:
     elif unit.next_look and now + EARLY < unit.next_look:
         return  # a message is on its way for then
     elif pause := turn_pause(on, unit):
-        on.store.commit([Replace(unit, retries.later(unit, unit.reason, now, pause))])
+        on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, now, pause))])
     elif unit.tries >= CLEAN_TRIES:
         give_up(on, unit, f"it could not be cleaned: {unit.reason}")
     else:
@@ -56,13 +56,13 @@ def _call_clean(on: System, begun: Unit) -> None:
             return
         proof = counters.count_unit_call(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
     except DriverError as error:
-        postponed = retries.look_again(begun, f"{type(error).__name__}: {error}", on.world.now())
+        postponed = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
             unit_cleaned(on, begun.id, proof, timedelta(0))
             return
-        noted = units.noting(begun, proof.notes)
-        postponed = retries.look_again(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+        noted = units.with_notes(begun, proof.notes)
+        postponed = retries.retry_by_message(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
     _clean_later(on, begun, postponed)
 
 
@@ -70,7 +70,7 @@ def _clean_later(on: System, begun: Unit, postponed: Unit) -> None:
     """Send the message for the next try, since the one that led here was the last."""
     if on.store.commit([Replace(begun, replace(postponed, busy=None))]) and postponed.due:
         seconds = int((postponed.due - on.world.now()).total_seconds())
-        on.queues.advance(postponed.id, is_worker=False, after=max(1, min(seconds, retries.MESSAGE_MOST)))
+        on.queues.advance(postponed.id, is_worker=False, after=max(1, min(seconds, retries.MAX_MESSAGE_SECONDS)))
 
 
 def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
@@ -101,11 +101,11 @@ def _cleaned_changes(
     reason = why_not_kept(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
         return _give_up_changes(unit, reason or "", on)
-    kept = reuse.keep(unit, proof, pool.warm, now, lease)
-    learned = quarantine.count_broken(forecast.learn(pool, slots[:1], now), unit)
+    kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
+    learned = quarantine.count_broken(forecast.record_holds(pool, slots[:1], now), unit)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
     for at, slot in enumerate(slots):
-        changes += pools.move(slot, pools.keep(slot, is_own=at == 0, now=now))
+        changes += pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now))
     held = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if held and held.state is LeaseState.RELEASING:
         changes.append(Replace(held, leases.released(held)))
@@ -133,7 +133,7 @@ def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     now = on.world.now()
     if unit.busy and unit.busy > now:
         return None
-    marked = units.begin(unit, now) if is_to_clean else unit
+    marked = units.begin_end(unit, now) if is_to_clean else unit
     busy = replace(marked, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
     if not on.store.commit([Replace(unit, busy)]):
         return None

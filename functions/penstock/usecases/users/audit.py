@@ -22,7 +22,7 @@ def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, 
     """The changes with an entry for who made them. Nothing is recorded without changes, or without a person."""
     if not changes or not by:
         return list(changes)
-    now, text = on.world.now(), audit.clipped(detail)
+    now, text = on.world.now(), audit.clip_detail(detail)
     chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
     return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=text))]
 

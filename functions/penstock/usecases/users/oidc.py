@@ -13,7 +13,7 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.site.site import Identity
 from penstock.domain.users import oidc
-from penstock.domain.users.users import User, user_key, why_not
+from penstock.domain.users.users import User, explain_denial, user_key
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
@@ -83,7 +83,7 @@ def _check_owner(on: System, allowed: Identity, job: Job) -> list[Change]:
     owner = on.store.get(user_key(job.owner), User)
     if owner is None:
         raise Refused(422, "privilege-missing", f"there is no user {job.owner}: this needs {allowed.privilege!r}")
-    why = why_not(owner, [allowed.privilege])
+    why = explain_denial(owner, [allowed.privilege])
     if why:
         raise Refused(422, "privilege-missing", why)
     return [Check(owner)]

@@ -61,7 +61,7 @@ def check_owner(on: System, job: Job, step: int) -> tuple[str | None, list[Chang
     owner = on.store.get(user_key(job.owner), User) or User(
         name=job.owner, created=on.world.now()
     )  # the user was deleted
-    return users.why_not(owner, wanted), [Check(owner)]
+    return users.explain_denial(owner, wanted), [Check(owner)]
 
 
 def end_waiting(on: System, job_id: str, why: str) -> bool:
@@ -87,7 +87,7 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     stopped: list[str] = []
     holding: list[str] = []
     for job in _jobs_needing_privileges(on, user.name):
-        wanted = {need.order: users.why_not(user, need.privileges) for need in job.needs}
+        wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.needs}
         held = jobs.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
         waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from penstock import transaction
 from penstock.domain.probes import canaries
 from penstock.domain.users import users
-from penstock.domain.users.users import ADMIN, AS, Token, User, digest, token_key, user_key
+from penstock.domain.users.users import ACT_AS, ADMIN, Token, User, digest, token_key, user_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -87,7 +87,7 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
         was = find(on, name)
         kept = set(was.privileges) - {privilege}
         wanted = _validated([*kept, privilege] if grant else list(kept))
-        now = users.changed(was, wanted, by, on.world.now())
+        now = users.with_privileges(was, wanted, by, on.world.now())
         changes = [Replace(was, now)] if now != was else []
         return audit.record(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
@@ -116,7 +116,7 @@ def resolve_owner(on: System, user: User, owner: str | None) -> User:
         raise Refused(403, "privilege-missing", "jobs are submitted for oneself, or for a repository: oxide:hubris")
     if not user.may_act_for(owner):
         raise Refused(
-            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{AS}.{owner}'[:200]!r}"
+            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{ACT_AS}.{owner}'[:200]!r}"
         )
     found = on.store.get(user_key(owner), User)
     if found is None:

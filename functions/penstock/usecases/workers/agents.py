@@ -25,7 +25,7 @@ from penstock.domain.pools.leases import Lease, lease_key
 from penstock.domain.site.site import Limits, Site
 from penstock.domain.units import reuse as units_reuse
 from penstock.domain.units import units
-from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, noted, unit_key
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, add_entry, unit_key
 from penstock.domain.users import users
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import DriverError, Refused
@@ -298,7 +298,7 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise LeaseGone
         reported = jobs.report(job, report, failure)
-        found = units.breaks(unit, broken, on.world.now()) if unit else None
+        found = units.mark_broken(unit, broken, on.world.now()) if unit else None
         changes: list[Change] = [Replace(job, reported)] if reported != job else []
         changes += (
             [*holds.on_reported(on, reported), *canaries.on_reported(on, reported)] if changes and not broken else []
@@ -315,13 +315,13 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
 def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a machine is broken, found before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
-    explained = failure or failures.of(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
+    explained = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
     return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, explained)
 
 
 def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
     """Record that a job's inputs could not be fetched, so its script was not begun: the attempt is lost. [JOB-1]"""
-    explained = failure or failures.of(Kind.INPUT_FAILED, {"error": why})
+    explained = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
     return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained)
 
 
@@ -336,7 +336,7 @@ def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
 def idle_renewal(on: System, unit: Unit, lease: timedelta) -> list[Change]:
     """The change for an idle worker that polled again. A held one is due when its hold ends, polling or not."""
     now = on.world.now()
-    heard = units_reuse.heard(unit, now, lease)
+    heard = units_reuse.renew(unit, now, lease)
     is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
     return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]
 
@@ -367,7 +367,7 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
 def _journal_once(on: System, unit: Unit, what: str) -> None:
     """Write it into the journal once for all tries, or whoever has the key could fill the journal."""
     if what not in (entry.what for entry in unit.journal.entries):
-        on.store.commit([Replace(unit, noted(unit, on.world.now(), what))])
+        on.store.commit([Replace(unit, add_entry(unit, on.world.now(), what))])
 
 
 def parse_lines(given: Sequence[AgentLine]) -> list[Line]:

@@ -100,5 +100,7 @@ def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds:
         release.unit_destroyed(on, unit, proof)
         return _instruction("forget", 0, bounds, unit.id)
     elif status.trouble:
-        driver_calls.retry_later(on, unit, f"{host.name} cannot get clean: {status.trouble}", retries.MESSAGE_MOST)
+        driver_calls.retry_later(
+            on, unit, f"{host.name} cannot get clean: {status.trouble}", retries.MAX_MESSAGE_SECONDS
+        )
     return _clean_up(on, unit, bounds)

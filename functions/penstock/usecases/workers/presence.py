@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from penstock import transaction
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
-from penstock.domain.pools.why import Away
+from penstock.domain.pools.why import AwayHost
 from penstock.domain.units import hosts
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitState, unit_key
@@ -50,15 +50,15 @@ def _check_in_changes(
         if session.pool is None:
             raise not_found("host", session.name)
         new = Host(name=session.name, pool=session.pool, session=session.session, machine=session.machine, since=now)
-        return [Create(hosts.come(None, new, now, lease)), *_make_due(on, [session.pool])], (new, [session.pool])
+        return [Create(hosts.connect(None, new, now, lease)), *_make_due(on, [session.pool])], (new, [session.pool])
     is_known = hosts.is_known(was, session.session)
     if not is_known:
         _refuse_second_agent(on, was, now)
     pool, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
-        heard = hosts.heard(was, now, lease)
+        heard = hosts.renew(was, now, lease)
         return ([Replace(was, heard)] if heard != was else []), (heard, [])
-    there = hosts.come(was, replace(was, pool=pool, session=session.session, machine=session.machine), now, lease)
+    there = hosts.connect(was, replace(was, pool=pool, session=session.session, machine=session.machine), now, lease)
     touched = list(dict.fromkeys((was.pool, pool)))
     return [Replace(was, there), *moved, *_make_due(on, touched)], (there, touched)
 
@@ -118,7 +118,7 @@ def _mark_absent(on: System, name: str, is_to_go: Callable[[Host], bool]) -> Non
         host = on.store.get(host_key(name), Host)
         if host is None or host.away is not None or not is_to_go(host):
             return [], []
-        return [Replace(host, hosts.leave(host, on.world.now())), *_make_due(on, [host.pool])], [host.pool]
+        return [Replace(host, hosts.disconnect(host, on.world.now())), *_make_due(on, [host.pool])], [host.pool]
 
     _schedule_resize(on, transaction.run(on, decide))
 
@@ -131,13 +131,13 @@ def mark_silent(on: System, name: str) -> None:
 def present_hosts(on: System, pool: Pool) -> frozenset[str]:
     """The hosts of a pool that are present and serve it."""
     found = hosts_of(on, pool)
-    return frozenset(name for name, host in found.items() if hosts.is_in_play(host, pool.name))
+    return frozenset(name for name, host in found.items() if hosts.is_available(host, pool.name))
 
 
-def absent_hosts(on: System, pool: Pool) -> list[Away]:
+def absent_hosts(on: System, pool: Pool) -> list[AwayHost]:
     """The hosts of a pool that are absent, and since when."""
     gone = {name: host for name, host in hosts_of(on, pool).items() if host is None or host.away is not None}
-    return [Away(name, host.away if host else None) for name, host in gone.items()]
+    return [AwayHost(name, host.away if host else None) for name, host in gone.items()]
 
 
 def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:

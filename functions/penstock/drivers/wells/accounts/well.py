@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from penstock.domain.units.retries import MESSAGE_MOST
+from penstock.domain.units.retries import MAX_MESSAGE_SECONDS
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.accounts import cleaner
@@ -157,7 +157,7 @@ def _words(value: object, otherwise: str) -> str:
 
 def _seconds(value: object) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return max(1, min(int(value), MESSAGE_MOST)) if is_number else LATER  # type: ignore[call-overload]
+    return max(1, min(int(value), MAX_MESSAGE_SECONDS)) if is_number else LATER  # type: ignore[call-overload]
 
 
 def _are_parts(value: object) -> bool:
